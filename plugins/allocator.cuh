@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The allocator role: units of memory handed out inside a kernel, named by 32-bit handles. Widths: none.
+ *
+ *   allocate(c, spread, units)   collective over the tile. A handle of `units` consecutive units, or TSR_NO_HANDLE: the
+ *                                pool is exhausted, or cannot give so many at once. A status, never an endless loop.
+ *                                spread keeps callers apart: items of a batch pass their number, others a hash. It is
+ *                                all that an allocator knows of its caller, so nothing has to be kept between calls.
+ *   release(c, handle, units)    collective. Gives back what allocate returned; no lane may use it any more.
+ *   address(c, handle)           the unit's first byte. A function of handle and state; units of one handle follow
+ *                                each other.
+ *   used(c, unit)                the handle of unit number `unit`, below the shape's `units`, if that unit is handed
+ *                                out, else TSR_NO_HANDLE. Of one thread; the truth while nothing allocates.
+ *
+ * plan() is given units_min and writes unit_bytes, units, units_at_once and reuses_units. A plan for more units differs
+ * from it in `units` and state only, and in longer regions whose old prefix keeps its meaning: so the core can enlarge a
+ * pool between batches, and handles stay valid. Read next: ../allocators/README.md.
+ */
+#ifndef TSR_ALLOCATOR_CUH
+#define TSR_ALLOCATOR_CUH
+
+#include "plugins/device.cuh"
+
+#define TSR_NO_HANDLE 0xFFFFFFFFu
+
+#define TSR_ALLOCATOR_FUNCTIONS(F, O)                                                                                  \
+  F(allocator, uint32_t, allocate, (const tsr_ctx *c, uint64_t spread, uint32_t units), (c, spread, units))            \
+  F(allocator, void, release, (const tsr_ctx *c, uint32_t handle, uint32_t units), (c, handle, units))                 \
+  F(allocator, void *, address, (const tsr_ctx *c, uint32_t handle), (c, handle))                                      \
+  F(allocator, uint32_t, used, (const tsr_ctx *c, uint64_t unit), (c, unit))
+
+#ifndef __CUDACC__
+typedef struct tsr_allocator_functions {
+  TSR_ALLOCATOR_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
+} tsr_allocator_functions;
+#endif
+TSR_ALLOCATOR_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+
+/* ---- Memory blocks: a service for allocators that keep a bitmap ------------------------------ */
+
+/* A memory block is 1024 units and 32 words of 32 bits; bit b of word w is set while unit 32 w + b is handed out
+ * (SlabHash V). Runs of several units lie in one word. */
+enum { TSR_BLOCK_UNITS = 1024, TSR_BLOCK_WORDS = 32, TSR_BLOCK_RUN_MAX = 32 };
+
+/* Places in a word where `units` (1 to 32) bits in a row are set. */
+TSR_INLINE uint32_t tsr_run_starts(uint32_t bits, uint32_t units) {
+  for (uint32_t have = 1; have < units;) { /* at most 5 turns: what is known doubles */
+    uint32_t step = units - have < have ? units - have : have;
+    bits &= bits >> step;
+    have += step;
+  }
+  return bits;
+}
+
+TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFFFFFu >> (32u - units)) << bit; }
+
+/* Collective. Takes a run of units from the block whose bitmap begins at words; returns the number of its first unit,
+ * or TSR_NO_HANDLE if none was left. The lanes look at one word each, from the word of `spread` on, so that callers with
+ * consecutive numbers share a line of memory and no word. */
+TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *words, uint32_t spread, uint32_t units) {
+  uint32_t lanes = tsr_tile_lanes(c), first = spread & (lanes - 1u);
+  TSR_NO_UNROLL
+  for (uint32_t at = 0; at < TSR_BLOCK_WORDS; at += lanes) {
+    uint32_t mine = ((spread & ~(lanes - 1u)) + at + c->lane) & (TSR_BLOCK_WORDS - 1u);
+    uint32_t seen = tsr_load32(words + mine, 1);
+    TSR_NO_UNROLL
+    for (;;) { /* bounded: each turn but the last is another thread's success */
+      uint32_t starts = tsr_run_starts(~seen, units);
+      uint32_t able = tsr_ballot(c, starts != 0), taken = TSR_NO_HANDLE;
+      if (able == 0) break;
+      uint32_t later = able >> first << first, taker = tsr_lowest(later ? later : able);
+      if (c->lane == taker) {
+        uint32_t bit = tsr_lowest(starts), run = tsr_run_mask(units, bit);
+        /* acquire: what the unit's last owner wrote comes before what its next one writes */
+        uint32_t found = tsr_cas32_acquire(words + mine, seen, seen | run);
+        if (found == seen) taken = mine * 32u + bit;
+        seen = found;
+      }
+      taken = tsr_shuffle32(c, taken, taker);
+      if (taken != TSR_NO_HANDLE) {
+        tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
+        return taken;
+      }
+      TSR_COUNT(c, lost_claims);
+    }
+  }
+  return TSR_NO_HANDLE;
+}
+
+/* Collective. Gives a run back. */
+TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *words, uint32_t unit, uint32_t units) {
+  tsr_join_lanes(c); /* all lanes have written what they had to */
+  /* release: see the acquire above */
+  if (c->lane == 0) tsr_and32_release(words + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
+}
+
+TSR_INLINE uint32_t tsr_block_has(const uint32_t *words, uint32_t unit) {
+  return tsr_load32(words + (unit >> 5), 1) >> (unit & 31u) & 1u;
+}
+
+/* One of `blocks` (at most 2^22), the same for 32 consecutive numbers; another attempt chooses anew. */
+TSR_INLINE uint32_t tsr_block_choose(uint64_t spread, uint32_t attempt, uint32_t blocks) {
+  uint64_t x = ((spread >> 5) + ((uint64_t)attempt << 40) + 1u) * 0x9E3779B97F4A7C15u;
+  x = (x ^ x >> 32) * 0xD6E8FEB86659FD93u;
+  return (uint32_t)((x >> 32) * blocks >> 32);
+}
+
+#endif

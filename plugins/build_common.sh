@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What build_plugin.sh and build_images.sh share: failing, the widths of a part, and running jobs side by side.
+# It is sourced. Read next: build_plugin.sh.
+
+set -euo pipefail
+
+fail() {
+  echo "${0##*/}: $*" >&2
+  exit 1
+}
+
+# One line `KEY_BITS CELL_BITS SUFFIX` per width; `any` where a part does not depend on that width.
+list_widths() {
+  local key cell
+  case $1 in
+    key_cell)
+      for key in 32 64; do
+        for cell in 0 32 64; do
+          echo "$key $cell _k${key}c${cell}"
+        done
+      done
+      ;;
+    key)
+      for key in 32 64; do
+        echo "$key any _k${key}"
+      done
+      ;;
+    none) echo "any any" ;;
+    *) fail "--widths $1: allowed are key_cell, key and none" ;;
+  esac
+}
+
+# The -D flags of a width.
+width_defines() {
+  local key=$1 cell=$2
+  [[ $key == any ]] || echo "-DTSR_KEY_BITS=$key"
+  [[ $cell == any ]] || echo "-DTSR_CELL_BITS=$cell"
+}
+
+# start COMMAND... runs it in the background, at most TSR_JOBS at a time; finish SENTENCE waits for all of them and
+# fails with the sentence if one has failed.
+job_pids=()
+jobs_reaped=0
+jobs_failed=0
+
+reap_oldest() {
+  wait "${job_pids[jobs_reaped]}" || jobs_failed=1
+  jobs_reaped=$((jobs_reaped + 1))
+}
+
+start() {
+  if ((${#job_pids[@]} - jobs_reaped >= ${TSR_JOBS:-2})); then
+    reap_oldest
+  fi
+  "$@" &
+  job_pids+=($!)
+}
+
+finish() {
+  while ((jobs_reaped < ${#job_pids[@]})); do
+    reap_oldest
+  done
+  ((jobs_failed == 0)) || fail "$1"
+}

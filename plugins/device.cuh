@@ -1,0 +1,723 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kit: everything a part's device code may use besides the faces of the other roles. Included by every role header.
+ *
+ * The same source is compiled three ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
+ * (the cpu backend: a tile is one lane, atomics are real), and by NVRTC as part of the glue. Widths are macros:
+ * TSR_KEY_BITS (32, 64) and TSR_CELL_BITS (0, 32, 64); authors write tsr_key, tsr_hash and tsr_cell.
+ *
+ * Collective functions must be reached by all lanes of the tile (or, where said, of the warp) together.
+ * Read next: probing.cuh, the shortest role.
+ */
+#ifndef TSR_DEVICE_CUH
+#define TSR_DEVICE_CUH
+
+#include "plugins/table.h"
+#ifndef __CUDACC__
+#include <sched.h>
+
+#include "plugins/plugin.h"
+#endif
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+#if !defined(TSR_KEY_BITS) && !defined(__CUDACC__)
+#define TSR_KEY_BITS 32 /* the host half of a plugin includes its .cuh for parameters and types only */
+#define TSR_CELL_BITS 32
+#endif
+
+#if defined(TSR_CELL_BITS)
+#define TSR_SUFFIX TSR_JOIN(TSR_JOIN(_k, TSR_KEY_BITS), TSR_JOIN(c, TSR_CELL_BITS))
+#elif defined(TSR_KEY_BITS)
+#define TSR_SUFFIX TSR_JOIN(_k, TSR_KEY_BITS)
+#else
+#define TSR_SUFFIX
+#endif
+
+/* TSR_PART(next) is the full name of a part's own function, e.g. probing_cuckoo_next_k32c32: parts of different widths
+ * and different plugins of one role live in one link. */
+#define TSR_PART(verb) TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_ROLE, _), TSR_JOIN(TSR_NAME, _)), verb), TSR_SUFFIX)
+/* TSR_FACE(probing_next): what the glue module defines, whatever plugin was chosen. Code without widths (a pool's) needs a
+ * suffix as well, or it would be the name of the wrapper. */
+#ifdef TSR_KEY_BITS
+#define TSR_FACE(role_verb) TSR_JOIN(role_verb, TSR_SUFFIX)
+#else
+#define TSR_FACE(role_verb) TSR_JOIN(role_verb, _any)
+#endif
+
+#ifdef __CUDACC__
+#define TSR_DEVICE extern "C" __device__
+#define TSR_INLINE static __device__ __forceinline__
+#define TSR_UNROLL _Pragma("unroll")
+#define TSR_NO_UNROLL _Pragma("unroll 1")
+#else
+#define TSR_DEVICE static __attribute__((unused))
+#define TSR_INLINE static inline __attribute__((unused))
+#define TSR_UNROLL
+#define TSR_NO_UNROLL
+#endif
+
+/* ---- Widths ---------------------------------------------------------------------------------- */
+
+#ifdef TSR_KEY_BITS
+#if TSR_KEY_BITS == 64
+typedef uint64_t tsr_key;
+typedef uint64_t tsr_hash;
+#else
+typedef uint32_t tsr_key;
+typedef uint32_t tsr_hash;
+#endif
+/* Slot markers. Keys with these bits live in the tail buckets under a substitute (core/kernels/walk.cuh), so neither is
+ * reserved for the user and no part ever sees them as a key. */
+#define TSR_EMPTY_KEY ((tsr_key) ~(tsr_key)0)
+#define TSR_ERASED_KEY ((tsr_key) ~(tsr_key)1)
+#endif
+
+#ifdef TSR_CELL_BITS
+#if TSR_CELL_BITS == 64
+typedef uint64_t tsr_cell;
+#else
+typedef uint32_t tsr_cell; /* at 0 bits always 0 and never stored */
+#endif
+#endif
+
+typedef unsigned __int128 tsr_u128;
+
+/* ---- The one argument ------------------------------------------------------------------------ */
+
+/* Per-thread memory of one operation; unused members vanish. */
+typedef struct tsr_counts {
+  uint32_t probes;      /* buckets looked at */
+  uint32_t moves;       /* pairs evicted */
+  uint32_t lost_claims; /* compare-and-swaps that found the slot changed */
+  uint32_t stashed;     /* pairs put into the stash */
+  uint32_t changes;     /* memory blocks that an allocator left for another, because they had no room */
+} tsr_counts;
+
+typedef struct tsr_scratch { /* all of it only with statistics */
+  tsr_counts key, sum;       /* of the key in work, and of the keys before it */
+  uint32_t probes_max, moves_max;
+  uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */
+} tsr_scratch;
+
+#ifndef __CUDACC__
+/* A tile of several lanes on the CPU, one thread each: only the conformance kit supplies it. A lane that does not
+ * arrive is an error there. */
+typedef struct tsr_tile_services {
+  void *self;
+  uint32_t (*ballot)(void *self, uint32_t lane, uint32_t predicate);
+  uint64_t (*shuffle)(void *self, uint32_t lane, uint64_t value, uint32_t from_lane);
+} tsr_tile_services;
+
+typedef struct tsr_cpu {
+  const tsr_shape *shape;
+  const void *config[TSR_ROLES];
+  const void *functions[TSR_ROLES];
+  const tsr_tile_services *tile; /* NULL: one lane */
+} tsr_cpu;
+#endif
+
+typedef struct tsr_ctx {
+  const tsr_state *t;
+  uint32_t table; /* number of the table in this link, a constant */
+  uint32_t lane;  /* of this thread in its tile */
+  uint32_t base;  /* first lane of the tile in its warp */
+  uint32_t mask;  /* the tile's lanes in its warp */
+  tsr_scratch *scratch;
+#ifndef __CUDACC__
+  const tsr_cpu *cpu;
+#endif
+} tsr_ctx;
+
+/* ---- Constants of the composition ------------------------------------------------------------ */
+
+#ifdef __CUDACC__
+#define TSR_FACT_ACCESS(fact)                                                                                          \
+  TSR_DEVICE uint32_t tsr_fact_##fact(const tsr_ctx *c);                                                               \
+  TSR_INLINE uint32_t tsr_##fact(const tsr_ctx *c) { return tsr_fact_##fact(c); }
+#else
+#define TSR_FACT_ACCESS(fact)                                                                                          \
+  TSR_INLINE uint32_t tsr_##fact(const tsr_ctx *c) { return c->cpu->shape->fact; }
+#endif
+TSR_FACTS(TSR_FACT_ACCESS)
+
+#ifdef TSR_NAME /* inside a plugin: its own parameters */
+#define TSR_PARAMETER_MEMBER(type, name, initial, minimum, maximum, doc) type name;
+typedef struct tsr_config {
+  TSR_PARAMETERS(TSR_PARAMETER_MEMBER)
+  char end; /* a plugin without parameters has a config too */
+} tsr_config;
+#ifdef __CUDACC__
+#define TSR_PARAMETER_NAME(name) TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_ROLE, _), TSR_JOIN(TSR_NAME, _parameter_)), name)
+#define TSR_PARAMETER_ACCESS(type, name, initial, minimum, maximum, doc)                                               \
+  TSR_DEVICE type TSR_PARAMETER_NAME(name)(const tsr_ctx *c);
+TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
+#define TSR_PARAMETER(c, name) TSR_PARAMETER_NAME(name)(c)
+#else
+#define TSR_PARAMETER(c, name) (((const tsr_config *)(c)->cpu->config[TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE)])->name)
+#endif
+/* This part's state and regions, as plan() asked for them. */
+#define TSR_WORD(c, index) ((c)->t->part[TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE)].word[index])
+#define TSR_REGION(c, index) ((c)->t->part[TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE)].region[index])
+#endif
+
+/* ---- The faces of the roles ------------------------------------------------------------------ */
+
+/* Each role header lists its functions once: F(role, result, verb, parameters, arguments) where required, O(.., absent)
+ * where a plugin may leave it out and `absent` is then the result. From the list come the wrapper that callers use
+ * (layout_load), the CPU function table (tsr_layout_functions) and, in core/glue.c, the text of the glue module. */
+#ifdef __CUDACC__
+#define TSR_FACE_F(role, result, verb, parameters, arguments)                                                          \
+  TSR_DEVICE result TSR_FACE(role##_##verb) parameters;                                                                \
+  TSR_INLINE result role##_##verb parameters { return TSR_FACE(role##_##verb) arguments; }
+#define TSR_FACE_O(role, result, verb, parameters, arguments, absent)                                                  \
+  TSR_FACE_F(role, result, verb, parameters, arguments)
+#else
+#define TSR_FUNCTIONS_OF_(role) ((const tsr_##role##_functions *)c->cpu->functions[TSR_ROLE_OF_##role])
+#define TSR_FACE_F(role, result, verb, parameters, arguments)                                                          \
+  TSR_INLINE result role##_##verb parameters { return TSR_FUNCTIONS_OF_(role)->verb arguments; }
+#define TSR_FACE_O(role, result, verb, parameters, arguments, absent)                                                  \
+  TSR_INLINE result role##_##verb parameters {                                                                         \
+    return TSR_FUNCTIONS_OF_(role)->verb ? TSR_FUNCTIONS_OF_(role)->verb arguments : absent;                           \
+  }
+#endif
+#define TSR_SLOT_F(role, result, verb, parameters, arguments) result(*verb) parameters;
+#define TSR_SLOT_O(role, result, verb, parameters, arguments, absent) result(*verb) parameters;
+
+/* Closes a part's .cuh: TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place)). On the device the names
+ * are enough; what the table leaves out is absent on both sides. */
+#if defined(TSR_FUNCTIONS) && !defined(__CUDACC__)
+#define TSR_PART_FUNCTIONS(...)                                                                                        \
+  extern const TSR_JOIN(TSR_JOIN(tsr_, TSR_ROLE), _functions) TSR_FUNCTIONS;                                           \
+  const TSR_JOIN(TSR_JOIN(tsr_, TSR_ROLE), _functions) TSR_FUNCTIONS = {__VA_ARGS__}
+#else
+#define TSR_PART_FUNCTIONS(...) typedef int tsr_part_functions_are_for_the_cpu
+#endif
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* Collective. Bit l is lane l's predicate. */
+TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
+  uint32_t lanes = tsr_tile_lanes(c);
+  if (lanes == 1) return predicate ? 1u : 0u;
+#ifdef __CUDACC__
+  uint32_t bits = __ballot_sync(c->mask, predicate != 0) >> c->base;
+  return lanes == 32 ? bits : bits & ((1u << lanes) - 1u);
+#else
+  return c->cpu->tile->ballot(c->cpu->tile->self, c->lane, predicate);
+#endif
+}
+
+/* Collective. The value that lane `from` passed. */
+TSR_INLINE uint32_t tsr_shuffle32(const tsr_ctx *c, uint32_t value, uint32_t from) {
+  if (tsr_tile_lanes(c) == 1) return value;
+#ifdef __CUDACC__
+  return __shfl_sync(c->mask, value, (int)from, (int)tsr_tile_lanes(c));
+#else
+  return (uint32_t)c->cpu->tile->shuffle(c->cpu->tile->self, c->lane, value, from);
+#endif
+}
+
+/* Collective over the tile, in step too: the value that its first lane passed. */
+TSR_INLINE uint32_t tsr_agree32(const tsr_ctx *c, uint32_t value) {
+#ifdef __CUDACC__
+  uint32_t lanes = tsr_tile_lanes(c), mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c->base;
+  return lanes == 1 ? value : __shfl_sync(mask, value, 0, (int)lanes);
+#else
+  return tsr_shuffle32(c, value, 0);
+#endif
+}
+
+TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t from) {
+  if (tsr_tile_lanes(c) == 1) return value;
+#ifdef __CUDACC__
+  return (uint64_t)__shfl_sync(c->mask, (unsigned long long)value, (int)from, (int)tsr_tile_lanes(c));
+#else
+  return c->cpu->tile->shuffle(c->cpu->tile->self, c->lane, value, from);
+#endif
+}
+
+#ifdef TSR_KEY_BITS
+TSR_INLINE tsr_key tsr_shuffle_key(const tsr_ctx *c, tsr_key value, uint32_t from) {
+#if TSR_KEY_BITS == 64
+  return tsr_shuffle64(c, value, from);
+#else
+  return tsr_shuffle32(c, value, from);
+#endif
+}
+#endif
+
+#ifdef TSR_CELL_BITS
+TSR_INLINE tsr_cell tsr_shuffle_cell(const tsr_ctx *c, tsr_cell value, uint32_t from) {
+#if TSR_CELL_BITS == 64
+  return tsr_shuffle64(c, value, from);
+#elif TSR_CELL_BITS == 32
+  return tsr_shuffle32(c, value, from);
+#else
+  (void)c;
+  (void)from;
+  return value;
+#endif
+}
+#endif
+
+/* Finds and scans go in step where lanes work together: all lanes of the warp make the same calls, with or without work
+ * of their own. Then every collective names the whole warp, a constant, which is several instructions cheaper than a
+ * mask known at run time, and tiles can share loads. A lane alone (tile_lanes = 1, plain loads) needs none of this. */
+TSR_INLINE tsr_ctx tsr_step_ctx(const tsr_ctx *c) {
+  tsr_ctx step = *c;
+  if (tsr_in_step(c)) step.mask = 0xFFFFFFFFu;
+  return step;
+}
+
+/* Collective over the warp where finds go in step, else the caller's own predicate. */
+TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
+#ifdef __CUDACC__
+  if (tsr_in_step(c)) return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
+#else
+  (void)c;
+#endif
+  return predicate;
+}
+
+/* Collective. Orders memory inside the tile: what a lane did before is seen by all lanes afterwards. */
+TSR_INLINE void tsr_join_lanes(const tsr_ctx *c) {
+  if (tsr_tile_lanes(c) == 1) return;
+#ifdef __CUDACC__
+  __syncwarp(c->mask);
+#else
+  c->cpu->tile->ballot(c->cpu->tile->self, c->lane, 0);
+#endif
+}
+
+/* Index of the lowest set bit; mask must not be 0. */
+TSR_INLINE uint32_t tsr_lowest(uint32_t mask) {
+#ifdef __CUDACC__
+  return (uint32_t)__ffs((int)mask) - 1u;
+#else
+  return (uint32_t)__builtin_ctz(mask);
+#endif
+}
+
+TSR_INLINE uint32_t tsr_count_bits(uint32_t mask) {
+#ifdef __CUDACC__
+  return (uint32_t)__popc(mask);
+#else
+  return (uint32_t)__builtin_popcount(mask);
+#endif
+}
+
+/* ---- Hashes ---------------------------------------------------------------------------------- */
+
+#ifdef TSR_KEY_BITS
+/* The one place where a hash becomes an index in [0, count). Multiply-high: u64 % variable is a subroutine on the GPU.
+ */
+TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
+#if TSR_KEY_BITS == 32
+  return ((uint64_t)hash * count) >> 32;
+#elif defined(__CUDACC__)
+  return __umul64hi(hash, count);
+#else
+  return (uint64_t)(((unsigned __int128)hash * count) >> 64);
+#endif
+}
+#endif
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* Every table access is one of these. They are relaxed: a slot's word carries all that its reader needs, operations of
+ * different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU), and what needs more
+ * order (the key locks) says so below. */
+
+enum {
+  TSR_LOAD_FRESH = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
+  TSR_LOAD_STEP = 2   /* called in step (tsr_step_ctx), so that lanes may share their loads */
+};
+
+#ifdef __CUDACC__
+/* 16 bytes, read as two words of 64 bits or (whole) as one of 128. */
+TSR_INLINE void tsr_load16_(const void *address, uint32_t fresh, uint32_t whole, uint64_t *low, uint64_t *high) {
+  unsigned long long a, b;
+  unsigned long long global = (unsigned long long)__cvta_generic_to_global(address);
+  if (fresh && whole) {
+    asm volatile("{ .reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }"
+                 : "=l"(a), "=l"(b)
+                 : "l"(global)
+                 : "memory");
+  } else if (fresh) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(global) : "memory");
+  } else if (whole) {
+    asm volatile("{ .reg .b128 v; ld.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }"
+                 : "=l"(a), "=l"(b)
+                 : "l"(global)
+                 : "memory");
+  } else {
+    ulonglong2 pair = *(const ulonglong2 *)address;
+    a = pair.x;
+    b = pair.y;
+  }
+  *low = a;
+  *high = b;
+}
+#endif
+
+TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t fresh) {
+#ifdef __CUDACC__
+  if (!fresh) return *address;
+  uint32_t value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
+  return value;
+#else
+  (void)fresh;
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t fresh) {
+#ifdef __CUDACC__
+  if (!fresh) return *address;
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
+  return value;
+#else
+  (void)fresh;
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#endif
+}
+
+#ifdef __CUDACC__
+/* Lanes hold 32 or 64 bytes each and load fresh: lane q of a group loads piece q (16 bytes) of every tile's bucket, so
+ * that neighbouring lanes touch one sector with one request, then tiles swap pieces. One lane alone would make one L2
+ * request per 16 bytes; shared, fresh loads cost what plain ones do (measured, core/design/0003-loads.md). */
+TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t pieces, uint32_t whole, uint32_t active,
+                                 uint32_t *word) {
+  uint32_t tile = tsr_tile_lanes(c), group = tsr_share_lanes(c);
+  uint32_t q = (c->base + c->lane) & (group - 1u), mask = 0xFFFFFFFFu;
+  uint64_t low[4], high[4];
+  TSR_UNROLL
+  for (uint32_t r = 0; r < 4; r++)
+    if (r < pieces) {
+      unsigned long long address = __shfl_sync(mask, (unsigned long long)bucket, (int)(r * tile), (int)group);
+      uint32_t wanted = __shfl_sync(mask, active, (int)(r * tile), (int)group);
+      low[r] = high[r] = 0;
+      if (wanted) tsr_load16_((const char *)address + q * 16u, 1, whole, &low[r], &high[r]);
+    }
+  uint32_t mine = q / tile, lane = c->lane; /* this lane's tile in the group wants pieces lane * pieces + k */
+  TSR_UNROLL
+  for (uint32_t s = 0; s < 4; s++)
+    if (s < pieces) {
+      uint32_t serves = (q - s) & (pieces - 1u), k = (mine + s) & (pieces - 1u);
+      uint64_t send_low = low[0], send_high = high[0];
+      TSR_UNROLL
+      for (uint32_t r = 1; r < 4; r++)
+        if (r < pieces && r == serves) {
+          send_low = low[r];
+          send_high = high[r];
+        }
+      int from = (int)(lane * pieces + k);
+      uint64_t got_low = __shfl_sync(mask, (unsigned long long)send_low, from, (int)group);
+      uint64_t got_high = __shfl_sync(mask, (unsigned long long)send_high, from, (int)group);
+      TSR_UNROLL
+      for (uint32_t r = 0; r < 4; r++)
+        if (r < pieces && r == k) {
+          word[4 * r] = (uint32_t)got_low;
+          word[4 * r + 1] = (uint32_t)(got_low >> 32);
+          word[4 * r + 2] = (uint32_t)got_high;
+          word[4 * r + 3] = (uint32_t)(got_high >> 32);
+        }
+    }
+}
+#endif
+
+/* Collective over the tile, with TSR_LOAD_STEP over the warp where finds go in step. Loads this lane's part of the
+ * tile's bucket, lane_bytes at bucket + lane * lane_bytes, into word[]. unit_bytes (4 or 8) is what is read atomically:
+ * the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant; the bucket is
+ * aligned to it. Lanes with active = 0 load nothing and must not use word[]. */
+TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_bytes, uint32_t lane_bytes,
+                         uint32_t active, uint32_t mode, uint32_t *word) {
+  const char *mine = (const char *)bucket + (uint64_t)c->lane * lane_bytes;
+#ifdef __CUDACC__
+  uint32_t fresh = mode & TSR_LOAD_FRESH;
+  if ((mode & TSR_LOAD_STEP) && fresh && tsr_share_lanes(c) > tsr_tile_lanes(c)) {
+    tsr_load_shared_(c, bucket, lane_bytes / 16u, unit_bytes == 16, active, word);
+    return;
+  }
+  if (!active) return;
+  if (lane_bytes == 4) {
+    word[0] = tsr_load32((const uint32_t *)mine, fresh);
+  } else if (lane_bytes == 8) {
+    uint64_t value = tsr_load64((const uint64_t *)mine, fresh);
+    word[0] = (uint32_t)value;
+    word[1] = (uint32_t)(value >> 32);
+  } else {
+    TSR_UNROLL
+    for (uint32_t i = 0; i < TSR_BUCKET_WORDS / 4; i++)
+      if (16u * i < lane_bytes) {
+        uint64_t low, high;
+        tsr_load16_(mine + 16u * i, fresh, unit_bytes == 16, &low, &high);
+        word[4 * i] = (uint32_t)low;
+        word[4 * i + 1] = (uint32_t)(low >> 32);
+        word[4 * i + 2] = (uint32_t)high;
+        word[4 * i + 3] = (uint32_t)(high >> 32);
+      }
+  }
+#else
+  (void)mode; /* CPU caches are coherent */
+  if (!active) return;
+  for (uint32_t at = 0; at < lane_bytes; at += unit_bytes) {
+    tsr_u128 value; /* little-endian: the low words come first */
+    if (unit_bytes == 4)
+      value = tsr_load32((const uint32_t *)(mine + at), 1);
+    else if (unit_bytes == 8)
+      value = tsr_load64((const uint64_t *)(mine + at), 1);
+    else
+      value = __atomic_load_n((const tsr_u128 *)(mine + at), __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < unit_bytes / 4; i++) word[at / 4 + i] = (uint32_t)(value >> (32 * i));
+  }
+#endif
+}
+
+/* Atomics of one thread. Each returns what it found. */
+TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t desired) {
+#ifdef __CUDACC__
+  return atomicCAS(address, expected, desired);
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+
+/* Acquire: what the thread does next comes after what was written before the value that it found was released. */
+TSR_INLINE uint32_t tsr_cas32_acquire(uint32_t *address, uint32_t expected, uint32_t desired) {
+#ifdef __CUDACC__
+  uint32_t found;
+  asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], %2, %3;"
+               : "=r"(found)
+               : "l"(__cvta_generic_to_global(address)), "r"(expected), "r"(desired)
+               : "memory");
+  return found;
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+
+/* Release: what the thread has written is seen by whoever acquires the word from now on. */
+TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
+#ifdef __CUDACC__
+  asm volatile("red.release.gpu.global.and.b32 [%0], %1;"
+               :
+               : "l"(__cvta_generic_to_global(address)), "r"(bits)
+               : "memory");
+#else
+  __atomic_fetch_and(address, bits, __ATOMIC_RELEASE);
+#endif
+}
+
+TSR_INLINE uint64_t tsr_add64(uint64_t *address, uint64_t addend) {
+#ifdef __CUDACC__
+  return atomicAdd((unsigned long long *)address, (unsigned long long)addend);
+#else
+  return __atomic_fetch_add(address, addend, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_INLINE uint64_t tsr_cas64(uint64_t *address, uint64_t expected, uint64_t desired) {
+#ifdef __CUDACC__
+  return atomicCAS((unsigned long long *)address, (unsigned long long)expected, (unsigned long long)desired);
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+
+/* 128 bits: compute capability 9.0 and the CPU. A plan() that uses them refuses older devices, for which this code is
+ * compiled but never linked into a table. */
+TSR_INLINE tsr_u128 tsr_cas128(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
+#ifndef __CUDACC__
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#elif __CUDA_ARCH__ >= 900
+  unsigned long long low, high;
+  asm volatile("{ .reg .b128 e, d, f; mov.b128 e, {%2, %3}; mov.b128 d, {%4, %5};"
+               " atom.relaxed.gpu.global.cas.b128 f, [%6], e, d; mov.b128 {%0, %1}, f; }"
+               : "=l"(low), "=l"(high)
+               : "l"((unsigned long long)expected), "l"((unsigned long long)(expected >> 64)),
+                 "l"((unsigned long long)desired), "l"((unsigned long long)(desired >> 64)),
+                 "l"(__cvta_generic_to_global(address))
+               : "memory");
+  return (tsr_u128)high << 64 | low;
+#else
+  return ~expected;
+#endif
+}
+
+TSR_INLINE tsr_u128 tsr_exchange128(tsr_u128 *address, tsr_u128 desired) {
+#ifndef __CUDACC__
+  return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
+#elif __CUDA_ARCH__ >= 900
+  unsigned long long low, high;
+  asm volatile("{ .reg .b128 d, f; mov.b128 d, {%2, %3};"
+               " atom.relaxed.gpu.global.exch.b128 f, [%4], d; mov.b128 {%0, %1}, f; }"
+               : "=l"(low), "=l"(high)
+               : "l"((unsigned long long)desired), "l"((unsigned long long)(desired >> 64)),
+                 "l"(__cvta_generic_to_global(address))
+               : "memory");
+  return (tsr_u128)high << 64 | low;
+#else
+  return desired;
+#endif
+}
+
+TSR_INLINE uint32_t tsr_exchange32(uint32_t *address, uint32_t desired) {
+#ifdef __CUDACC__
+  return atomicExch(address, desired);
+#else
+  return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
+#ifdef __CUDACC__
+  return atomicExch((unsigned long long *)address, (unsigned long long)desired);
+#else
+  return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
+#endif
+}
+
+#ifdef TSR_CELL_BITS
+/* The value that `policy` leaves when `offered` meets `present`. */
+TSR_INLINE tsr_cell tsr_combine(uint32_t policy, tsr_cell present, tsr_cell offered) {
+  switch (policy) {
+  case TSR_DUPLICATES_FIRST:
+    return present;
+  case TSR_DUPLICATES_ADD:
+    return (tsr_cell)(present + offered);
+  case TSR_DUPLICATES_MIN:
+    return offered < present ? offered : present;
+  case TSR_DUPLICATES_MAX:
+    return offered > present ? offered : present;
+  default:
+    return offered;
+  }
+}
+
+/* A value that every policy's combination absorbs: what an unclaimed value column holds. */
+TSR_INLINE tsr_cell tsr_identity(uint32_t policy) {
+  return policy == TSR_DUPLICATES_MIN ? (tsr_cell) ~(tsr_cell)0 : (tsr_cell)0;
+}
+
+/* Combines into a value in memory, or gives a newly claimed slot its first one: under `first` and `replace` it stores.
+ * One thread. */
+TSR_INLINE void tsr_combine_at(tsr_cell *address, uint32_t policy, tsr_cell offered) {
+#if TSR_CELL_BITS == 0
+  (void)address;
+  (void)policy;
+  (void)offered;
+#elif defined(__CUDACC__)
+#if TSR_CELL_BITS == 64
+  typedef unsigned long long word;
+#else
+  typedef unsigned int word;
+#endif
+  switch (policy) {
+  case TSR_DUPLICATES_ADD:
+    atomicAdd((word *)address, (word)offered);
+    break;
+  case TSR_DUPLICATES_MIN:
+    atomicMin((word *)address, (word)offered);
+    break;
+  case TSR_DUPLICATES_MAX:
+    atomicMax((word *)address, (word)offered);
+    break;
+  default:
+    atomicExch((word *)address, (word)offered);
+    break;
+  }
+#else
+  if (policy == TSR_DUPLICATES_FIRST) policy = TSR_DUPLICATES_REPLACE;
+  tsr_cell present = __atomic_load_n(address, __ATOMIC_RELAXED);
+  /* bounded: each failure is another thread's success */
+  while (!__atomic_compare_exchange_n(address, &present, tsr_combine(policy, present, offered), 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {}
+#endif
+}
+#endif
+
+/* ---- Key locks ------------------------------------------------------------------------------- */
+
+#ifdef TSR_KEY_BITS
+/* The lock that guards a key. Different keys may share one. */
+TSR_INLINE uint32_t tsr_lock_of(const tsr_ctx *c, tsr_key key) {
+  return (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> c->t->lock_shift);
+}
+#endif
+
+/* Collective. One attempt; acquire, so that the holder's looks are not served before it holds the lock. */
+TSR_INLINE uint32_t tsr_try_lock(const tsr_ctx *c, uint32_t lock) {
+  uint32_t bit = 1u << (lock & 31u), found = 0;
+  if (c->lane == 0) {
+    uint32_t *word = c->t->locks + (lock >> 5);
+#ifdef __CUDACC__
+    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
+                 : "=r"(found)
+                 : "l"(__cvta_generic_to_global(word)), "r"(bit)
+                 : "memory");
+#else
+    found = __atomic_fetch_or(word, bit, __ATOMIC_ACQUIRE);
+#endif
+  }
+  return !(tsr_shuffle32(c, found, 0) & bit);
+}
+
+/* Between two attempts at a lock: on the CPU its holder may be waiting for this core. */
+TSR_INLINE void tsr_pause(void) {
+#ifndef __CUDACC__
+  sched_yield();
+#endif
+}
+
+/* Collective. Release: all that the holder wrote is seen by whoever takes the lock next. */
+TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
+  if (c->lane == 0) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
+}
+
+/* ---- Statistics ------------------------------------------------------------------------------ */
+
+/* A test proves that statistics = no compiles to what TSR_WITHOUT_STATISTICS does. */
+#ifndef TSR_WITHOUT_STATISTICS
+#define TSR_COUNT(c, member)                                                                                           \
+  do {                                                                                                                 \
+    if (tsr_statistics(c)) (c)->scratch->key.member++;                                                                 \
+  } while (0)
+#else
+#define TSR_COUNT(c, member) ((void)(c))
+#endif
+
+/* The tile is done with a key. All its lanes have counted the same; the first lane keeps it. */
+TSR_INLINE void tsr_count_key(const tsr_ctx *c) {
+#ifndef TSR_WITHOUT_STATISTICS
+  if (!tsr_statistics(c)) return;
+  tsr_scratch *scratch = c->scratch;
+  tsr_counts key = scratch->key, none = {0, 0, 0, 0, 0};
+  scratch->key = none;
+  if (c->lane != 0) return;
+  scratch->sum.probes += key.probes;
+  scratch->sum.moves += key.moves;
+  scratch->sum.lost_claims += key.lost_claims;
+  scratch->sum.stashed += key.stashed;
+  scratch->sum.changes += key.changes;
+  if (key.probes > scratch->probes_max) scratch->probes_max = key.probes;
+  if (key.moves > scratch->moves_max) scratch->moves_max = key.moves;
+  uint32_t bin = key.probes < TSR_HISTOGRAM_BINS ? key.probes : TSR_HISTOGRAM_BINS - 1;
+#ifdef __CUDACC__
+  atomicAdd(scratch->histogram + bin, 1u); /* a count orders nothing */
+#else
+  scratch->histogram[bin]++;
+#endif
+#else
+  (void)c;
+#endif
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hasher role: a seeded family of hash functions over keys. Widths: key only.
+ *
+ *   hash(c, key, i)   the i-th member of the family, any i. All bits of the result are used: tsr_reduce takes the top.
+ *                     A member is a function of (key, i, state) alone: no lane, no memory.
+ *
+ * Laws (tests/conformance): the same seed gives the same function on both backends; another seed or another i gives
+ * another function; avalanche and bucket chi-square within bounds, unless the plugin is documented as not mixing.
+ * plan() turns shape->seed into state (TSR_WORD): a rebuild draws a new one without relinking.
+ */
+#ifndef TSR_HASHER_CUH
+#define TSR_HASHER_CUH
+
+#include "plugins/device.cuh"
+
+#define TSR_HASHER_FUNCTIONS(F, O) F(hasher, tsr_hash, hash, (const tsr_ctx *c, tsr_key key, uint32_t i), (c, key, i))
+
+#ifdef TSR_KEY_BITS
+#ifndef __CUDACC__
+typedef struct tsr_hasher_functions {
+  TSR_HASHER_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
+} tsr_hasher_functions;
+#endif
+TSR_HASHER_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+#endif
+
+#endif

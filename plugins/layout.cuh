@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layout role: how a bucket's pairs lie in memory and which lanes hold which slots. Widths: key and cell.
+ * Tiles and vector loads are the layout's alone. bucket_slots and tile_lanes are independent: a lane may hold several
+ * slots, loaded 16 bytes at a time. A slot is a bit of a mask and a number below bucket_slots; how slots map to lanes
+ * and addresses is private, but constant for a table.
+ *
+ *   load(c, ref, active, mode, b)      reads the bucket `ref` (an index; tail buckets follow the last) into registers.
+ *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
+ *                                      of b.
+ *
+ * The rest works on a bucket loaded with active = 1. All are collective over the tile, and in finds and scans over the
+ * warp (device.cuh, tsr_step_ctx): then lanes without work call them too, with a slot that exists, and ignore the result.
+ *
+ *   match(c, b, key)                   slots that hold key
+ *   empties(c, b)                      slots never used since clear
+ *   vacant(c, b)                       slots that hold no pair: empty or erased
+ *   key, cell(c, b, slot)              what the slot held when it was loaded; cell may read memory again
+ *   cas(c, b, slot, key, cell)         puts a pair where load saw exactly what b holds; false if the slot has changed
+ *                                      since. From an empty or erased slot a layout that stores key and value apart
+ *                                      claims the key first and then combines the value by the policy (tsr_duplicates).
+ *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
+ *                                      can_exchange.
+ *   update(c, b, slot, cell)           combines a value into the slot by the policy; false if the slot no longer holds
+ *                                      the key.
+ *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
+ *
+ * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
+ * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or cell is read
+ * apart and the fact whole_pairs is 0).
+ */
+#ifndef TSR_LAYOUT_CUH
+#define TSR_LAYOUT_CUH
+
+#include "plugins/device.cuh"
+
+/* A lane's registers of one bucket. Only the layout looks inside; word[] must be indexed by constants after unrolling.
+ */
+typedef struct tsr_bucket {
+  uint64_t ref;
+  uint32_t word[TSR_BUCKET_WORDS];
+} tsr_bucket;
+
+#define TSR_LAYOUT_FUNCTIONS(F, O)                                                                                     \
+  F(layout, void, load, (const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b),               \
+    (c, ref, active, mode, b))                                                                                         \
+  F(layout, uint32_t, match, (const tsr_ctx *c, const tsr_bucket *b, tsr_key key), (c, b, key))                        \
+  F(layout, uint32_t, empties, (const tsr_ctx *c, const tsr_bucket *b), (c, b))                                        \
+  F(layout, uint32_t, vacant, (const tsr_ctx *c, const tsr_bucket *b), (c, b))                                         \
+  F(layout, tsr_key, key, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                        \
+  F(layout, tsr_cell, cell, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                      \
+  F(layout, bool, cas, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell),             \
+    (c, b, slot, key, cell))                                                                                           \
+  O(layout, bool, exchange, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell),             \
+    (c, ref, slot, key, cell), false)                                                                                  \
+  F(layout, bool, update, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell), (c, b, slot, cell))   \
+  F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))
+
+#ifdef TSR_CELL_BITS
+#ifndef __CUDACC__
+typedef struct tsr_layout_functions {
+  TSR_LAYOUT_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
+} tsr_layout_functions;
+#endif
+TSR_LAYOUT_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+#endif
+
+/* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
+ * lane's slot number s / tile_lanes; a lane's slots are neighbours in memory. */
+enum { TSR_LANE_SLOTS_MAX = 32 };
+TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_slots(c) / tsr_tile_lanes(c); }
+TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (tsr_tile_lanes(c) - 1u); }
+TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / tsr_tile_lanes(c); }
+/* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
+#define TSR_SLOTS_WHERE(c, mask, j, predicate)                                                                         \
+  TSR_UNROLL                                                                                                           \
+  for (uint32_t j = 0; j < TSR_LANE_SLOTS_MAX; j++)                                                                    \
+    if (j < tsr_slots_per_lane(c)) mask |= tsr_ballot(c, predicate) << (j * tsr_tile_lanes(c))
+/* The slot's index in its column. */
+TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return ref * tsr_bucket_slots(c) + tsr_slot_lane(c, slot) * tsr_slots_per_lane(c) + tsr_slot_of_lane(c, slot);
+}
+
+#endif

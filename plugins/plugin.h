@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host half of the plugin contract: the descriptor that a plugin exports, its parameter rows, and plan().
+ * The device half is device.cuh and one header per role; README.md numbers every rule.
+ *
+ * A plugin is two files. `<name>.cuh` is what it does: parameters and device functions, written once for GPU and CPU.
+ * `<name>.c` is what it is: it includes its .cuh, defines plan() and ends with TSR_PLUGIN(...). The build compiles the
+ * .cuh for every key and value width of the role, to LTO-IR and for the CPU, and carries all of it in one shared object
+ * that exports a single data symbol. Host code of a plugin never calls CUDA, never prints and keeps no state.
+ */
+#ifndef TSR_PLUGIN_H
+#define TSR_PLUGIN_H
+
+#include <stddef.h>
+
+#include "plugins/error.h"
+#include "plugins/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The shape: one plain struct of facts. Each fact has one writer. ------------------------- */
+
+typedef struct tsr_shape {
+  /* written by the core, from the spec, before any plan() */
+  uint32_t kind;        /* TSR_KIND_ */
+  uint32_t key_bits;    /* 32 or 64 */
+  uint32_t value_bits;  /* 0 (set), 32 or 64 */
+  uint32_t cell_bits;   /* bits stored beside a key: 0, 32 or 64 */
+  uint32_t sm;          /* compute capability, 90 for Hopper; 0 = the cpu backend */
+  uint32_t duplicates;  /* TSR_DUPLICATES_ */
+  uint32_t concurrency; /* TSR_CONCURRENCY_ */
+  uint32_t statistics;  /* 1: count probes */
+  uint64_t capacity;    /* pairs the user wants to store */
+  uint64_t slots_min;   /* capacity / load_factor, rounded up */
+  uint64_t seed;        /* a rebuild draws a new one */
+  /* written by the layout */
+  uint32_t bucket_slots; /* slots of one bucket: a power of two, 1 to 32 */
+  uint32_t tile_lanes;   /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the cpu backend */
+  uint32_t share_lanes;  /* neighbouring lanes that share their fresh loads (>= tile_lanes, see device.cuh, tsr_load) */
+  uint32_t bucket_bytes; /* bytes that loading one bucket reads */
+  uint32_t can_exchange; /* 1: a whole pair can be swapped atomically, so schemes may move pairs */
+  uint32_t whole_pairs;  /* 1: key and value become visible together, so a find may overlap an insert */
+  /* written by the core between the layout's plan() and the probing's */
+  uint64_t buckets_min; /* slots_min / bucket_slots, rounded up */
+  uint64_t
+      units_min; /* units that the allocator must hold: one for each of buckets_min; of a pool what was asked for */
+  /* written by the allocator */
+  uint64_t units;         /* >= units_min, below 2^32 */
+  uint32_t unit_bytes;    /* of one unit: a multiple of 16 */
+  uint32_t units_at_once; /* the most that one allocate can give */
+  uint32_t reuses_units;  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
+  /* written by the probing */
+  uint64_t buckets;       /* >= buckets_min; preset to it */
+  uint32_t ends_at_empty; /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */
+  uint32_t moves_pairs;   /* 1: an insert may move other keys' pairs */
+  uint32_t holds_many;    /* 1: a walk passes every bucket, or grows, and none twice: room for many pairs of a key */
+  /* 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many slots that
+   * were not empty, and that whatever is claimed is the lowest vacant slot of its bucket */
+  uint32_t first_slots;
+  /* written by the core after all plan() calls; plugins see them as zero */
+  uint32_t claims_first; /* 1: an insert may claim an empty slot of the first bucket without the key's lock */
+  uint32_t has_stash;    /* 1: pairs without a slot go to tail buckets that belong to no hash */
+  uint32_t has_place;    /* the probing has place() */
+  uint32_t guard;        /* TSR_GUARD_ */
+  uint32_t fresh;        /* 1: every load must bypass L1 */
+  uint32_t in_step;      /* 1: the tiles of a warp walk in step in finds and scans */
+} tsr_shape;
+
+/* ---- Regions: memory that the core owns for a part ------------ */
+
+/* The core allocates, clears, copies and frees it. Every region starts at a multiple of 256 bytes. */
+typedef struct tsr_region {
+  const char *name;          /* static; shown by `tessera check`; NULL ends the list */
+  uint64_t bytes;            /* fixed part */
+  uint64_t bytes_per_bucket; /* times all buckets, tail buckets included */
+  uint8_t fill;              /* every byte of an empty table */
+} tsr_region;
+
+typedef struct tsr_plan {
+  tsr_region regions[TSR_REGIONS_MAX];
+  uint64_t state[TSR_STATE_WORDS]; /* becomes c->t->part[role].word on the device */
+} tsr_plan;
+
+/* ---- Parameters: one row each ---------------------------------------------------------------- */
+
+typedef enum tsr_parameter_type { TSR_PARAMETER_U32, TSR_PARAMETER_U64 } tsr_parameter_type;
+
+typedef struct tsr_parameter {
+  const char *name; /* INI key, struct member and device constant alike */
+  tsr_parameter_type type;
+  uint32_t offset; /* in the plugin's config struct */
+  uint64_t initial, minimum, maximum;
+  const char *doc; /* one sentence with its unit */
+} tsr_parameter;
+
+/* ---- The code of one width ------------------------------------------------------------------- */
+
+#define TSR_ANY_BITS 0xFFFFFFFFu /* the role does not depend on this width */
+
+typedef struct tsr_image {
+  uint32_t key_bits, cell_bits;
+  const void *functions; /* the role's function table for the CPU (e.g. tsr_layout_functions); NULL ends the array */
+  const unsigned char *device; /* fatbin with LTO-IR, or NULL where the plugin was built without nvcc */
+  size_t device_bytes;
+} tsr_image;
+
+/* ---- The descriptor -------------------------------------------------------------------------- */
+
+/* Host, any thread, reentrant. Checks config against the facts written so far and returns TSR_INCOMPATIBLE with a
+ * sentence (tsr_fail) if it cannot work with them; otherwise writes its own facts and asks for regions and state.
+ * config: the struct that the parameter rows describe, every value within its row's range. plan: zeroed. */
+typedef tsr_status tsr_plan_function(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error);
+
+typedef struct tsr_plugin {
+  uint32_t abi, size; /* TSR_ABI and sizeof(tsr_plugin): the first two members for ever, checked before anything else */
+  uint32_t role;      /* TSR_ROLE_ */
+  const char *name;   /* file, target, INI value and .so alike: a-z 0-9 _, starting with a letter, at most 24 */
+  const char *summary;             /* one sentence, shown by `tessera list` */
+  const char *source;              /* where the algorithm comes from: paper and section, or "own" */
+  const tsr_parameter *parameters; /* ends with a row whose name is NULL */
+  uint32_t config_bytes;
+  tsr_plan_function *plan;
+  const tsr_image *images;
+} tsr_plugin;
+
+/* ---- Services for plan() --------------------------------------------------------------------- */
+
+/* For hashers: one random word after another from shape->seed, whose every bit counts (splitmix64; S. Vigna, public
+ * domain). */
+static inline uint64_t tsr_draw(uint64_t *seed) {
+  uint64_t z = *seed += 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+/* For schemes that step round a prime number of buckets: the first prime from n on. Trial division takes the
+ * square root of a candidate in steps, and primes are dense. */
+static inline uint64_t tsr_next_prime(uint64_t n) {
+  for (n = n < 2 ? 2 : n;; n++) {
+    uint64_t divisor = 2;
+    while (divisor <= n / divisor && n % divisor != 0) divisor++;
+    if (divisor > n / divisor) return n;
+  }
+}
+
+/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot hold
+ * twice. scheme: the plugin's name. */
+static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char *scheme, tsr_error *error) {
+  uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
+  if (!shape->sm || lane_bytes <= 128) return TSR_OK;
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "probing = %s compares two buckets, and a lane would hold %u bytes of each, where its registers have "
+                  "room for 128: raise [layout] tile_lanes or lower bucket_slots",
+                  scheme, lane_bytes);
+}
+
+/* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, tile_lanes,
+ * share_lanes and bucket_bytes. loaded_bytes: what load reads of one slot. */
+static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slots, uint32_t tile_lanes,
+                                          uint32_t loaded_bytes, tsr_error *error) {
+  uint32_t lanes = shape->sm ? tile_lanes : 1, bucket_bytes = bucket_slots * loaded_bytes;
+  if (bucket_slots & (bucket_slots - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] bucket_slots = %u: must be a power of two from 1 to 32",
+                    bucket_slots);
+  if (tile_lanes & (tile_lanes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] tile_lanes = %u: must be a power of two from 1 to 32",
+                    tile_lanes);
+  if (tile_lanes > bucket_slots)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[layout] tile_lanes = %u is more than bucket_slots = %u: a lane without a slot has no work; "
+                    "lower tile_lanes or raise bucket_slots",
+                    tile_lanes, bucket_slots);
+  /* on a GPU a lane's part lies in registers, of which it has 255 */
+  if (bucket_bytes / lanes > (shape->sm ? 256u : 4u * TSR_BUCKET_WORDS))
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[layout] bucket_slots = %u, tile_lanes = %u: a lane would hold %u bytes, and can hold 256: raise "
+                    "tile_lanes or lower bucket_slots",
+                    bucket_slots, tile_lanes, bucket_bytes / lanes);
+  shape->bucket_slots = bucket_slots;
+  shape->tile_lanes = shape->share_lanes = lanes;
+  shape->bucket_bytes = bucket_bytes;
+  /* 32 or 64 bytes a lane: fresh loads are shared (device.cuh, tsr_load); longer parts would need more shuffles than
+   * the requests they save */
+  uint32_t pieces = bucket_bytes / lanes / 16;
+  if (shape->sm && (pieces == 2 || pieces == 4) && lanes * pieces <= 32) shape->share_lanes = lanes * pieces;
+  return TSR_OK;
+}
+
+/* ---- What a .c file uses --------------------------------------------------------------------- */
+
+#define TSR_PARAMETER_TYPE_uint32_t TSR_PARAMETER_U32
+#define TSR_PARAMETER_TYPE_uint64_t TSR_PARAMETER_U64
+#define TSR_PARAMETER_ROW(type, name, initial, minimum, maximum, doc)                                                  \
+  {#name, TSR_PARAMETER_TYPE_##type, (uint32_t)offsetof(tsr_config, name), initial, minimum, maximum, doc},
+
+/* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME and
+ * the images; the .cuh gives TSR_PARAMETERS and tsr_config. */
+#define TSR_PLUGIN(plan_function, summary_text, source_text)                                                           \
+  extern const tsr_image tsr_images[];                                                                                 \
+  static const tsr_parameter tsr_parameters[] = {                                                                      \
+      TSR_PARAMETERS(TSR_PARAMETER_ROW){NULL, TSR_PARAMETER_U32, 0, 0, 0, 0, NULL}};                                   \
+  extern const tsr_plugin tsr_plugin_entry;                                                                            \
+  __attribute__((visibility("default")))                                                                               \
+  const tsr_plugin tsr_plugin_entry = {.abi = TSR_ABI,                                                                 \
+                                       .size = sizeof(tsr_plugin),                                                     \
+                                       .role = TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE),                                       \
+                                       .name = TSR_TEXT(TSR_NAME),                                                     \
+                                       .summary = summary_text,                                                        \
+                                       .source = source_text,                                                          \
+                                       .parameters = tsr_parameters,                                                   \
+                                       .config_bytes = sizeof(tsr_config),                                             \
+                                       .plan = plan_function,                                                          \
+                                       .images = tsr_images}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

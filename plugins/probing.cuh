@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The probing role: in which buckets a key may live. Widths: key and cell. No lane, no ballot, no CUDA word in here: a
+ * scheme speaks of buckets, the layout of lanes, and the walk (core/kernels/walk.cuh) does find, insert, erase, every
+ * duplicate policy and the uniqueness guard once for all schemes.
+ *
+ *   next(c, key, probe)     Required. Writes probe->ref, the next bucket where the key may live, or returns false when
+ *                           there is none. probe->visited counts the buckets already returned, 0 at first; probe->word is
+ *                           the scheme's own memory, 0 at first. Must end, and must not depend on anything but key and
+ *                           state.
+ *   place(c, &key, &cell)   Optional: where a new pair goes when that is not the first free slot of the walk (evict, least
+ *                           loaded). Returns true when all is placed; otherwise false, with the homeless pair, which may
+ *                           be another one, in *key, *cell. Pairs move only through tsr_evict, and loops are bounded.
+ *
+ * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, holds_many, first_slots. Laws behind them:
+ * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
+ * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a bucket.
+ * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
+ * one key may have any number of pairs: what a multiset and a multimap need.
+ */
+#ifndef TSR_PROBING_CUH
+#define TSR_PROBING_CUH
+
+#include "plugins/hasher.cuh"
+#include "plugins/layout.cuh"
+
+typedef struct tsr_probe {
+  uint64_t ref;
+  uint64_t word[2];
+  uint32_t visited; /* kept by the walk, like stashed */
+  uint32_t stashed;
+} tsr_probe;
+
+#define TSR_PROBING_FUNCTIONS(F, O)                                                                                    \
+  F(probing, bool, next, (const tsr_ctx *c, tsr_key key, tsr_probe *probe), (c, key, probe))                           \
+  O(probing, bool, place, (const tsr_ctx *c, tsr_key *key, tsr_cell *cell), (c, key, cell), false)
+
+#ifdef TSR_CELL_BITS
+#ifndef __CUDACC__
+typedef struct tsr_probing_functions {
+  TSR_PROBING_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
+} tsr_probing_functions;
+#endif
+TSR_PROBING_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+
+/* Service for place(). Swaps (*key, *cell) with the pair in a full slot of b: then the caller's pair is placed and
+ * the former one is homeless. Without a guard one exchange does it. With key locks the homeless pair's lock is held
+ * from before it leaves its slot until it is placed, so that nobody can miss it and insert it again: the caller holds
+ * *key's lock, the victim's is only tried (waiting for it while holding one could deadlock), and the swap must find
+ * what b saw. Returns false when the victim is busy or gone: load again, choose again, count the attempt. Without a
+ * guard only b->ref is read, so that a bucket of one slot needs no look: then a *key from TSR_ERASED_KEY on says that
+ * the slot was vacant. */
+TSR_INLINE bool tsr_evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+  if (tsr_guard(c) != TSR_GUARD_LOCK) {
+    bool swapped = layout_exchange(c, b->ref, slot, key, cell);
+    if (*key < TSR_ERASED_KEY) TSR_COUNT(c, moves);
+    return swapped;
+  }
+  tsr_key victim = layout_key(c, b, slot);
+  tsr_cell victim_cell = layout_cell(c, b, slot);
+  uint32_t held = tsr_lock_of(c, *key), wanted = tsr_lock_of(c, victim);
+  if (wanted != held && !tsr_try_lock(c, wanted)) {
+    tsr_pause();
+    return false;
+  }
+  bool swapped = layout_cas(c, b, slot, *key, *cell);
+  if (wanted != held) tsr_unlock(c, swapped ? held : wanted);
+  if (swapped) {
+    TSR_COUNT(c, moves);
+    *key = victim;
+    *cell = victim_cell;
+  }
+  return swapped;
+}
+
+/* Service for place(): puts the pair into a slot that b shows vacant; false when it has changed since. */
+TSR_INLINE bool tsr_claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+  if (layout_cas(c, b, slot, key, cell)) return true;
+  TSR_COUNT(c, lost_claims);
+  return false;
+}
+
+/* Service for place(): loads one bucket, by this tile alone. retry: the last look was stale. */
+TSR_INLINE void tsr_look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
+  TSR_COUNT(c, probes);
+  layout_load(c, ref, 1, (retry || tsr_fresh(c)) ? TSR_LOAD_FRESH : 0, b);
+}
+
+/* Service for place(), called in a loop over a key's buckets (TSR_NO_UNROLL), i from 0: looks at the i-th and keeps in *b
+ * the one with most vacant slots, of equal ones the first. In a loop, because ptxas (CUDA 13.0) lets two looks in a row
+ * share a uniform register over a YIELD, where other threads of the warp overwrite it (core/design/0001). */
+TSR_INLINE void tsr_look_less_loaded(const tsr_ctx *c, uint64_t ref, uint32_t i, uint32_t retry, tsr_bucket *b) {
+  tsr_bucket other;
+  tsr_look_at(c, ref, retry, &other);
+  if (i == 0 || tsr_count_bits(layout_vacant(c, &other)) > tsr_count_bits(layout_vacant(c, b))) *b = other;
+}
+
+/* Services for schemes that keep notes: a region with a byte for each bucket and 4 more, 0 at first, which only grows.
+ * Reading is collective over the tile, in step too; all lanes get one answer, though other tiles may raise it. Relaxed:
+ * who must see a note that was raised for a key takes that key's lock, or comes in a later phase. */
+TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, const uint32_t *notes, uint64_t index) {
+  uint32_t word = tsr_load32(notes + index / 4, 1);
+  return tsr_agree32(c, word) >> index % 4 * 8 & 0xFFu;
+}
+
+TSR_INLINE void tsr_raise_note(const tsr_ctx *c, uint32_t *notes, uint64_t index, uint32_t note) {
+  uint32_t *word = notes + index / 4, shift = (uint32_t)(index % 4 * 8);
+  if (c->lane != 0) return;
+  uint32_t seen = tsr_load32(word, 1);
+  while ((seen >> shift & 0xFFu) < note) { /* bounded: notes only grow, by at most 255 each */
+    uint32_t found = tsr_cas32(word, seen, (seen & ~(0xFFu << shift)) | note << shift);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+#endif
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout template: a column of keys and a column of cells. A lane loads its keys of a bucket into registers; a cell is
+ * read from memory when it is asked for.
+ * Law kept: a slot is claimed by a CAS on its key. A free slot's cell holds the policy's identity (the region's fill,
+ * and erase puts it back), and claimers and updaters alike combine into it, so inserts may overlap inserts and finds
+ * finds.
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, bucket_slots, 8, 1, 32, "Slots of one bucket; a power of two.")                                          \
+  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one bucket together; a power of two.")
+
+#include "plugins/layout.cuh"
+
+enum { TEMPLATE_KEYS, TEMPLATE_CELLS }; /* regions */
+enum { TEMPLATE_SLOTS_MAX = 32 };       /* of one lane */
+
+/* The key that load saw in this lane's slot j; j is a constant after unrolling. */
+TSR_INLINE tsr_key template_seen(const tsr_bucket *b, uint32_t j) {
+#if TSR_KEY_BITS == 64
+  return (tsr_key)b->word[2 * j + 1] << 32 | b->word[2 * j];
+#else
+  return b->word[j];
+#endif
+}
+
+/* The same for a slot known at run time, on the lane that owns it. Registers cannot be indexed, hence the loop; with
+ * `at` computed inside it nvcc would put the bucket on a stack after all (see `tessera link`). */
+TSR_INLINE tsr_key template_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  uint32_t at = tsr_slot_of_lane(c, slot);
+  tsr_key key = template_seen(b, 0);
+  TSR_UNROLL
+  for (uint32_t j = 1; j < TEMPLATE_SLOTS_MAX; j++)
+    if (j < tsr_slots_per_lane(c) && j == at) key = template_seen(b, j);
+  return key;
+}
+
+TSR_INLINE tsr_cell *template_cell_at(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (tsr_cell *)TSR_REGION(c, TEMPLATE_CELLS) + tsr_slot_index(c, ref, slot);
+}
+
+/* The owner of the slot swaps the key that load saw for `desired` and then writes the cell by `policy`; all lanes learn
+ * whether it worked. */
+TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired, uint32_t policy,
+                              tsr_cell cell) {
+  uint32_t owner = tsr_slot_lane(c, slot), swapped = 0;
+  if (c->lane == owner) {
+    tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot);
+    tsr_key seen = template_seen_slot(c, b, slot);
+#if TSR_KEY_BITS == 64
+    swapped = tsr_cas64(address, seen, desired) == seen;
+#else
+    swapped = tsr_cas32(address, seen, desired) == seen;
+#endif
+    if (swapped && TSR_CELL_BITS > 0) tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
+  }
+  return tsr_shuffle32(c, swapped, owner) != 0;
+}
+
+TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
+  b->ref = ref;
+  tsr_load(c, (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + ref * tsr_bucket_slots(c), sizeof(tsr_key),
+           (uint32_t)sizeof(tsr_key) * tsr_slots_per_lane(c), active, mode, b->word);
+}
+
+/* Slots whose key is from lowest to highest. */
+TSR_INLINE uint32_t template_range(const tsr_ctx *c, const tsr_bucket *b, tsr_key lowest, tsr_key highest) {
+  uint32_t mask = 0;
+  TSR_UNROLL
+  for (uint32_t j = 0; j < TEMPLATE_SLOTS_MAX; j++)
+    if (j < tsr_slots_per_lane(c))
+      mask |= tsr_ballot(c, template_seen(b, j) >= lowest && template_seen(b, j) <= highest) << (j * tsr_tile_lanes(c));
+  return mask;
+}
+
+TSR_DEVICE uint32_t TSR_PART(match)(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {
+  return template_range(c, b, key, key);
+}
+
+TSR_DEVICE uint32_t TSR_PART(empties)(const tsr_ctx *c, const tsr_bucket *b) {
+  return template_range(c, b, TSR_EMPTY_KEY, TSR_EMPTY_KEY);
+}
+
+TSR_DEVICE uint32_t TSR_PART(vacant)(const tsr_ctx *c, const tsr_bucket *b) {
+  return template_range(c, b, TSR_ERASED_KEY, TSR_EMPTY_KEY);
+}
+
+TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_key(c, template_seen_slot(c, b, slot), tsr_slot_lane(c, slot));
+}
+
+TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  if (TSR_CELL_BITS == 0) return 0; /* a set has no cells in memory */
+#if TSR_CELL_BITS == 64
+  return tsr_load64(template_cell_at(c, b->ref, slot), 1);
+#else
+  return tsr_load32(template_cell_at(c, b->ref, slot), 1);
+#endif
+}
+
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+  return template_swap(c, b, slot, key, tsr_duplicates(c), cell);
+}
+
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
+  if (TSR_CELL_BITS > 0 && c->lane == tsr_slot_lane(c, slot))
+    tsr_combine_at(template_cell_at(c, b->ref, slot), tsr_duplicates(c), cell);
+  return true; /* nothing erases or moves the key while inserts run */
+}
+
+TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return template_swap(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, tsr_identity(tsr_duplicates(c)));
+}
+
+TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .update = TSR_PART(update), .erase = TSR_PART(erase));
