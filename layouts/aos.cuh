@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout aos: key and value side by side, each at its own width ("array of structs", WarpCore IV-B1; its default). One
+ * load brings both, so a hit reads nothing more; the key alone is claimed by a CAS, and the value is combined after it.
+ * Law kept: a vacant slot's value is the policy's identity (soa.cuh says why). A region has one fill byte, and keys
+ * need all ones: so where the identity is 0 (add, max) values are stored complemented, and the combinations are turned
+ * round: ~max(a, b) = min(~a, ~b) and ~(a + b) = ~a - b.
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, bucket_slots, 8, 1, 32, "Slots of one bucket; a power of two.")                                          \
+  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one bucket together; a power of two.")
+
+#include "plugins/layout.cuh"
+
+#if TSR_KEY_BITS == 64
+#define aos_cas_key tsr_cas64
+#define aos_exchange_key tsr_exchange64
+#else
+#define aos_cas_key tsr_cas32
+#define aos_exchange_key tsr_exchange32
+#endif
+
+/* C's own layout: 8 bytes for 32 + 32 bits, 16 for wider pairs, and no half crosses 8 bytes. */
+typedef struct aos_slot {
+  tsr_key key;
+#if TSR_CELL_BITS > 0
+  tsr_cell cell;
+#endif
+} aos_slot;
+
+/* AOS_UNIT: what is read atomically, so that neither half is torn. */
+enum {
+  AOS_WORDS = sizeof(aos_slot) / 4,
+  AOS_UNIT = sizeof(aos_slot) == 16 || TSR_KEY_BITS == 64 ? 8 : 4,
+  AOS_CELL_WORD = AOS_WORDS / 2
+};
+
+TSR_INLINE tsr_key aos_key(const tsr_bucket *b, uint32_t j) {
+#if TSR_KEY_BITS == 64
+  return (tsr_key)b->word[AOS_WORDS * j + 1] << 32 | b->word[AOS_WORDS * j];
+#else
+  return b->word[AOS_WORDS * j];
+#endif
+}
+
+/* As stored. */
+TSR_INLINE tsr_cell aos_cell(const tsr_bucket *b, uint32_t j) {
+#if TSR_CELL_BITS == 64
+  return (tsr_cell)b->word[AOS_WORDS * j + AOS_CELL_WORD + 1] << 32 | b->word[AOS_WORDS * j + AOS_CELL_WORD];
+#elif TSR_CELL_BITS == 32
+  return b->word[AOS_WORDS * j + AOS_CELL_WORD];
+#else
+  (void)b, (void)j;
+  return 0;
+#endif
+}
+
+/* Between a value and its stored form, both ways. */
+TSR_INLINE tsr_cell aos_stored(const tsr_ctx *c, tsr_cell cell) {
+  bool turned = tsr_duplicates(c) == TSR_DUPLICATES_ADD || tsr_duplicates(c) == TSR_DUPLICATES_MAX;
+  return turned ? (tsr_cell)~cell : cell;
+}
+
+TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (aos_slot *)TSR_REGION(c, 0) + tsr_slot_index(c, ref, slot);
+}
+
+TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_cell cell) {
+#if TSR_CELL_BITS > 0
+  tsr_cell *address = &aos_address(c, ref, slot)->cell;
+  switch (tsr_duplicates(c)) {
+  case TSR_DUPLICATES_ADD:
+    tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_cell)(0 - cell));
+    break;
+  case TSR_DUPLICATES_MAX:
+    tsr_combine_at(address, TSR_DUPLICATES_MIN, (tsr_cell)~cell);
+    break;
+  default:
+    tsr_combine_at(address, tsr_duplicates(c), cell);
+    break;
+  }
+#else
+  (void)c, (void)ref, (void)slot, (void)cell;
+#endif
+}
+
+/* What load saw of a slot known at run time, on the lane that owns it. */
+TSR_INLINE tsr_key aos_seen_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  uint32_t at = tsr_slot_of_lane(c, slot);
+  tsr_key key = aos_key(b, 0);
+  TSR_UNROLL
+  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
+    if (j < tsr_slots_per_lane(c) && j == at) key = aos_key(b, j);
+  return key;
+}
+
+TSR_INLINE tsr_cell aos_seen_cell(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  uint32_t at = tsr_slot_of_lane(c, slot);
+  tsr_cell cell = aos_cell(b, 0);
+  TSR_UNROLL
+  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
+    if (j < tsr_slots_per_lane(c) && j == at) cell = aos_cell(b, j);
+  return cell;
+}
+
+/* The owner tries to change the key that load saw; all lanes learn whether it worked. */
+TSR_INLINE bool aos_swap_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired) {
+  uint32_t owner = tsr_slot_lane(c, slot), swapped = 0;
+  if (c->lane == owner) {
+    tsr_key expected = aos_seen_key(c, b, slot);
+    swapped = aos_cas_key(&aos_address(c, b->ref, slot)->key, expected, desired) == expected;
+  }
+  return tsr_shuffle32(c, swapped, owner) != 0;
+}
+
+TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
+  b->ref = ref;
+  tsr_load(c, (aos_slot *)TSR_REGION(c, 0) + ref * tsr_bucket_slots(c), AOS_UNIT,
+           (uint32_t)sizeof(aos_slot) * tsr_slots_per_lane(c), active, mode, b->word);
+}
+
+TSR_DEVICE uint32_t TSR_PART(match)(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {
+  uint32_t mask = 0;
+  TSR_SLOTS_WHERE(c, mask, j, aos_key(b, j) == key);
+  return mask;
+}
+
+TSR_DEVICE uint32_t TSR_PART(empties)(const tsr_ctx *c, const tsr_bucket *b) {
+  return TSR_PART(match)(c, b, TSR_EMPTY_KEY);
+}
+
+TSR_DEVICE uint32_t TSR_PART(vacant)(const tsr_ctx *c, const tsr_bucket *b) {
+  uint32_t mask = 0;
+  TSR_SLOTS_WHERE(c, mask, j, aos_key(b, j) >= TSR_ERASED_KEY);
+  return mask;
+}
+
+TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_key(c, aos_seen_key(c, b, slot), tsr_slot_lane(c, slot));
+}
+
+TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_cell(c, aos_stored(c, aos_seen_cell(c, b, slot)), tsr_slot_lane(c, slot));
+}
+
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+  bool claimed = aos_swap_key(c, b, slot, key);
+  if (claimed && c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, cell);
+  return claimed;
+}
+
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
+  if (c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, cell);
+  return true; /* nothing erases or moves the key while inserts run */
+}
+
+TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  bool erased = aos_swap_key(c, b, slot, TSR_ERASED_KEY);
+#if TSR_CELL_BITS > 0
+  if (erased && c->lane == tsr_slot_lane(c, slot))
+    tsr_combine_at(&aos_address(c, b->ref, slot)->cell, TSR_DUPLICATES_REPLACE, (tsr_cell) ~(tsr_cell)0);
+#endif
+  return erased;
+}
+
+#if TSR_CELL_BITS == 0 /* a key alone is a whole pair */
+TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+  uint32_t owner = tsr_slot_lane(c, slot);
+  tsr_key found = 0;
+  if (c->lane == owner) found = aos_exchange_key(&aos_address(c, ref, slot)->key, *key);
+  *key = tsr_shuffle_key(c, found, owner);
+  *cell = 0;
+  return true;
+}
+#define AOS_EXCHANGE .exchange = TSR_PART(exchange),
+#else
+#define AOS_EXCHANGE
+#endif
+
+TSR_PART_FUNCTIONS(AOS_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .update = TSR_PART(update), .erase = TSR_PART(erase));

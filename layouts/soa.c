@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout soa: descriptor and plan. What it does: soa.cuh.
+ */
+#include "soa.cuh"
+
+static tsr_status soa_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  const tsr_config *own = config;
+  tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, shape->key_bits / 8, error);
+  if (status) return status;
+  shape->can_exchange = shape->cell_bits == 0;
+  shape->whole_pairs = shape->cell_bits == 0;
+  plan->regions[SOA_KEYS] =
+      (tsr_region){.name = "keys", .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->key_bits / 8, .fill = 0xFF};
+  if (shape->cell_bits)
+    plan->regions[SOA_CELLS] = (tsr_region){.name = "values",
+                                            .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->cell_bits / 8,
+                                            .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
+  return TSR_OK;
+}
+
+TSR_PLUGIN(soa_plan, "A column of keys and a column of values, any widths.", "WarpCore IV-B1");

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout soa: a column of keys and a column of cells, any widths ("struct of arrays", WarpCore IV-B1). A probe reads
+ * keys only, so a bucket of 32-bit keys costs half of a packed one; a hit reads the value apart.
+ * Law kept: a slot is claimed by a CAS on its key; its cell starts at the policy's identity (region fill, and erase
+ * puts it back), and claimers and updaters alike combine into it atomically. Therefore inserts may overlap inserts, and
+ * finds only finds. An empty key is all ones.
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, bucket_slots, 8, 1, 32, "Slots of one bucket; a power of two.")                                          \
+  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one bucket together; a power of two.")
+
+#include "plugins/layout.cuh"
+
+#if TSR_KEY_BITS == 64
+#define soa_cas_key tsr_cas64
+#define soa_exchange_key tsr_exchange64
+#else
+#define soa_cas_key tsr_cas32
+#define soa_exchange_key tsr_exchange32
+#endif
+
+enum { SOA_KEYS, SOA_CELLS };
+TSR_INLINE tsr_key soa_seen(const tsr_bucket *b, uint32_t j) {
+#if TSR_KEY_BITS == 64
+  return (tsr_key)b->word[2 * j + 1] << 32 | b->word[2 * j];
+#else
+  return b->word[j];
+#endif
+}
+
+TSR_INLINE tsr_key soa_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  uint32_t at = tsr_slot_of_lane(c, slot);
+  tsr_key key = soa_seen(b, 0);
+  TSR_UNROLL
+  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
+    if (j < tsr_slots_per_lane(c) && j == at) key = soa_seen(b, j);
+  return key;
+}
+
+TSR_INLINE tsr_key *soa_key_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (tsr_key *)TSR_REGION(c, SOA_KEYS) + tsr_slot_index(c, ref, slot);
+}
+
+#if TSR_CELL_BITS > 0
+TSR_INLINE tsr_cell *soa_cell_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (tsr_cell *)TSR_REGION(c, SOA_CELLS) + tsr_slot_index(c, ref, slot);
+}
+#endif
+
+TSR_INLINE void soa_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_cell cell) {
+#if TSR_CELL_BITS > 0
+  tsr_combine_at(soa_cell_address(c, ref, slot), policy, cell);
+#else
+  (void)c, (void)ref, (void)slot, (void)policy, (void)cell; /* a set has no column of cells */
+#endif
+}
+
+TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
+  b->ref = ref;
+  tsr_load(c, (tsr_key *)TSR_REGION(c, SOA_KEYS) + ref * tsr_bucket_slots(c), sizeof(tsr_key),
+           (uint32_t)sizeof(tsr_key) * tsr_slots_per_lane(c), active, mode, b->word);
+}
+
+TSR_DEVICE uint32_t TSR_PART(match)(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {
+  uint32_t mask = 0;
+  TSR_SLOTS_WHERE(c, mask, j, soa_seen(b, j) == key);
+  return mask;
+}
+
+TSR_DEVICE uint32_t TSR_PART(empties)(const tsr_ctx *c, const tsr_bucket *b) {
+  return TSR_PART(match)(c, b, TSR_EMPTY_KEY);
+}
+
+TSR_DEVICE uint32_t TSR_PART(vacant)(const tsr_ctx *c, const tsr_bucket *b) {
+  uint32_t mask = 0;
+  TSR_SLOTS_WHERE(c, mask, j, soa_seen(b, j) >= TSR_ERASED_KEY);
+  return mask;
+}
+
+TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_key(c, soa_seen_slot(c, b, slot), tsr_slot_lane(c, slot));
+}
+
+TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+#if TSR_CELL_BITS == 64
+  return tsr_load64(soa_cell_address(c, b->ref, slot), 1);
+#elif TSR_CELL_BITS == 32
+  return tsr_load32(soa_cell_address(c, b->ref, slot), 1);
+#else
+  (void)c;
+  (void)b;
+  (void)slot;
+  return 0;
+#endif
+}
+
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+  uint32_t owner = tsr_slot_lane(c, slot), claimed = 0;
+  if (c->lane == owner) {
+    tsr_key expected = soa_seen_slot(c, b, slot);
+    claimed = soa_cas_key(soa_key_address(c, b->ref, slot), expected, key) == expected;
+    if (claimed) soa_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+  }
+  return tsr_shuffle32(c, claimed, owner) != 0;
+}
+
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
+  if (c->lane == tsr_slot_lane(c, slot)) soa_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+  return true; /* nothing erases or moves the key while inserts run */
+}
+
+TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  uint32_t owner = tsr_slot_lane(c, slot), erased = 0;
+  if (c->lane == owner) {
+    tsr_key expected = soa_seen_slot(c, b, slot);
+    erased = soa_cas_key(soa_key_address(c, b->ref, slot), expected, TSR_ERASED_KEY) == expected;
+    if (erased) soa_combine(c, b->ref, slot, TSR_DUPLICATES_REPLACE, tsr_identity(tsr_duplicates(c)));
+  }
+  return tsr_shuffle32(c, erased, owner) != 0;
+}
+
+#if TSR_CELL_BITS == 0 /* a key alone is a whole pair */
+TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+  uint32_t owner = tsr_slot_lane(c, slot);
+  tsr_key found = 0;
+  if (c->lane == owner) found = soa_exchange_key(soa_key_address(c, ref, slot), *key);
+  *key = tsr_shuffle_key(c, found, owner);
+  *cell = 0;
+  return true;
+}
+#define SOA_EXCHANGE .exchange = TSR_PART(exchange),
+#else
+#define SOA_EXCHANGE
+#endif
+
+TSR_PART_FUNCTIONS(SOA_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .update = TSR_PART(update), .erase = TSR_PART(erase));
