@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * probing iceberg: descriptor and plan. What it does: iceberg.cuh.
+ */
+#include "iceberg.cuh"
+
+static tsr_status iceberg_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  const tsr_config *own = config;
+  (void)plan;
+  uint32_t first = shape->bucket_slots * own->threshold / 100;
+  shape->first_slots = first ? first : 1;
+  return tsr_plan_two_buckets(shape, "iceberg", error);
+}
+
+TSR_PLUGIN(iceberg_plan, "A first bucket up to a threshold, then the less loaded of two others; nothing moves.",
+           "BGHT 3.2, 5.3");

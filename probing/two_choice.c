@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * probing two_choice: descriptor and plan. What it does: two_choice.cuh.
+ */
+#include "two_choice.cuh"
+
+static tsr_status two_choice_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  (void)config, (void)plan; /* works with every layout, promises nothing */
+  return tsr_plan_two_buckets(shape, "two_choice", error);
+}
+
+TSR_PLUGIN(two_choice_plan, "The less loaded of two buckets; nothing moves.", "BGHT 3.2, 4.3; Azar et al. 1999");
