@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hasher murmur3: descriptor and plan. What it does: murmur3.cuh.
+ */
+#include "murmur3.cuh"
+
+static tsr_status murmur3_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  (void)config;
+  (void)error;
+  uint64_t seed = shape->seed;
+  plan->state[0] = tsr_draw(&seed); /* 32-bit keys use half of it: a plain seed's upper half would be lost */
+  return TSR_OK;
+}
+
+TSR_PLUGIN(murmur3_plan, "MurmurHash3's finalizer, 32 or 64 bits.",
+           "A. Appleby, MurmurHash3; the default of WarpCore's and BGHT's code");
