@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * allocator slab: descriptor and plan. What it does: slab.cuh.
+ */
+#include "slab.cuh"
+
+static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  const tsr_config *own = config;
+  uint64_t blocks = (shape->units_min + TSR_BLOCK_UNITS - 1) / TSR_BLOCK_UNITS;
+  uint64_t most = 256ull * own->super_block_blocks;
+  if (most == 1ull << 22) most--; /* the last unit of all would be TSR_NO_HANDLE */
+  if (own->unit_bytes & (own->unit_bytes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 64, 128 or 256", own->unit_bytes);
+  if (own->super_block_blocks & (own->super_block_blocks - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[allocator] super_block_blocks = %u: must be a power of two from 1 to 16384",
+                    own->super_block_blocks);
+  if (blocks > most)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "allocator = slab: 256 super blocks of super_block_blocks = %u hold %llu units, and %llu are "
+                    "needed: raise super_block_blocks (to 16384: 2^32 units), or ask for fewer units",
+                    own->super_block_blocks, (unsigned long long)(most * TSR_BLOCK_UNITS),
+                    (unsigned long long)shape->units_min);
+  if (blocks == 0) blocks = 1;
+  shape->unit_bytes = own->unit_bytes;
+  shape->units = blocks * TSR_BLOCK_UNITS;
+  shape->units_at_once = TSR_BLOCK_RUN_MAX;
+  shape->reuses_units = 1;
+  plan->regions[SLAB_BITMAPS] = (tsr_region){.name = "unit bitmaps", .bytes = blocks * TSR_BLOCK_WORDS * 4, .fill = 0};
+  plan->regions[SLAB_UNITS] = (tsr_region){.name = "units", .bytes = shape->units * own->unit_bytes, .fill = 0xFF};
+  plan->regions[SLAB_ADDED] = (tsr_region){.name = "super blocks", .bytes = 4, .fill = 0};
+  plan->state[SLAB_BLOCKS] = blocks;
+  return TSR_OK;
+}
+
+TSR_PLUGIN(slab_plan, "Bitmaps over super blocks of memory blocks, up to 2^32 units (1 TB); frees.",
+           "SlabHash V (SlabAlloc)");

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * allocator slab_light: descriptor and plan. What it does: slab_light.cuh.
+ */
+#include "slab_light.cuh"
+
+static tsr_status slab_light_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  const tsr_config *own = config;
+  uint64_t blocks = (shape->units_min + TSR_BLOCK_UNITS - 1) / TSR_BLOCK_UNITS;
+  if (own->unit_bytes & (own->unit_bytes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 64, 128 or 256", own->unit_bytes);
+  if (blocks > (1ull << 32) / (TSR_BLOCK_UNITS * own->unit_bytes))
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "allocator = slab_light holds 4 GB, and %llu units of unit_bytes = %u are more: lower unit_bytes or "
+        "use an allocator with super blocks",
+        (unsigned long long)shape->units_min, own->unit_bytes);
+  if (blocks == 0) blocks = 1;
+  shape->unit_bytes = own->unit_bytes;
+  shape->units = blocks * TSR_BLOCK_UNITS;
+  shape->units_at_once = TSR_BLOCK_RUN_MAX;
+  shape->reuses_units = 1;
+  plan->regions[SLAB_LIGHT_BITMAPS] =
+      (tsr_region){.name = "unit bitmaps", .bytes = blocks * TSR_BLOCK_WORDS * 4, .fill = 0};
+  plan->regions[SLAB_LIGHT_UNITS] =
+      (tsr_region){.name = "units", .bytes = shape->units * own->unit_bytes, .fill = 0xFF};
+  plan->state[SLAB_LIGHT_BLOCKS] = blocks;
+  return TSR_OK;
+}
+
+TSR_PLUGIN(slab_light_plan, "Bitmaps over one array of memory blocks, up to 4 GB; frees.",
+           "SlabHash V (SlabAlloc-light)");
