@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a backend is: memory, streams and the bulk operations of a composition on one device. Two implementations, cpu/
+ * and cuda/; table.c is written once over this header.
+ * Streams and events are opaque; "enqueues" means that the cuda backend returns before the work is done and the cpu
+ * backend after. All calls are made by one thread at a time for one tsr_device.
+ */
+#ifndef TSR_BACKEND_H
+#define TSR_BACKEND_H
+
+#include "core/compose.h"
+#include "core/kernels/bulk.h"
+#include "core/kernels/pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_device tsr_device;
+typedef struct tsr_program tsr_program; /* the operations of one composition on one device */
+typedef struct tsr_event tsr_event;
+
+typedef struct tsr_backend {
+  const char *name;
+  /* Fails with the reason why it cannot be used. The caller closes *device. */
+  tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
+  void (*close)(tsr_device *device);
+
+  tsr_status (*allocate)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  void (*free)(tsr_device *device, void *memory);
+  /* In a stream's order: for buffers that live for one operation. */
+  tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);
+  tsr_status (*free_in)(tsr_device *device, void *memory, void *stream, tsr_error *error);
+  bool (*is_device_memory)(tsr_device *device, const void *memory);
+  /* Enqueue. Either side of a copy may be host memory; then it must stay valid until synchronize. */
+  tsr_status (*fill)(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream, tsr_error *error);
+  tsr_status (*copy)(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream, tsr_error *error);
+  tsr_status (*synchronize)(tsr_device *device, void *stream, tsr_error *error);
+
+  /* The composition must outlive the program. */
+  tsr_status (*program_create)(tsr_device *device, const tsr_composition *composition, tsr_program **program,
+                               tsr_error *error);
+  void (*program_destroy)(tsr_program *program);
+  /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
+  tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
+  /* The same for a pool's composition and an operation TSR_POOL_; without an allocator it works with malloc. */
+  tsr_status (*work)(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error);
+  /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
+  tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
+  /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
+  tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
+
+  /* Events: a point in a stream that other streams and the host can wait for, and that tells time. */
+  tsr_status (*event_create)(tsr_device *device, tsr_event **event, tsr_error *error);
+  void (*event_destroy)(tsr_device *device, tsr_event *event);
+  tsr_status (*event_record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*event_wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*event_finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
+  tsr_status (*event_between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
+                              tsr_error *error);
+} tsr_backend;
+
+/* First member of every backend's device. */
+struct tsr_device {
+  const tsr_backend *backend;
+  tsr_device_info info; /* sm = 0 on the cpu backend */
+};
+
+/* Opens what the settings name; with backend = auto CUDA, where it can be used, and *reason says why this one was chosen.
+ * The caller closes *device. */
+tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
+                           tsr_error *error) TSR_MUST_CHECK;
+
+extern const tsr_backend tsr_cpu_backend;
+extern const tsr_backend tsr_cuda_backend;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

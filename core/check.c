@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tsr_spec_check and tsr_spec_link: what a spec resolves to, without a device.
+ */
+#define _GNU_SOURCE /* open_memstream */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/cuda/link.h"
+#include "core/registry.h"
+
+static const tsr_options no_options;
+
+/* A spec with an allocator and no layout is a pool's. */
+static bool is_pool(const tsr_spec *spec) {
+  return tsr_spec_get(spec, "table", "allocator") && !tsr_spec_get(spec, "table", "layout");
+}
+
+static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, tsr_composition **composition,
+                          tsr_error *error) {
+  return is_pool(spec) ? tsr_compose_pool(spec, options, sm, 1, composition, error)
+                       : tsr_compose(spec, options, sm, 1, composition, error);
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static void print_parts(FILE *out, const tsr_composition *t) {
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &t->part[role];
+    if (!part->plugin) continue;
+    fprintf(out, "%-12s %s: %s\n", tsr_role_names[role], part->plugin->name, part->plugin->summary);
+    for (const tsr_parameter *p = part->plugin->parameters; p->name; p++) {
+      uint64_t value = 0;
+      memcpy(&value, (const char *)part->config + p->offset, p->type == TSR_PARAMETER_U32 ? 4 : 8);
+      fprintf(out, "  %-18s %llu%s\n", p->name, (unsigned long long)value, value == p->initial ? " (default)" : "");
+    }
+  }
+}
+
+static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
+  const tsr_setting_info *rows;
+  size_t count = tsr_settings_list(&rows);
+  fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, "table", rows[i].key);
+    const char *shown = value || is_pool(spec) ? value : rows[i].initial; /* most defaults mean nothing to a pool */
+    if (strcmp(rows[i].key, "duplicates") == 0 && t->shape.duplicates == TSR_DUPLICATES_KEEP) continue;
+    if (strcmp(rows[i].key, "capacity") == 0)
+      fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
+    else if (shown && *shown)
+      fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
+  }
+}
+
+static void print_memory(FILE *out, const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  if (s->buckets)
+    fprintf(out, "%-12s %llu of %u slots, %u bytes each; %llu slots for %llu pairs; %llu tail buckets\n", "buckets",
+            (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
+            (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
+            (unsigned long long)t->tail_buckets);
+  if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
+      fprintf(out, "  %-18s %llu bytes\n", t->part[role].plan.regions[i].name,
+              (unsigned long long)tsr_region_bytes(t, &t->part[role].plan.regions[i]));
+  if (t->lock_bytes) fprintf(out, "  %-18s %llu bytes\n", "key locks", (unsigned long long)t->lock_bytes);
+  fprintf(out, "  %-18s %llu bytes\n", "in all", (unsigned long long)tsr_composition_bytes(t));
+}
+
+static void print_constants(FILE *out, const tsr_composition *t) {
+  static const char *const guards[] = {"none", "the claim's own CAS", "key locks"};
+  fprintf(out, "%-12s", "constants");
+#define PRINT_FACT(fact) fprintf(out, " " #fact "=%u", t->shape.fact);
+  TSR_FACTS(PRINT_FACT)
+  fprintf(out, "\n%-12s %s\n%-12s %s\n", "uniqueness", guards[t->shape.guard], "overlap", tsr_composition_overlap(t));
+}
+
+/* The compute capability that the spec's backend would compose for, and why. */
+static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
+  tsr_device_info info;
+  tsr_error error = {TSR_OK, ""};
+  if (settings->backend == TSR_BACKEND_CPU) {
+    snprintf(why, bytes, "cpu, as the spec says");
+    return 0;
+  }
+  if (tsr_device_describe((int)settings->device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+    snprintf(why, bytes, "cuda on %s", info.name);
+    return info.sm;
+  }
+  if (settings->backend == TSR_BACKEND_AUTO) {
+    snprintf(why, bytes, "cpu, because: %.900s", error.message);
+    return 0;
+  }
+  snprintf(why, bytes, "cuda; here checked for sm_90, because: %.900s", error.message);
+  return 90;
+}
+
+tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error) {
+  tsr_settings settings;
+  tsr_composition *t;
+  char why[TSR_MESSAGE_BYTES];
+  if (!options) options = &no_options;
+  tsr_status status = is_pool(spec) ? tsr_settings_read_pool(spec, options, &settings, error)
+                                    : tsr_settings_read(spec, options, &settings, error);
+  if (status) return status;
+  uint32_t sm = target_of(&settings, why, sizeof why);
+  status = compose(spec, options, sm, &t, error);
+  if (status) return status;
+  char *written = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&written, &bytes);
+  if (out) {
+    print_settings(out, spec, t);
+    print_parts(out, t);
+    fprintf(out, "%-12s %s\n", "backend", why);
+    print_memory(out, t);
+    if (!is_pool(spec)) print_constants(out, t);
+  }
+  tsr_composition_free(t);
+  if (!out || fclose(out) != 0) {
+    free(written);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a check");
+  }
+  *text = written;
+  return TSR_OK;
+}
+
+/* ---- link ------------------------------------------------------------------------------------ */
+
+tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
+                         tsr_error *error) {
+  tsr_composition *t;
+  tsr_kernels kernels;
+  if (!options) options = &no_options;
+  tsr_status status = compose(spec, options, sm, &t, error);
+  if (status) return status;
+  status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
+                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.cell_bits, 0, TSR_BULKS, &kernels, error);
+  const tsr_composition *tables[] = {t};
+  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, link, error);
+  tsr_composition_free(t);
+  return status;
+}

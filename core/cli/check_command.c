@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera check and tessera link: what a spec composes to, and its device code, both without a device.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cli/command.h"
+#include "core/number.h"
+
+enum {
+  CAPACITY_ASSUMED = 1000000, /* where a spec leaves it to `run` */
+  SM_ASSUMED = 90             /* where there is no GPU to ask */
+};
+
+static tsr_options options_for(const tsr_arguments *arguments, const tsr_spec *spec) {
+  tsr_options options = {.plugins = tsr_arguments_value(arguments, "--plugins")};
+  if (!tsr_spec_get(spec, "table", "capacity")) options.capacity = CAPACITY_ASSUMED;
+  return options;
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static tsr_exit run_check(const tsr_arguments *arguments) {
+  tsr_spec *spec;
+  tsr_error error;
+  char *text;
+  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_options options = options_for(arguments, spec);
+  status = tsr_spec_check(spec, &options, &text, &error);
+  tsr_spec_free(spec);
+  if (status) return tsr_say_error(status, &error);
+  if (options.capacity)
+    tsr_say("the spec has no capacity, which `run` takes from its input: sizes are those for %d", CAPACITY_ASSUMED);
+  fputs(text, stdout);
+  free(text);
+  return TSR_EXIT_OK;
+}
+
+/* ---- link ------------------------------------------------------------------------------------ */
+
+/* The compute capability of --arch, or of the spec's GPU if there is one. */
+static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_spec *spec, uint32_t *sm) {
+  const char *arch = tsr_arguments_value(arguments, "--arch");
+  uint64_t number = 0;
+  if (arch) {
+    if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '1' || arch[3] > '9' || !tsr_parse_u64(arch + 3, &number) ||
+        number > 999)
+      return tsr_say_usage("--arch %s: write it like sm_90", arch);
+    *sm = (uint32_t)number;
+    return TSR_EXIT_OK;
+  }
+  const char *device = tsr_spec_get(spec, "table", "device");
+  tsr_device_info info;
+  tsr_error error;
+  if (device && (!tsr_parse_u64(device, &number) || number > 63)) number = 0; /* the link itself refuses the entry */
+  if (tsr_device_describe((int)number, &info, &error) == TSR_OK) {
+    *sm = info.sm;
+    tsr_say("linking for sm_%u, the %s of this machine", info.sm, info.name);
+  } else {
+    *sm = SM_ASSUMED;
+    tsr_say("linking for sm_%d, as there is no GPU to ask: %s", SM_ASSUMED, error.message);
+  }
+  return TSR_EXIT_OK;
+}
+
+static void print_link(const tsr_link *link, uint32_t sm) {
+  printf("%-40s %9s %11s\n", "kernel", "registers", "stack bytes"); /* a spill would need a stack */
+  for (size_t i = 0; i < link->kernel_count; i++)
+    printf("%-40s %9u %11u\n", link->kernels[i].name, link->kernels[i].registers, link->kernels[i].stack_bytes);
+  printf("other functions  %u\n", link->other_functions);
+  printf("cubin            %zu bytes for sm_%u\n", link->cubin_bytes, sm);
+  if (link->cached)
+    printf("time             none: it was in the cache\n");
+  else
+    printf("time             glue %.1f ms, link %.1f ms\n", link->glue_ms, link->link_ms);
+}
+
+static tsr_exit write_cubin(const char *path, const tsr_link *link) {
+  FILE *file = fopen(path, "wb");
+  bool written = file && fwrite(link->cubin, 1, link->cubin_bytes, file) == link->cubin_bytes;
+  int reason = errno;
+  if (file && fclose(file) != 0 && written) {
+    reason = errno;
+    written = false;
+  }
+  if (written) return TSR_EXIT_OK;
+  tsr_say("%s: cannot be written: %s", path, strerror(reason));
+  return TSR_EXIT_FAILED;
+}
+
+static tsr_exit run_link(const tsr_arguments *arguments) {
+  const char *out = tsr_arguments_value(arguments, "-o");
+  tsr_spec *spec;
+  tsr_error error;
+  tsr_link link;
+  uint32_t sm = 0;
+  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_options options = options_for(arguments, spec); /* code does not depend on the capacity */
+  tsr_exit failed = choose_architecture(arguments, spec, &sm);
+  if (failed == TSR_EXIT_OK) {
+    status = tsr_spec_link(spec, &options, sm, !tsr_arguments_has(arguments, "--no-cache"), &link, &error);
+    if (status) failed = tsr_say_error(status, &error);
+  }
+  tsr_spec_free(spec);
+  if (failed) return failed;
+  print_link(&link, sm);
+  if (out) failed = write_cubin(out, &link);
+  tsr_link_free(&link);
+  return failed;
+}
+
+static const tsr_option check_options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
+static const tsr_option link_options[] = {
+    {"--arch", "sm_NN", false, "The GPU to link for; else the one found here, else sm_90."},
+    {"-o", "FILE.cubin", false, "Where to write the device code."},
+    {"--no-cache", NULL, false, "Links even if the cache has it, and stores nothing there."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+const tsr_command tsr_check_command = {
+    {"check", "SPEC", "Shows all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options},
+    run_check};
+const tsr_command tsr_link_command = {
+    {"link", "SPEC", "Links a spec's device code, without a GPU, and tells what each kernel uses.", link_options},
+    run_link};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera conform: the conformance kit over one plugin. The kit is a program of its own (tests/conformance, installed
+ * as tessera-conform beside this one), so that a plugin that crashes, hangs or ends its process fails the kit and not
+ * its caller. It reads TSR_CONFORM, the plugin under test, and TSR_CONFORM_LIST, a file with the paths of its
+ * companions.
+ */
+#define _GNU_SOURCE /* mkdtemp, realpath, setenv, usleep */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/cli/command.h"
+#include "core/cli/places.h"
+#include "core/number.h"
+
+enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000 };
+
+typedef struct kit_run {
+  const char *plugins;           /* as in tsr_options */
+  char program[TSR_PLACE_BYTES]; /* the kit */
+  char *file;                    /* the plugin, as an absolute path: dlopen would search for a bare name */
+  uint64_t seconds;
+  char folder[TSR_PLACE_BYTES];                            /* a new one, for the next two */
+  char list[TSR_PLACE_BYTES], unfinished[TSR_PLACE_BYTES]; /* companions; GoogleTest keeps the other while it runs */
+} kit_run;
+
+/* ---- What is run ----------------------------------------------------------------------------- */
+
+static tsr_status find_file(const char *path, char **file, tsr_error *error) {
+  struct stat facts;
+  char *resolved = realpath(path, NULL);
+  if (!resolved) return tsr_fail(error, TSR_NOT_FOUND, "'%s': cannot be opened: %s", path, strerror(errno));
+  tsr_status status = TSR_OK;
+  if (stat(resolved, &facts) != 0 || !S_ISREG(facts.st_mode))
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is no regular file: name the .so of a plugin", path);
+  else if (strchr(resolved, ':'))
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has a ':' in its path, which separates plugins: move it", resolved);
+  if (status) {
+    free(resolved);
+    return status;
+  }
+  *file = resolved;
+  return TSR_OK;
+}
+
+static tsr_status make_folder(kit_run *run, tsr_error *error) {
+  const char *base = getenv("TMPDIR");
+  if (!tsr_place_join(base && *base ? base : "/tmp", "tessera.XXXXXX", run->folder) || !mkdtemp(run->folder)) {
+    run->folder[0] = '\0';
+    return tsr_fail(error, TSR_IO, "%s: no temporary folder can be made there: %s: set TMPDIR to another one",
+                    base && *base ? base : "/tmp", strerror(errno));
+  }
+  if (!tsr_place_join(run->folder, "list", run->list) || !tsr_place_join(run->folder, "unfinished", run->unfinished))
+    return tsr_fail(error, TSR_IO, "%s: is too long a path: set TMPDIR to another folder", run->folder);
+  return TSR_OK;
+}
+
+static void remove_folder(const kit_run *run) {
+  if (!run->folder[0]) return;
+  unlink(run->list);
+  unlink(run->unfinished);
+  rmdir(run->folder);
+}
+
+/* ---- The child ------------------------------------------------------------------------------- */
+
+/* Listing plugins loads them: the one under test may lie among them, which is why the child does it. */
+static tsr_status write_list(const kit_run *run, tsr_error *error) {
+  const tsr_plugin_info *plugins;
+  size_t count;
+  tsr_status status = tsr_plugins_list(run->plugins, &plugins, &count, error);
+  if (status) return status;
+  FILE *list = fopen(run->list, "w");
+  for (size_t i = 0; list && i < count; i++) fprintf(list, "%s\n", plugins[i].path);
+  tsr_plugins_free(plugins, count);
+  if (!list || fclose(list) != 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", run->list, strerror(errno));
+  return TSR_OK;
+}
+
+static void become_the_kit(const kit_run *run) {
+  tsr_error error;
+  char *arguments[] = {(char *)(uintptr_t)run->program, (char[]){"--gtest_brief=1"}, NULL};
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a caller that is interrupted leaves nothing behind */
+  if (write_list(run, &error)) {
+    tsr_say("%s", error.message);
+    /* threads that wait actively stand in each other's way where the kit's own threads are more than the cores */
+  } else if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && setenv("TSR_CONFORM", run->file, 1) == 0 &&
+             setenv("TSR_CONFORM_LIST", run->list, 1) == 0 &&
+             setenv("TEST_PREMATURE_EXIT_FILE", run->unfinished, 1) == 0) {
+    execv(run->program, arguments);
+    tsr_say("%s: cannot be run: %s", run->program, strerror(errno));
+  }
+  _exit(TSR_EXIT_FAILED);
+}
+
+/* ---- The parent ------------------------------------------------------------------------------ */
+
+static bool is_late(const struct timespec *start, uint64_t seconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)(now.tv_sec - start->tv_sec) >= seconds;
+}
+
+/* Waits for the child and says what its end means. */
+static tsr_exit judge(const kit_run *run, pid_t child) {
+  struct timespec start;
+  int end = 0;
+  bool was_late = false;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  while (waitpid(child, &end, WNOHANG) == 0) {
+    if (!was_late && is_late(&start, run->seconds)) {
+      was_late = true;
+      kill(child, SIGKILL);
+    }
+    usleep(POLL_MICROSECONDS);
+  }
+  if (was_late)
+    tsr_say("%s: was not done after %llu seconds: a loop in it has no end (P-23), or give more by --timeout", run->file,
+            (unsigned long long)run->seconds);
+  else if (WIFSIGNALED(end))
+    tsr_say("%s: crashed the kit: %s", run->file, strsignal(WTERMSIG(end)));
+  else if (access(run->unfinished, F_OK) == 0)
+    tsr_say("%s: ended the kit's process: a plugin returns its failures", run->file);
+  else if (WEXITSTATUS(end) != 0)
+    tsr_say("%s: breaks the contract: the tests that failed are named after its rules, see plugins/README.md",
+            run->file);
+  else {
+    printf("%s: keeps the contract\n", run->file);
+    return TSR_EXIT_OK;
+  }
+  return TSR_EXIT_FAILED;
+}
+
+static tsr_exit run_kit(const kit_run *run) {
+  fflush(stdout); /* else the child would print it again */
+  pid_t child = fork();
+  if (child < 0) {
+    tsr_say("no process for the kit can be made: %s", strerror(errno));
+    return TSR_EXIT_FAILED;
+  }
+  if (child == 0) become_the_kit(run);
+  return judge(run, child);
+}
+
+static tsr_exit run_conform(const tsr_arguments *arguments) {
+  kit_run run = {.plugins = tsr_arguments_value(arguments, "--plugins"), .seconds = SECONDS_DEFAULT};
+  const char *seconds = tsr_arguments_value(arguments, "--timeout");
+  tsr_error error;
+  if (seconds && (!tsr_parse_u64(seconds, &run.seconds) || run.seconds < 1 || run.seconds > SECONDS_MAX))
+    return tsr_say_usage("--timeout %s: must be a whole number of seconds from 1 to %d", seconds, SECONDS_MAX);
+  tsr_status status = tsr_place_kit(run.program, &error);
+  if (status == TSR_OK) status = find_file(arguments->operands[0], &run.file, &error);
+  if (status == TSR_OK) status = make_folder(&run, &error);
+  tsr_exit failed = status ? tsr_say_error(status, &error) : run_kit(&run);
+  remove_folder(&run);
+  free(run.file);
+  return failed;
+}
+
+static const tsr_option options[] = {
+    {"--timeout", "SECONDS", false, "When a plugin is given up as one that hangs; else 600."},
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+const tsr_command tsr_conform_command = {
+    {"conform", "FILE.so", "Tests a plugin against the contract, in a process of its own.", options}, run_conform};

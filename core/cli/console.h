@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tessera tells its user besides results: progress and errors, on standard error as `tessera: <sentence>`, and the
+ * exit status. Results go to standard output, by printf. Read next: arguments.h.
+ */
+#ifndef TSR_CONSOLE_H
+#define TSR_CONSOLE_H
+
+#include "core/tessera.h"
+
+typedef enum tsr_exit {
+  TSR_EXIT_OK = 0,
+  TSR_EXIT_FAILED = 1, /* the job failed */
+  TSR_EXIT_USAGE = 2   /* the command line or the spec is wrong: nothing was tried */
+} tsr_exit;
+
+/* Writes a sentence to standard error. */
+void tsr_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says what was wrong with the command line; returns TSR_EXIT_USAGE. */
+tsr_exit tsr_say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says the error's sentence; returns the exit status of `status`, so that a failing command ends with it. */
+tsr_exit tsr_say_error(tsr_status status, const tsr_error *error);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera demo: the main job on real data. Every 16-mer of a bacterium's genome goes into a map, key -> lowest
+ * position, and every 16-mer of a phage's genome is looked up. It is nothing but a `run`, whose line it prints first.
+ */
+#define _GNU_SOURCE /* program_invocation_name */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cli/command.h"
+#include "core/cli/job.h"
+#include "core/cli/places.h"
+
+enum { LETTERS = 16, MATCHES_SHOWN = 10 };
+
+/* Prints a word as a shell reads it. */
+static void print_word(const char *word) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (*word && strspn(word, plain) == strlen(word)) {
+    printf(" %s", word);
+    return;
+  }
+  printf(" '");
+  for (; *word; word++) printf(*word == '\'' ? "'\\''" : "%c", *word);
+  printf("'");
+}
+
+/* $TESSERA_COMMAND is what the user typed if a script started this program. */
+static void print_line(const tsr_arguments *arguments, const char *spec, const tsr_job *job) {
+  const char *command = getenv("TESSERA_COMMAND");
+  printf("$");
+  print_word(command && *command ? command : program_invocation_name);
+  printf(" run");
+  print_word(spec);
+  for (size_t i = 0; i < arguments->given_count; i++) {
+    print_word(arguments->given[i].name);
+    print_word(arguments->given[i].value);
+  }
+  printf(" --kmers %d --insert", LETTERS);
+  print_word(job->steps[0].path);
+  printf(" --find");
+  print_word(job->steps[1].path);
+  printf("\n\n");
+  fflush(stdout);
+}
+
+static uint64_t item(const void *array, uint32_t bits, uint64_t i) {
+  return bits == 64 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
+}
+
+static void print_match(const tsr_job *job, const tsr_job_step *find, uint64_t i) {
+  uint64_t key = item(find->data.keys, job->key_bits, i);
+  char letters[LETTERS + 1] = {0};
+  for (uint32_t at = 0; at < LETTERS; at++) letters[at] = "ACGT"[key >> (2 * (LETTERS - 1 - at)) & 3];
+  printf("         %s %12" PRIu64 " %12" PRIu64 "\n", letters, i, item(find->found_values, job->value_bits, i));
+}
+
+static void print_matches(const tsr_job *job) {
+  const tsr_job_step *find = &job->steps[1];
+  uint64_t shown = 0;
+  if (!find->found_values) return;
+  printf("\nmatches  the first %d; positions are numbers of k-mers, from 0\n", MATCHES_SHOWN);
+  printf("         %-16s %12s %12s\n", "letters", "query", "genome");
+  for (uint64_t i = 0; i < find->data.count && shown < MATCHES_SHOWN; i++)
+    if (find->found[i]) {
+      print_match(job, find, i);
+      shown++;
+    }
+  if (!shown) printf("         none\n");
+}
+
+static tsr_exit run_demo(const tsr_arguments *arguments) {
+  tsr_job_step steps[2] = {{.verb = TSR_JOB_INSERT, .path = getenv("TESSERA_DEMO_GENOME")},
+                           {.verb = TSR_JOB_FIND, .path = getenv("TESSERA_DEMO_PHAGE")}};
+  char path[TSR_PLACE_BYTES];
+  tsr_spec *spec;
+  tsr_error error;
+  if (!steps[0].path || !steps[1].path)
+    return tsr_say_usage(
+        "the demo's data are not known: run `./tessera demo` in a checkout, which installs them, or set "
+        "TESSERA_DEMO_GENOME and TESSERA_DEMO_PHAGE to two FASTA files");
+  tsr_status status = tsr_place_specs(path, &error);
+  if (status == TSR_OK && !tsr_place_join(path, "demo.ini", path))
+    status = tsr_fail(&error, TSR_NOT_FOUND, "%s: is too long a path", path);
+  if (status == TSR_OK) status = tsr_arguments_spec(arguments, path, &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_job job = {.spec = spec,
+                 .plugins = tsr_arguments_value(arguments, "--plugins"),
+                 .kmers = LETTERS,
+                 .steps = steps,
+                 .step_count = 2,
+                 .keeps_found = true};
+  print_line(arguments, path, &job);
+  tsr_exit failed = tsr_job_run(&job);
+  if (failed == TSR_EXIT_OK) print_matches(&job);
+  tsr_job_free(&job);
+  tsr_spec_free(spec);
+  return failed;
+}
+
+static const tsr_option options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
+
+const tsr_command tsr_demo_command = {
+    {"demo", "", "Finds the 16-mers of a phage's genome in that of a bacterium.", options}, run_demo};

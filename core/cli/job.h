@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job: files of keys put into, looked up in and erased from one table, in the order written, with a report of what
+ * was composed and what happened. `run` makes one from its command line, `demo` from its own choice.
+ * Read next: dataset.h (the files).
+ */
+#ifndef TSR_JOB_H
+#define TSR_JOB_H
+
+#include <stdio.h>
+
+#include "core/cli/console.h"
+#include "core/cli/dataset.h"
+#include "core/tessera.h"
+
+typedef enum tsr_job_verb { TSR_JOB_INSERT, TSR_JOB_FIND, TSR_JOB_ERASE, TSR_JOB_VERBS } tsr_job_verb;
+
+typedef struct tsr_job_step {
+  tsr_job_verb verb;
+  const char *path;
+  tsr_dataset data;     /* find: the keys stay; the others' arrays are gone once they were used */
+  uint64_t value_count; /* find in a multimap: values of all keys */
+  /* find, if rows are kept: a row a key, in a multimap one a value and one for a key without */
+  uint64_t row_count;
+  void *row_keys; /* NULL: those of data */
+  void *found_values;
+  uint8_t *found;    /* 1 or 0 a row */
+  tsr_report report; /* of this step alone */
+  double milliseconds;
+} tsr_job_step;
+
+typedef struct tsr_job {
+  /* given; belongs to the caller */
+  const tsr_spec *spec;
+  const char *spec_path; /* for json */
+  const char *plugins;   /* NULL: the default search path */
+  uint32_t kmers;        /* 0: no sequence files */
+  bool canonical;
+  tsr_job_step *steps; /* verb and path */
+  size_t step_count;
+  const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
+  const char *save; /* where the table is saved in the end; NULL: nowhere */
+  const char *out;  /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
+  const char *json; /* where the job goes as an object (job_json.h), "-" for standard output; NULL: nowhere */
+  bool keeps_found; /* fill `found` and `found_values` though there is no `out` */
+  /* made */
+  FILE *report;              /* standard output, or standard error if the rows or the object go there */
+  uint64_t size, tombstones; /* pairs in the end */
+  uint32_t key_bits, value_bits;
+  bool is_multimap, keeps_all; /* the second: a multiset too */
+  tsr_table *table;
+} tsr_job;
+
+/* Does all of it: reads the files, composes, works, reports, writes the rows. Pairs that found no room fail the job at
+ * that step: what would follow could not be trusted. Says what was wrong. The caller frees with tsr_job_free. */
+tsr_exit tsr_job_run(tsr_job *job);
+
+/* Frees what was made, not what was given; steps[] itself is given. */
+void tsr_job_free(tsr_job *job);
+
+#endif

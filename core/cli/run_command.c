@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera run: a job (job.h) from the command line.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cli/command.h"
+#include "core/cli/job.h"
+#include "core/number.h"
+
+static const tsr_option options[] = {
+    {"--insert", "FILE", true, "Puts the file's pairs into the table."},
+    {"--find", "FILE", true, "Looks the file's keys up."},
+    {"--erase", "FILE", true, "Erases the file's keys. These three are performed in the order written."},
+    {"--load", "FILE", false, "Starts with the table saved there; SPEC must name the same kind, widths and parts."},
+    {"--save", "FILE", false, "Saves the table when all is done."},
+    {"--out", "FILE", false,
+     "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value); '-' is standard output; "
+     "NumPy "
+     "rows if it ends in .npy."},
+    {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
+    {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},
+    {"--canonical", NULL, false, "Takes the smaller one of a k-mer and its reverse complement."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+static bool verb_of(const char *option, tsr_job_verb *verb) {
+  static const char *const names[TSR_JOB_VERBS] = {"--insert", "--find", "--erase"};
+  for (size_t i = 0; i < TSR_JOB_VERBS; i++)
+    if (strcmp(option, names[i]) == 0) {
+      *verb = (tsr_job_verb)i;
+      return true;
+    }
+  return false;
+}
+
+/* Fills the job from the arguments; steps has room for all of them. */
+static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, tsr_job *job) {
+  const char *kmers = tsr_arguments_value(arguments, "--kmers");
+  uint64_t letters = 0;
+  bool has_find = false;
+  job->plugins = tsr_arguments_value(arguments, "--plugins");
+  job->out = tsr_arguments_value(arguments, "--out");
+  job->json = tsr_arguments_value(arguments, "--json");
+  job->spec_path = arguments->operands[0];
+  job->load = tsr_arguments_value(arguments, "--load");
+  job->save = tsr_arguments_value(arguments, "--save");
+  job->canonical = tsr_arguments_has(arguments, "--canonical");
+  job->steps = steps;
+  for (size_t i = 0; i < arguments->given_count; i++) {
+    tsr_job_verb verb;
+    if (!verb_of(arguments->given[i].name, &verb)) continue;
+    has_find = has_find || verb == TSR_JOB_FIND;
+    steps[job->step_count++] = (tsr_job_step){.verb = verb, .path = arguments->given[i].value};
+  }
+  if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2", kmers);
+  job->kmers = (uint32_t)letters;
+  if (job->canonical && !kmers) return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
+  if (!job->step_count && !job->load)
+    return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
+  if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
+  if (job->out && job->json && strcmp(job->out, job->json) == 0)
+    return tsr_say_usage("--out %s and --json %s: each needs a place of its own", job->out, job->json);
+  return TSR_EXIT_OK;
+}
+
+static tsr_exit run_run(const tsr_arguments *arguments) {
+  tsr_job job = {.step_count = 0};
+  tsr_spec *spec;
+  tsr_error error;
+  tsr_job_step *steps = calloc(arguments->given_count + 1, sizeof *steps);
+  if (!steps) {
+    tsr_say("no memory for the command line");
+    return TSR_EXIT_FAILED;
+  }
+  tsr_exit failed = read_job(arguments, steps, &job);
+  if (failed == TSR_EXIT_OK) {
+    tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+    if (status) {
+      failed = tsr_say_error(status, &error);
+    } else {
+      job.spec = spec;
+      failed = tsr_job_run(&job);
+      tsr_spec_free(spec);
+    }
+  }
+  tsr_job_free(&job);
+  free(steps);
+  return failed;
+}
+
+const tsr_command tsr_run_command = {
+    {"run", "SPEC", "Makes a table and performs inserts, finds and erases with the keys of files.", options}, run_run};

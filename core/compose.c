@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From settings to a composition (compose.h): load, plan in order, then derive what only the whole table knows.
+ */
+#include "core/compose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/glue.h"
+#include "core/registry.h"
+#include "plugins/probing.cuh"
+
+static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.01 need half of it */
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static tsr_status load_part(const tsr_spec *spec, const tsr_options *options, uint32_t role, const char *name,
+                            tsr_part *part, tsr_error *error) {
+  tsr_status status = tsr_registry_find(options->plugins, role, name, &part->plugin, error);
+  if (status) return status;
+  part->config = calloc(1, part->plugin->config_bytes + 1);
+  if (!part->config) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the parameters of %s", name);
+  return tsr_settings_read_part(spec, part->plugin, part->config, error);
+}
+
+/* The code for these widths. */
+static const tsr_image *image_for(const tsr_plugin *plugin, uint32_t key_bits, uint32_t cell_bits) {
+  for (const tsr_image *image = plugin->images; image->functions; image++)
+    if ((image->key_bits == TSR_ANY_BITS || image->key_bits == key_bits) &&
+        (image->cell_bits == TSR_ANY_BITS || image->cell_bits == cell_bits))
+      return image;
+  return NULL;
+}
+
+/* A refusal begins with the line that chose the part. */
+static tsr_status refuse(const tsr_spec *spec, uint32_t role, tsr_error *why, tsr_error *error) {
+  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", tsr_role_names[role]);
+  if (entry->file)
+    return tsr_fail(error, why->status, "%s:%llu: %s", entry->file, (unsigned long long)entry->line, why->message);
+  return tsr_fail(error, why->status, "--set table.%s=%s: %s", entry->key, entry->value, why->message);
+}
+
+/* Where each thread is in somebody else's code; volatile: a signal handler reads it. Its place is fixed when the
+ * library is loaded, so that the handler allocates nothing. */
+static _Thread_local const tsr_plugin *volatile planning __attribute__((tls_model("initial-exec")));
+
+bool tsr_plan_running(const char **role, const char **name) {
+  const tsr_plugin *plugin = planning;
+  if (!plugin) return false;
+  *role = tsr_role_names[plugin->role];
+  *name = plugin->name;
+  return true;
+}
+
+/* A fact that the core divides by, multiplies or counts to, and that its writer left outside its range. */
+static tsr_status out_of_range(const tsr_plugin *plugin, const char *fact, uint64_t value, const char *range,
+                               tsr_error *error) {
+  return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-12: its plan() wrote %s = %llu: must be %s; correct plan()",
+                  tsr_role_names[plugin->role], plugin->name, fact, (unsigned long long)value, range);
+}
+
+static bool is_power_to(uint32_t value, uint32_t maximum) {
+  return value && !(value & (value - 1)) && value <= maximum;
+}
+
+static tsr_status check_facts(const tsr_shape *s, const tsr_plugin *plugin, tsr_error *error) {
+  static const char range[] = "a power of two from 1 to 32";
+  if (plugin->role == TSR_ROLE_LAYOUT) {
+    if (!is_power_to(s->bucket_slots, 32)) return out_of_range(plugin, "bucket_slots", s->bucket_slots, range, error);
+    if (!is_power_to(s->tile_lanes, 32)) return out_of_range(plugin, "tile_lanes", s->tile_lanes, range, error);
+    if (!is_power_to(s->share_lanes, 32)) return out_of_range(plugin, "share_lanes", s->share_lanes, range, error);
+  }
+  if (plugin->role == TSR_ROLE_PROBING && (s->buckets < s->buckets_min || s->buckets > BUCKETS_MAX))
+    return out_of_range(plugin, "buckets", s->buckets, "from buckets_min to 2^48", error);
+  return TSR_OK;
+}
+
+static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
+  tsr_part *part = &t->part[role];
+  tsr_error why = {TSR_OK, ""};
+  if (!part->plugin) return TSR_OK;
+  planning = part->plugin;
+  tsr_status status = part->plugin->plan(part->config, &t->shape, &part->plan, &why);
+  planning = NULL;
+  if (status == TSR_INCOMPATIBLE && why.message[0]) return refuse(spec, role, &why, error);
+  if (status)
+    return tsr_fail(error, TSR_BAD_PLUGIN,
+                    "%s/%s: P-13: its plan() returned status %d%s: a refusal is TSR_INCOMPATIBLE with a sentence",
+                    tsr_role_names[role], part->plugin->name, (int)status, why.message[0] ? "" : " and no sentence");
+  status = check_facts(&t->shape, part->plugin, error);
+  if (status) return status;
+  part->image = image_for(part->plugin, t->shape.key_bits, t->shape.cell_bits);
+  const char *missing = part->image ? tsr_glue_missing(role, part->image) : "code";
+  if (missing)
+    return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
+                    tsr_role_names[role], part->plugin->name, missing, t->shape.key_bits, t->shape.value_bits);
+  return TSR_OK;
+}
+
+/* ---- What only the whole table knows --------------------------------------------------------- */
+
+static void derive_guard(tsr_composition *t, bool has_place) {
+  tsr_shape *s = &t->shape;
+  s->has_place = has_place;
+  s->fresh = s->concurrency == TSR_CONCURRENCY_MIXED;
+  s->claims_first = s->first_slots && s->concurrency == TSR_CONCURRENCY_PHASED;
+  s->in_step = s->sm && (s->tile_lanes > 1 || (s->fresh && s->share_lanes > 1));
+  if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
+    s->guard = TSR_GUARD_NONE;
+  else if (s->moves_pairs || s->has_place || s->concurrency == TSR_CONCURRENCY_MIXED)
+    s->guard = TSR_GUARD_LOCK;
+  else
+    s->guard = TSR_GUARD_CLAIM;
+  if (s->guard == TSR_GUARD_NONE) return;
+  /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
+   * a time collide on one bit in 32 */
+  uint32_t log2_bits = 10;
+  while (log2_bits < 23 && (4ull << log2_bits) < s->buckets * s->bucket_slots) log2_bits++;
+  t->lock_shift = 64 - log2_bits;
+  t->lock_bytes = (1ull << log2_bits) / 8;
+}
+
+static tsr_status check_overlap(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_shape *s = &t->shape;
+  char where[512];
+  if (s->concurrency != TSR_CONCURRENCY_MIXED || (!s->moves_pairs && s->whole_pairs)) return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "concurrency"), where, sizeof where);
+  if (s->moves_pairs)
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: probing = %s moves pairs, and a find could miss one on its way: use concurrency = phased, or a "
+        "scheme that moves nothing",
+        where, t->part[TSR_ROLE_PROBING].plugin->name);
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "%s: layout = %s shows a key before its value, and a find could read between: use concurrency = "
+                  "phased, or a layout of whole pairs",
+                  where, t->part[TSR_ROLE_LAYOUT].plugin->name);
+}
+
+static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  char where[512];
+  if (t->shape.duplicates != TSR_DUPLICATES_KEEP || t->shape.holds_many) return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "kind"), where, sizeof where);
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "%s: probing = %s gives a key a few buckets only, which cannot hold any number of its pairs: use a "
+                  "scheme whose walk passes every bucket, or kind = set or map",
+                  where, t->part[TSR_ROLE_PROBING].plugin->name);
+}
+
+/* The bytes of all regions can be counted, so that what is allocated is what is filled. */
+static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
+  uint64_t all = t->lock_bytes, bytes;
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
+      const tsr_region *region = &t->part[role].plan.regions[i];
+      if (__builtin_mul_overflow(region->bytes_per_bucket, tsr_composition_buckets(t), &bytes) ||
+          __builtin_add_overflow(bytes, region->bytes, &bytes) || __builtin_add_overflow(all, bytes, &all))
+        return tsr_fail(error, TSR_BAD_PLUGIN,
+                        "%s/%s: P-14: its plan() asked for the region %s of %llu bytes and %llu for each of %llu "
+                        "buckets: all memory together must be less than 2^64 bytes; correct plan()",
+                        tsr_role_names[role], t->part[role].plugin->name, region->name,
+                        (unsigned long long)region->bytes, (unsigned long long)region->bytes_per_bucket,
+                        (unsigned long long)tsr_composition_buckets(t));
+    }
+  return TSR_OK;
+}
+
+const char *tsr_composition_overlap(const tsr_composition *t) {
+  if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)
+    return "insert, find, contains and erase may all overlap each other";
+  if (t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
+    return "inserts of distinct keys may overlap inserts, finds finds, erases erases; the table orders the classes";
+  return "inserts may overlap inserts, finds finds, erases erases; the table orders the classes";
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static void fill_shape(tsr_composition *t, uint32_t sm) {
+  const tsr_settings *settings = &t->settings;
+  t->shape = (tsr_shape){.kind = (uint32_t)settings->kind,
+                         .key_bits = (uint32_t)settings->key_bits,
+                         .value_bits = (uint32_t)settings->value_bits,
+                         .cell_bits = (uint32_t)settings->value_bits,
+                         .sm = sm,
+                         .duplicates = (uint32_t)settings->duplicates,
+                         .concurrency = (uint32_t)settings->concurrency,
+                         .statistics = (uint32_t)settings->statistics,
+                         .capacity = settings->capacity,
+                         .slots_min = (uint64_t)ceil((double)settings->capacity / settings->load_factor),
+                         .seed = settings->seed};
+}
+
+static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
+  tsr_shape *s = &t->shape;
+  tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
+  if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
+  if (status) return status;
+  if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_slots ? cpu_lanes : s->bucket_slots;
+  s->buckets = s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
+  s->units_min = s->buckets_min;
+  status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_PROBING, error);
+  if (status) return status;
+  t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
+  t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
+  s->has_stash = t->stash_buckets > 0;
+  const tsr_probing_functions *functions = t->part[TSR_ROLE_PROBING].image->functions;
+  derive_guard(t, functions->place != NULL);
+  status = check_regions(t, error);
+  if (status == TSR_OK) status = check_multiplicity(t, spec, error);
+  return status ? status : check_overlap(t, spec, error);
+}
+
+tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
+                       tsr_composition **composition, tsr_error *error) {
+  tsr_composition *t = calloc(1, sizeof *t);
+  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory to compose a table");
+  tsr_status status = tsr_settings_read(spec, options, &t->settings, error);
+  for (uint32_t role = 0; status == TSR_OK && role < TSR_ROLES; role++)
+    if (t->settings.part[role]) status = load_part(spec, options, role, t->settings.part[role], &t->part[role], error);
+  memset(t->settings.part, 0, sizeof t->settings.part);
+  if (status == TSR_OK) {
+    fill_shape(t, sm);
+    status = plan_parts(t, spec, cpu_lanes, error);
+  }
+  if (status) {
+    tsr_composition_free(t);
+    return status;
+  }
+  *composition = t;
+  return TSR_OK;
+}
+
+tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t lanes,
+                            tsr_composition **composition, tsr_error *error) {
+  tsr_composition *t = calloc(1, sizeof *t);
+  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory to compose a pool");
+  tsr_status status = tsr_settings_read_pool(spec, options, &t->settings, error);
+  const char *name = t->settings.part[TSR_ROLE_ALLOCATOR];
+  if (status == TSR_OK)
+    status = load_part(spec, options, TSR_ROLE_ALLOCATOR, name, &t->part[TSR_ROLE_ALLOCATOR], error);
+  memset(t->settings.part, 0, sizeof t->settings.part);
+  if (status == TSR_OK) {
+    t->shape = (tsr_shape){.sm = sm,
+                           .statistics = (uint32_t)t->settings.statistics,
+                           .capacity = t->settings.capacity,
+                           .seed = t->settings.seed,
+                           .tile_lanes = lanes,
+                           .share_lanes = lanes,
+                           .units_min = t->settings.capacity};
+    status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  }
+  if (status) {
+    tsr_composition_free(t);
+    return status;
+  }
+  *composition = t;
+  return TSR_OK;
+}
+
+void tsr_composition_free(tsr_composition *t) {
+  if (!t) return;
+  for (uint32_t role = 0; role < TSR_ROLES; role++) free(t->part[role].config);
+  free(t);
+}
+
+tsr_status tsr_composition_check_code(const tsr_composition *t, tsr_error *error) {
+  for (uint32_t role = 0; t->shape.sm && role < TSR_ROLES; role++) {
+    const tsr_part *part = &t->part[role];
+    if (part->plugin && !part->image->device)
+      return tsr_fail(error, TSR_NO_DEVICE,
+                      "%s was built without nvcc and carries no device code: build it with CUDA, or use backend = cpu",
+                      part->plugin->name);
+  }
+  return TSR_OK;
+}
+
+uint64_t tsr_composition_buckets(const tsr_composition *t) { return t->shape.buckets + t->tail_buckets; }
+
+uint64_t tsr_region_bytes(const tsr_composition *t, const tsr_region *region) {
+  return region->bytes + region->bytes_per_bucket * tsr_composition_buckets(t);
+}
+
+uint64_t tsr_composition_bytes(const tsr_composition *t) {
+  uint64_t bytes = t->lock_bytes;
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
+      bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);
+  return bytes;
+}
+
+tsr_state tsr_composition_state(const tsr_composition *t) {
+  tsr_state state = {.buckets = t->shape.buckets, .stash_buckets = t->stash_buckets, .lock_shift = t->lock_shift};
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    memcpy(state.part[role].word, t->part[role].plan.state, sizeof state.part[role].word);
+  return state;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Composition: settings and plugins become one table's shape, parts, regions and state. Pure host work, no device: the
+ * same for `check`, for offline linking and for both backends. Read next: glue.h (device code), backend.h (memory).
+ */
+#ifndef TSR_COMPOSE_H
+#define TSR_COMPOSE_H
+
+#include "core/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_part {
+  const tsr_plugin *plugin; /* NULL: the role is absent */
+  void *config;             /* plugin->config_bytes */
+  const tsr_image *image;   /* of the composition's widths */
+  tsr_plan plan;
+} tsr_part;
+
+typedef struct tsr_composition {
+  tsr_settings settings; /* its strings are not kept: see part[] */
+  tsr_shape shape;
+  tsr_part part[TSR_ROLES];
+  uint64_t tail_buckets;  /* for reserved keys, then the stash */
+  uint64_t stash_buckets; /* of them */
+  uint64_t lock_bytes;    /* 0 without guard */
+  uint32_t lock_shift;
+} tsr_composition;
+
+/* sm: the target's compute capability, 0 for the cpu backend. cpu_lanes: lanes of a tile there, 1 except in the
+ * conformance kit. The caller frees *composition. */
+tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
+                       tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
+/* An allocator alone, of at least options->capacity units, or the spec's capacity. Its code has no widths. */
+tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t lanes,
+                            tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
+void tsr_composition_free(tsr_composition *composition);
+
+/* TSR_NO_DEVICE if a part has no device code, and the composition is for a GPU. */
+tsr_status tsr_composition_check_code(const tsr_composition *composition, tsr_error *error) TSR_MUST_CHECK;
+/* Buckets including the tail. */
+uint64_t tsr_composition_buckets(const tsr_composition *composition);
+uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *region);
+/* Everything the table allocates: regions and locks. */
+uint64_t tsr_composition_bytes(const tsr_composition *composition);
+/* The state as the device sees it, all pointers NULL. */
+tsr_state tsr_composition_state(const tsr_composition *composition);
+/* What may overlap with what, one sentence. */
+const char *tsr_composition_overlap(const tsr_composition *composition);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

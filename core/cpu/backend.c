@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cpu backend: host memory, no streams, operations driven by a team of threads over the same device functions that
+ * the GPU runs. Where the sanitizers look, and the embedded default. Read next: bulk.c.
+ */
+#define _GNU_SOURCE /* sysconf, clock_gettime */
+#include "core/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/cpu/bulk.h"
+#include "core/cpu/parallel.h"
+#include "core/cpu/pool.h"
+
+struct tsr_program {
+  const tsr_cpu_bulk *bulk;
+  tsr_cpu cpu;
+};
+
+struct tsr_event {
+  double milliseconds;
+};
+
+/* ---- Device and memory ----------------------------------------------------------------------- */
+
+static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
+  (void)number;
+  tsr_device *opened = calloc(1, sizeof *opened);
+  if (!opened) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cpu backend");
+  opened->backend = &tsr_cpu_backend;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  snprintf(opened->info.name, sizeof opened->info.name, "%ld cores", cores);
+  opened->info.memory_bytes = (uint64_t)pages * (uint64_t)page;
+  *device = opened;
+  return TSR_OK;
+}
+
+static void cpu_close(tsr_device *device) { free(device); }
+
+static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
+  /* Linux promises memory that it does not have, and kills later: refuse what cannot be there */
+  if (bytes > device->info.memory_bytes || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
+    return tsr_fail(error, TSR_NO_MEMORY, "the cpu backend cannot allocate %llu bytes of this machine's %llu",
+                    (unsigned long long)bytes, (unsigned long long)device->info.memory_bytes);
+  return TSR_OK;
+}
+
+static void cpu_free(tsr_device *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static tsr_status cpu_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
+  (void)stream;
+  return cpu_allocate(device, bytes, memory, error);
+}
+
+static tsr_status cpu_free_in(tsr_device *device, void *memory, void *stream, tsr_error *error) {
+  (void)stream;
+  (void)error;
+  cpu_free(device, memory);
+  return TSR_OK;
+}
+
+static bool cpu_is_device_memory(tsr_device *device, const void *memory) {
+  (void)device;
+  (void)memory;
+  return true; /* one memory */
+}
+
+typedef struct fill_job {
+  unsigned char *memory;
+  uint8_t byte;
+} fill_job;
+
+static void fill_range(void *argument, uint64_t begin, uint64_t end) {
+  const fill_job *job = argument;
+  memset(job->memory + begin, job->byte, end - begin);
+}
+
+static tsr_status cpu_fill(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream,
+                           tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  fill_job job = {memory, byte};
+  tsr_parallel_for(bytes, fill_range, &job);
+  return TSR_OK;
+}
+
+static tsr_status cpu_copy(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream,
+                           tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  if (bytes) memcpy(to, from, bytes);
+  return TSR_OK;
+}
+
+static tsr_status cpu_synchronize(tsr_device *device, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  return TSR_OK; /* every call has finished its work */
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *composition, tsr_program **program,
+                                     tsr_error *error) {
+  (void)device;
+  tsr_program *created = calloc(1, sizeof *created);
+  if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a program of the cpu backend");
+  created->bulk = tsr_cpu_bulk_for(composition->shape.key_bits, composition->shape.cell_bits);
+  created->cpu.shape = &composition->shape;
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &composition->part[role];
+    created->cpu.config[role] = part->config;
+    created->cpu.functions[role] = part->image ? part->image->functions : NULL;
+  }
+  *program = created;
+  return TSR_OK;
+}
+
+static void cpu_program_destroy(tsr_program *program) { free(program); }
+
+typedef struct launch_job {
+  const tsr_program *program;
+  const tsr_bulk *bulk;
+  uint32_t op;
+} launch_job;
+
+/* Bounded: each failure is another thread's higher value. */
+static void raise_to(uint64_t *most, uint64_t own) {
+  uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
+  while (seen < own && !__atomic_compare_exchange_n(most, &seen, own, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+static void launch_range(void *argument, uint64_t begin, uint64_t end) {
+  const launch_job *job = argument;
+  tsr_tally *all = job->bulk->tally, own = {.hits = 0};
+  job->program->bulk->range[job->op](&job->program->cpu, job->bulk, begin, end, &own);
+  /* relaxed: counts order nothing, and are read after the team has joined */
+  __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->probes, own.probes, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->moves, own.moves, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->lost_claims, own.lost_claims, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->stashed, own.stashed, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++)
+    if (own.histogram[i]) __atomic_fetch_add(&all->histogram[i], own.histogram[i], __ATOMIC_RELAXED);
+  raise_to(&all->probes_max, own.probes_max);
+  raise_to(&all->moves_max, own.moves_max);
+}
+
+static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  (void)stream;
+  (void)error;
+  launch_job job = {program, bulk, op};
+  tsr_parallel_for(bulk->n, launch_range, &job);
+  return TSR_OK;
+}
+
+typedef struct work_job {
+  const tsr_program *program;
+  const tsr_pool_run *run;
+  uint32_t op;
+} work_job;
+
+static void work_range(void *argument, uint64_t begin, uint64_t end) {
+  const work_job *job = argument;
+  const tsr_cpu_pool *pool =
+      job->program->cpu.functions[TSR_ROLE_ALLOCATOR] ? &tsr_cpu_pool_parts : &tsr_cpu_pool_system;
+  tsr_pool_tally *all = job->run->tally, own = {.hits = 0};
+  tsr_scratch scratch = {.histogram = NULL};
+  tsr_ctx c = {.t = &job->run->state, .mask = 1, .scratch = &scratch, .cpu = &job->program->cpu};
+  for (uint64_t i = begin; i < end; i++) pool->lane[job->op](&c, job->run, i, 1, &own);
+  /* relaxed: as in launch_range */
+  __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->exhausted, own.exhausted, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->wrong, own.wrong, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->changes, own.changes, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&all->lost_claims, own.lost_claims, __ATOMIC_RELAXED);
+}
+
+static tsr_status cpu_work(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error) {
+  (void)stream;
+  (void)error;
+  work_job job = {program, run, op};
+  tsr_parallel_for(run->n, work_range, &job);
+  return TSR_OK;
+}
+
+static tsr_status cpu_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error *error) {
+  (void)device;
+  (void)bytes;
+  (void)error;
+  return TSR_OK; /* all memory is its heap */
+}
+
+/* One thread: adding up is nothing beside the search that made the numbers. */
+static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t number = numbers[i];
+    numbers[i] = sum;
+    sum += number;
+  }
+  numbers[n] = sum;
+  return TSR_OK;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static tsr_status cpu_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
+  (void)device;
+  *event = calloc(1, sizeof **event);
+  return *event ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
+}
+
+static void cpu_event_destroy(tsr_device *device, tsr_event *event) {
+  (void)device;
+  free(event);
+}
+
+static tsr_status cpu_event_record(tsr_device *device, tsr_event *event, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+  return TSR_OK;
+}
+
+static tsr_status cpu_event_wait(tsr_device *device, tsr_event *event, void *stream, tsr_error *error) {
+  (void)event;
+  return cpu_synchronize(device, stream, error);
+}
+
+static tsr_status cpu_event_finish(tsr_device *device, tsr_event *event, tsr_error *error) {
+  (void)event;
+  return cpu_synchronize(device, NULL, error);
+}
+
+static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
+                                    tsr_error *error) {
+  (void)device;
+  (void)error;
+  *milliseconds = to->milliseconds - from->milliseconds;
+  return TSR_OK;
+}
+
+const tsr_backend tsr_cpu_backend = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .allocate = cpu_allocate,
+    .free = cpu_free,
+    .allocate_in = cpu_allocate_in,
+    .free_in = cpu_free_in,
+    .is_device_memory = cpu_is_device_memory,
+    .fill = cpu_fill,
+    .copy = cpu_copy,
+    .synchronize = cpu_synchronize,
+    .program_create = cpu_program_create,
+    .program_destroy = cpu_program_destroy,
+    .launch = cpu_launch,
+    .work = cpu_work,
+    .reserve_heap = cpu_reserve_heap,
+    .prefix_sum = cpu_prefix_sum,
+    .event_create = cpu_event_create,
+    .event_destroy = cpu_event_destroy,
+    .event_record = cpu_event_record,
+    .event_wait = cpu_event_wait,
+    .event_finish = cpu_event_finish,
+    .event_between = cpu_event_between,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bulk operations of one pair of widths, compiled once for each (core/BUILD gives TSR_KEY_BITS and TSR_CELL_BITS).
+ * What they do: ../kernels/bulk.cuh.
+ */
+#include "core/kernels/bulk.cuh"
+
+#include "core/cpu/bulk.h"
+
+enum { CPU_BATCH = 1 << 16 }; /* items whose counts fit 32 bits */
+
+static void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
+  tally->probes += scratch->sum.probes;
+  tally->moves += scratch->sum.moves;
+  tally->lost_claims += scratch->sum.lost_claims;
+  tally->stashed += scratch->sum.stashed;
+  if (scratch->probes_max > tally->probes_max) tally->probes_max = scratch->probes_max;
+  if (scratch->moves_max > tally->moves_max) tally->moves_max = scratch->moves_max;
+  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++) tally->histogram[i] += scratch->histogram[i];
+}
+
+#define CPU_LANE(op)                                                                                                   \
+  static uint32_t lane_##op(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine) {                    \
+    return bulk_##op(c, bulk, item, mine);                                                                             \
+  }                                                                                                                    \
+  static void range_##op(const tsr_cpu *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {   \
+    for (uint64_t from = begin, to; from < end; from = to) {                                                           \
+      to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
+      uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
+      tsr_scratch scratch = {.histogram = histogram};                                                                  \
+      tsr_ctx c = {.t = &bulk->state, .mask = 1, .scratch = &scratch, .cpu = cpu};                                     \
+      for (uint64_t i = from; i < to; i++) tally->hits += bulk_##op(&c, bulk, i, 1);                                   \
+      cpu_tally(tally, &scratch);                                                                                      \
+    }                                                                                                                  \
+  }
+TSR_BULK_OPS(CPU_LANE)
+
+#define CPU_LANE_ROW(op) lane_##op,
+#define CPU_RANGE_ROW(op) range_##op,
+extern const tsr_cpu_bulk TSR_FACE(tsr_cpu_bulk);
+const tsr_cpu_bulk TSR_FACE(tsr_cpu_bulk) = {
+    TSR_KEY_BITS, TSR_CELL_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}};

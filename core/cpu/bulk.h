@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bulk operations on the CPU: one function table per pair of widths, each from the same source (bulk.c).
+ */
+#ifndef TSR_CPU_BULK_H
+#define TSR_CPU_BULK_H
+
+#include "core/kernels/bulk.h"
+#include "plugins/device.cuh"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_cpu_bulk {
+  uint32_t key_bits, cell_bits;
+  /* One lane's item, as a kernel's thread does it; returns its hits. With tiles of several lanes all must call it. */
+  uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine);
+  /* Items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. */
+  void (*range[TSR_BULKS])(const tsr_cpu *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
+} tsr_cpu_bulk;
+
+/* The table of these widths; every pair that settings admit has one. */
+const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t cell_bits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parallel.h by OpenMP; by plain threads where a build defines TSR_PTHREADS, because ThreadSanitizer does not
+ * understand the barriers of OpenMP's runtimes and would report races that are none.
+ */
+#include "core/cpu/parallel.h"
+
+enum { RANGE = 2048 }; /* items a turn: long enough to hide the scheduling, short enough to balance */
+
+#ifndef TSR_PTHREADS
+
+void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
+  int64_t ranges = (int64_t)((n + RANGE - 1) / RANGE);
+#pragma omp parallel for schedule(dynamic, 1)
+  for (int64_t i = 0; i < ranges; i++) {
+    uint64_t begin = (uint64_t)i * RANGE, end = begin + RANGE < n ? begin + RANGE : n;
+    body(argument, begin, end);
+  }
+}
+
+#else
+
+#include <pthread.h>
+
+enum { THREADS = 4 }; /* more than the cores of a small machine, so that threads also preempt each other */
+
+typedef struct team {
+  uint64_t n, next;
+  void (*body)(void *argument, uint64_t begin, uint64_t end);
+  void *argument;
+} team;
+
+static void *work(void *shared) {
+  team *t = shared;
+  for (;;) {
+    /* relaxed: the ranges are independent; pthread_join orders their results */
+    uint64_t begin = __atomic_fetch_add(&t->next, RANGE, __ATOMIC_RELAXED);
+    if (begin >= t->n) return NULL;
+    t->body(t->argument, begin, begin + RANGE < t->n ? begin + RANGE : t->n);
+  }
+}
+
+void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
+  team t = {n, 0, body, argument};
+  pthread_t threads[THREADS - 1];
+  int started = 0;
+  while (started < THREADS - 1 && pthread_create(&threads[started], NULL, work, &t) == 0) started++;
+  work(&t);
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+#endif

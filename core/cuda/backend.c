@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda backend over the driver API, in the device's primary context, which the CUDA runtime and its libraries
+ * share. Every entry pushes that context and pops it again: the caller's own stays current. Read next: link.h.
+ */
+#define _POSIX_C_SOURCE 200809L /* strdup */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/cuda/driver.h"
+#include "core/cuda/link.h"
+#include "core/cuda/scan.h"
+
+typedef struct cuda_device {
+  tsr_device base;
+  const cu_driver *driver;
+  cu_device number;
+  cu_context context;
+  tsr_cuda_scan scan;
+} cuda_device;
+
+struct tsr_program {
+  cuda_device *device;
+  const tsr_composition *composition;
+  cu_module modules[TSR_BULKS]; /* linked when first used; of a pool they are the pool's */
+  cu_function functions[TSR_BULKS];
+};
+_Static_assert((int)TSR_POOL_OPERATIONS <= (int)TSR_BULKS, "a program has room for either");
+
+struct tsr_event {
+  cu_event handle;
+};
+
+static cuda_device *of(tsr_device *device) { return (cuda_device *)device; }
+cu_context tsr_cuda_context(tsr_device *device) { return of(device)->context; }
+static cu_pointer address(const void *memory) { return (cu_pointer)(uintptr_t)memory; }
+
+static tsr_status push(const cuda_device *d, tsr_error *error) {
+  return tsr_cuda_check(d->driver->context_push(d->context), "cuCtxPushCurrent", error);
+}
+
+/* Ends what push began and turns a driver's result into a status. */
+static tsr_status pop(const cuda_device *d, cu_result result, const char *what, tsr_error *error) {
+  cu_context popped;
+  tsr_status status = tsr_cuda_check(result, what, error);
+  tsr_status after = tsr_cuda_check(d->driver->context_pop(&popped), "cuCtxPopCurrent", status ? NULL : error);
+  return status ? status : after;
+}
+
+/* ---- Device ---------------------------------------------------------------------------------- */
+
+static tsr_status describe_device(const cu_driver *driver, cu_device number, tsr_device_info *info, tsr_error *error) {
+  int major = 0, minor = 0, l2_bytes = 0;
+  size_t bytes = 0;
+  cu_result result = driver->device_name(info->name, (int)sizeof info->name, number);
+  if (!result) result = driver->device_attribute(&major, CU_ATTRIBUTE_SM_MAJOR, number);
+  if (!result) result = driver->device_attribute(&minor, CU_ATTRIBUTE_SM_MINOR, number);
+  if (!result) result = driver->device_attribute(&l2_bytes, CU_ATTRIBUTE_L2_BYTES, number);
+  if (!result) result = driver->device_memory(&bytes, number);
+  info->sm = (uint32_t)(major * 10 + minor);
+  info->l2_bytes = (uint64_t)l2_bytes;
+  info->memory_bytes = bytes;
+  return tsr_cuda_check(result, "asking for the device's attributes", error);
+}
+
+static tsr_status find_device(int number, const cu_driver **driver, cu_device *found, tsr_device_info *info,
+                              tsr_error *error) {
+  int count = 0;
+  *driver = tsr_cuda_driver(error);
+  if (!*driver) return TSR_NO_DEVICE;
+  tsr_status status = tsr_cuda_check((*driver)->device_count(&count), "cuDeviceGetCount", error);
+  if (status) return status;
+  if (number < 0 || number >= count)
+    return tsr_fail(error, TSR_NO_DEVICE, "device = %d: there are %d GPUs, numbered from 0", number, count);
+  status = tsr_cuda_check((*driver)->device_get(found, number), "cuDeviceGet", error);
+  if (status == TSR_OK) status = describe_device(*driver, *found, info, error);
+  if (status == TSR_OK && info->sm < 80)
+    return tsr_fail(error, TSR_NO_DEVICE, "%s has compute capability %u.%u: the parts' code is for 8.0 and newer",
+                    info->name, info->sm / 10, info->sm % 10);
+  return status;
+}
+
+tsr_status tsr_device_describe(int number, tsr_device_info *info, tsr_error *error) {
+  const cu_driver *driver;
+  cu_device found;
+  tsr_device_info read = {0};
+  tsr_status status = find_device(number, &driver, &found, &read, error);
+  if (status == TSR_OK) *info = read;
+  return status;
+}
+
+static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
+  cuda_device *d = calloc(1, sizeof *d);
+  if (!d) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cuda backend");
+  d->base.backend = &tsr_cuda_backend;
+  tsr_status status = find_device(number, &d->driver, &d->number, &d->base.info, error);
+  if (status == TSR_OK) status = tsr_cuda_linker(error); /* now, where backend = auto can still choose the CPU */
+  if (status == TSR_OK)
+    status = tsr_cuda_check(d->driver->context_retain(&d->context, d->number), "cuDevicePrimaryCtxRetain", error);
+  if (status) {
+    free(d);
+    return status;
+  }
+  *device = &d->base;
+  return TSR_OK;
+}
+
+static void cuda_close(tsr_device *device) {
+  cuda_device *d = of(device);
+  if (d->scan.module && push(d, NULL) == TSR_OK) {
+    tsr_cuda_scan_unload(&d->scan, d->driver);
+    tsr_status status = pop(d, 0, "", NULL);
+    (void)status; /* a context that was lost has unloaded it */
+  }
+  d->driver->context_release(d->number);
+  free(d);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static tsr_status out_of_memory(const cuda_device *d, tsr_status status, uint64_t bytes, tsr_error *error) {
+  if (status != TSR_NO_MEMORY) return status;
+  return tsr_fail(error, TSR_NO_MEMORY, "%s cannot allocate %llu bytes of its %llu: lower the capacity",
+                  d->base.info.name, (unsigned long long)bytes, (unsigned long long)d->base.info.memory_bytes);
+}
+
+static tsr_status cuda_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
+  cuda_device *d = of(device);
+  cu_pointer allocated = 0;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = pop(d, d->driver->allocate(&allocated, bytes ? bytes : 1), "cuMemAlloc", error);
+  if (status) return out_of_memory(d, status, bytes, error);
+  *memory = (void *)(uintptr_t)allocated;
+  return TSR_OK;
+}
+
+static void cuda_free(tsr_device *device, void *memory) {
+  cuda_device *d = of(device);
+  if (push(d, NULL) != TSR_OK) return;
+  tsr_status status = pop(d, d->driver->free(address(memory)), "cuMemFree", NULL);
+  (void)status; /* a context that was lost has freed it */
+}
+
+static tsr_status cuda_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
+  cuda_device *d = of(device);
+  cu_pointer allocated = 0;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = pop(d, d->driver->allocate_async(&allocated, bytes, stream), "cuMemAllocAsync", error);
+  if (status) return out_of_memory(d, status, bytes, error);
+  *memory = (void *)(uintptr_t)allocated;
+  return TSR_OK;
+}
+
+static tsr_status cuda_free_in(tsr_device *device, void *memory, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->free_async(address(memory), stream), "cuMemFreeAsync", error);
+}
+
+static bool cuda_is_device_memory(tsr_device *device, const void *memory) {
+  cuda_device *d = of(device);
+  unsigned type = 0;
+  int wanted = CU_POINTER_MEMORY_TYPE;
+  void *values[] = {&type};
+  if (push(d, NULL) != TSR_OK) return false;
+  cu_result result = d->driver->pointer_attributes(1, &wanted, values, address(memory)); /* no error for host memory */
+  tsr_status status = pop(d, 0, "", NULL);
+  return status == TSR_OK && result == 0 && type == CU_MEMORY_DEVICE; /* an unknown pointer is the host's */
+}
+
+static tsr_status cuda_fill(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream,
+                            tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->fill(address(memory), byte, bytes, stream), "cuMemsetD8Async", error);
+}
+
+static tsr_status cuda_copy(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream,
+                            tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->copy(address(to), address(from), bytes, stream), "cuMemcpyAsync", error);
+}
+
+static tsr_status cuda_synchronize(tsr_device *device, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->stream_synchronize(stream), "cuStreamSynchronize", error);
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+static tsr_status cuda_program_create(tsr_device *device, const tsr_composition *composition, tsr_program **program,
+                                      tsr_error *error) {
+  tsr_program *created = calloc(1, sizeof *created);
+  if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a program of the cuda backend");
+  created->device = of(device);
+  created->composition = composition;
+  *program = created;
+  return TSR_OK;
+}
+
+static void cuda_program_destroy(tsr_program *program) {
+  const cuda_device *d = program->device;
+  if (push(d, NULL) == TSR_OK) {
+    for (uint32_t op = 0; op < TSR_BULKS; op++)
+      if (program->modules[op]) d->driver->module_unload(program->modules[op]);
+    tsr_status status = pop(d, 0, "", NULL);
+    (void)status;
+  }
+  free(program);
+}
+
+/* Context pushed. */
+static tsr_status load_operation(tsr_program *program, uint32_t op, tsr_error *error) {
+  const cuda_device *d = program->device;
+  const tsr_shape *shape = &program->composition->shape;
+  tsr_kernels kernels;
+  tsr_link link = {0};
+  tsr_status status = shape->key_bits ? tsr_bulk_kernels(shape->key_bits, shape->cell_bits, op, 1, &kernels, error)
+                                      : tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, op, 1,
+                                                         &kernels, error);
+  if (status == TSR_OK) status = tsr_cuda_link(&program->composition, 1, &kernels, shape->sm, true, &link, error);
+  if (status == TSR_OK && link.kernels[0].stack_bytes) { /* P-22: a spilled bucket costs more than the table is worth */
+    status =
+        tsr_fail(error, TSR_UNSUPPORTED,
+                 "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
+                 "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
+                 link.kernels[0].name, link.kernels[0].stack_bytes, shape->bucket_bytes / shape->tile_lanes);
+    tsr_link_free(&link);
+  }
+  if (status) return status;
+  cu_module module = NULL;
+  cu_function function = NULL;
+  status = tsr_cuda_check(d->driver->module_load(&module, link.cubin), "cuModuleLoadData", error);
+  if (status == TSR_OK)
+    status = tsr_cuda_check(d->driver->module_function(&function, module, link.kernels[0].name), "cuModuleGetFunction",
+                            error);
+  if (status == TSR_OK) {
+    program->modules[op] = module;
+    program->functions[op] = function;
+  } else if (module) {
+    d->driver->module_unload(module);
+  }
+  tsr_link_free(&link);
+  return status;
+}
+
+/* argument: of the kernel, by value. */
+static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, uint64_t n, void *stream,
+                         tsr_error *error) {
+  const cuda_device *d = program->device;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  if (!program->functions[op]) status = load_operation(program, op, error);
+  cu_result result = 0;
+  if (status == TSR_OK) {
+    void *parameters[] = {(void *)(uintptr_t)argument};
+    unsigned blocks = (unsigned)((n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS);
+    result =
+        d->driver->launch(program->functions[op], blocks, 1, 1, TSR_BLOCK_THREADS, 1, 1, 0, stream, parameters, NULL);
+  }
+  tsr_status popped = pop(d, result, "cuLaunchKernel", status ? NULL : error);
+  return status ? status : popped;
+}
+
+static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  return launch(program, op, bulk, bulk->n, stream, error);
+}
+
+static tsr_status cuda_work(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream,
+                            tsr_error *error) {
+  return launch(program, op, run, run->n, stream, error);
+}
+
+/* The heap of the context, which others may share: it is made larger, never smaller. */
+static tsr_status cuda_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error *error) {
+  cuda_device *d = of(device);
+  size_t now = 0;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  cu_result result = d->driver->limit_get(&now, CU_LIMIT_MALLOC_HEAP_BYTES);
+  if (result == 0 && now < bytes) result = d->driver->limit_set(CU_LIMIT_MALLOC_HEAP_BYTES, bytes);
+  return pop(d, result, "cuCtxSetLimit", error);
+}
+
+static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = tsr_cuda_scan_run(&d->scan, d->driver, d->base.info.sm, numbers, n, stream, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static tsr_status cuda_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_event *created = calloc(1, sizeof *created);
+  if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
+  tsr_status status = push(d, error);
+  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, 0), "cuEventCreate", error);
+  if (status)
+    free(created);
+  else
+    *event = created;
+  return status;
+}
+
+static void cuda_event_destroy(tsr_device *device, tsr_event *event) {
+  cuda_device *d = of(device);
+  if (push(d, NULL) == TSR_OK) {
+    tsr_status status = pop(d, d->driver->event_destroy(event->handle), "cuEventDestroy", NULL);
+    (void)status;
+  }
+  free(event);
+}
+
+static tsr_status cuda_event_record(tsr_device *device, tsr_event *event, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->event_record(event->handle, stream), "cuEventRecord", error);
+}
+
+static tsr_status cuda_event_wait(tsr_device *device, tsr_event *event, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->stream_wait(stream, event->handle, 0), "cuStreamWaitEvent", error);
+}
+
+static tsr_status cuda_event_finish(tsr_device *device, tsr_event *event, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  return status ? status : pop(d, d->driver->event_synchronize(event->handle), "cuEventSynchronize", error);
+}
+
+static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
+                                     tsr_error *error) {
+  cuda_device *d = of(device);
+  float elapsed = 0;
+  tsr_status status = push(d, error);
+  if (status == TSR_OK)
+    status = pop(d, d->driver->event_elapsed(&elapsed, from->handle, to->handle), "cuEventElapsedTime", error);
+  if (status == TSR_OK) *milliseconds = (double)elapsed;
+  return status;
+}
+
+const tsr_backend tsr_cuda_backend = {
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .allocate = cuda_allocate,
+    .free = cuda_free,
+    .allocate_in = cuda_allocate_in,
+    .free_in = cuda_free_in,
+    .is_device_memory = cuda_is_device_memory,
+    .fill = cuda_fill,
+    .copy = cuda_copy,
+    .synchronize = cuda_synchronize,
+    .program_create = cuda_program_create,
+    .program_destroy = cuda_program_destroy,
+    .launch = cuda_launch,
+    .work = cuda_work,
+    .reserve_heap = cuda_reserve_heap,
+    .prefix_sum = cuda_prefix_sum,
+    .event_create = cuda_event_create,
+    .event_destroy = cuda_event_destroy,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+    .event_finish = cuda_event_finish,
+    .event_between = cuda_event_between,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of the CUDA driver API that the cuda backend uses, loaded from libcuda.so.1 when first needed: the same
+ * binary runs without a driver, and builds without the toolkit. Declarations follow the driver's documented ABI.
+ */
+#ifndef TSR_CUDA_DRIVER_H
+#define TSR_CUDA_DRIVER_H
+
+#include "core/backend.h"
+
+typedef int cu_result; /* 0 = success */
+typedef int cu_device;
+typedef uint64_t cu_pointer;
+typedef struct cu_context_s *cu_context;
+typedef struct cu_module_s *cu_module;
+typedef struct cu_function_s *cu_function;
+typedef struct cu_event_s *cu_event;
+typedef void *cu_stream;
+
+enum { CU_OUT_OF_MEMORY = 2, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
+enum {
+  CU_ATTRIBUTE_L2_BYTES = 38,
+  CU_ATTRIBUTE_SM_MAJOR = 75,
+  CU_ATTRIBUTE_SM_MINOR = 76,
+  CU_POINTER_MEMORY_TYPE = 2, /* attribute; 2 = device, 0 = no memory of CUDA's */
+  CU_MEMORY_DEVICE = 2
+};
+
+/* F(name without cu, symbol, parameters) */
+#define CU_FUNCTIONS(F)                                                                                                \
+  F(init, cuInit, (unsigned flags))                                                                                    \
+  F(driver_version, cuDriverGetVersion, (int *version))                                                                \
+  F(device_count, cuDeviceGetCount, (int *count))                                                                      \
+  F(device_get, cuDeviceGet, (cu_device * device, int ordinal))                                                        \
+  F(device_name, cuDeviceGetName, (char *name, int bytes, cu_device device))                                           \
+  F(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, cu_device device))                                            \
+  F(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, cu_device device))                             \
+  F(context_retain, cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device))                                \
+  F(context_release, cuDevicePrimaryCtxRelease_v2, (cu_device device))                                                 \
+  F(context_push, cuCtxPushCurrent_v2, (cu_context context))                                                           \
+  F(context_pop, cuCtxPopCurrent_v2, (cu_context * context))                                                           \
+  F(limit_get, cuCtxGetLimit, (size_t * value, int limit))                                                             \
+  F(limit_set, cuCtxSetLimit, (int limit, size_t value))                                                               \
+  F(module_load, cuModuleLoadData, (cu_module * module, const void *image))                                            \
+  F(module_unload, cuModuleUnload, (cu_module module))                                                                 \
+  F(module_function, cuModuleGetFunction, (cu_function * function, cu_module module, const char *name))                \
+  F(launch, cuLaunchKernel,                                                                                            \
+    (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,      \
+     unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \
+  F(allocate, cuMemAlloc_v2, (cu_pointer * memory, size_t bytes))                                                      \
+  F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
+  F(allocate_async, cuMemAllocAsync, (cu_pointer * memory, size_t bytes, cu_stream stream))                            \
+  F(free_async, cuMemFreeAsync, (cu_pointer memory, cu_stream stream))                                                 \
+  F(fill, cuMemsetD8Async, (cu_pointer memory, unsigned char byte, size_t bytes, cu_stream stream))                    \
+  F(copy, cuMemcpyAsync, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream))                             \
+  F(pointer_attributes, cuPointerGetAttributes, (unsigned count, int *attributes, void **values, cu_pointer pointer))  \
+  F(event_create, cuEventCreate, (cu_event * event, unsigned flags))                                                   \
+  F(event_destroy, cuEventDestroy_v2, (cu_event event))                                                                \
+  F(event_record, cuEventRecord, (cu_event event, cu_stream stream))                                                   \
+  F(event_synchronize, cuEventSynchronize, (cu_event event))                                                           \
+  F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))                              \
+  F(stream_wait, cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))                                \
+  F(stream_synchronize, cuStreamSynchronize, (cu_stream stream))                                                       \
+  F(error_name, cuGetErrorName, (cu_result result, const char **name))                                                 \
+  F(error_string, cuGetErrorString, (cu_result result, const char **text))
+
+#define CU_MEMBER(name, symbol, parameters) cu_result(*name) parameters;
+typedef struct cu_driver {
+  CU_FUNCTIONS(CU_MEMBER)
+} cu_driver;
+
+/* The driver, initialised once for the process; NULL and TSR_NO_DEVICE with the reason where it cannot be used. */
+const cu_driver *tsr_cuda_driver(tsr_error *error);
+
+/* TSR_OK for 0; otherwise TSR_NO_MEMORY or TSR_DEVICE_FAILED and "what: NAME (text)". */
+tsr_status tsr_cuda_check(cu_result result, const char *what, tsr_error *error) TSR_MUST_CHECK;
+
+/* The primary context of a device that the cuda backend opened; valid until it is closed. */
+cu_context tsr_cuda_context(tsr_device *device);
+
+#endif

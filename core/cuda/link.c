@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Link-time composition (link.h) by NVRTC and nvJitLink, loaded when first needed.
+ */
+#define _GNU_SOURCE /* clock_gettime */
+#include "core/cuda/link.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/cuda/cache.h"
+#include "core/glue.h"
+#include "core/kernels/bulk.h"
+#include "core/kernels/pool.h"
+
+/* ---- The toolkit's libraries ----------------------------------------------------------------- */
+
+typedef struct nvrtc_program_s *nvrtc_program;
+typedef struct jitlink_handle_s *jitlink_handle;
+enum { JITLINK_LTOIR = 3, JITLINK_FATBIN = 4 };
+
+/* F(member, symbol, parameters) */
+#define NVRTC_FUNCTIONS(F)                                                                                             \
+  F(version, nvrtcVersion, (int *major, int *minor))                                                                   \
+  F(create, nvrtcCreateProgram,                                                                                        \
+    (nvrtc_program * program, const char *source, const char *name, int headers, const char *const *texts,             \
+     const char *const *names))                                                                                        \
+  F(compile, nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options))                      \
+  F(log_size, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * bytes))                                         \
+  F(log, nvrtcGetProgramLog, (nvrtc_program program, char *log))                                                       \
+  F(lto_size, nvrtcGetLTOIRSize, (nvrtc_program program, size_t * bytes))                                              \
+  F(lto, nvrtcGetLTOIR, (nvrtc_program program, char *code))                                                           \
+  F(destroy, nvrtcDestroyProgram, (nvrtc_program * program))
+#define JITLINK_FUNCTIONS(F)                                                                                           \
+  F(version, nvJitLinkVersion, (unsigned *major, unsigned *minor))                                                     \
+  F(create, nvJitLinkCreate, (jitlink_handle * handle, uint32_t count, const char **options))                          \
+  F(add, nvJitLinkAddData, (jitlink_handle handle, int type, const void *data, size_t bytes, const char *name))        \
+  F(complete, nvJitLinkComplete, (jitlink_handle handle))                                                              \
+  F(cubin_size, nvJitLinkGetLinkedCubinSize, (jitlink_handle handle, size_t * bytes))                                  \
+  F(cubin, nvJitLinkGetLinkedCubin, (jitlink_handle handle, void *cubin))                                              \
+  F(error_size, nvJitLinkGetErrorLogSize, (jitlink_handle handle, size_t * bytes))                                     \
+  F(error, nvJitLinkGetErrorLog, (jitlink_handle handle, char *log))                                                   \
+  F(destroy, nvJitLinkDestroy, (jitlink_handle * handle))
+
+#define MEMBER(name, symbol, parameters) int(*name) parameters;
+static struct { NVRTC_FUNCTIONS(MEMBER) } nvrtc;
+static struct { JITLINK_FUNCTIONS(MEMBER) } jitlink;
+static tsr_error toolkit_error;
+static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
+
+/* The loader's own path first, then where toolkits are installed. */
+static void *open_library(const char *name) {
+  static const char *const roots[] = {"CUDA_PATH", "CUDA_HOME", NULL};
+  char path[4096];
+  snprintf(path, sizeof path, "%s.13", name);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  for (size_t i = 0; !library && i < sizeof roots / sizeof roots[0]; i++) {
+    const char *root = roots[i] ? getenv(roots[i]) : "/usr/local/cuda";
+    if (!root || !*root) continue;
+    snprintf(path, sizeof path, "%s/lib64/%s", root, name);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) break;
+    snprintf(path, sizeof path, "%s/lib64/%s.13", root, name);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (!library)
+    tsr_fail(&toolkit_error, TSR_NOT_FOUND,
+             "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda",
+             name);
+  return library;
+}
+
+static bool load_symbol(void *library, const char *symbol, void *function, size_t bytes) {
+  void *address = dlsym(library, symbol);
+  if (address) memcpy(function, &address, bytes);
+  return address != NULL;
+}
+
+static void load_toolkit(void) {
+  void *compiler = open_library("libnvrtc.so");
+  void *linker = compiler ? open_library("libnvJitLink.so") : NULL;
+  if (!linker) return;
+  const char *missing = NULL;
+#define LOAD_NVRTC(name, symbol, parameters)                                                                           \
+  if (!load_symbol(compiler, #symbol, &nvrtc.name, sizeof nvrtc.name)) missing = #symbol;
+#define LOAD_JITLINK(name, symbol, parameters)                                                                         \
+  if (!load_symbol(linker, #symbol, &jitlink.name, sizeof jitlink.name)) missing = #symbol;
+  NVRTC_FUNCTIONS(LOAD_NVRTC)
+  JITLINK_FUNCTIONS(LOAD_JITLINK)
+  if (missing) {
+    tsr_fail(&toolkit_error, TSR_NOT_FOUND, "the CUDA toolkit has no %s: 13.0 or newer is needed", missing);
+    return;
+  }
+  int compiler_major = 0, compiler_minor = 0;
+  unsigned linker_major = 0, linker_minor = 0;
+  nvrtc.version(&compiler_major, &compiler_minor);
+  jitlink.version(&linker_major, &linker_minor);
+  if ((unsigned)compiler_major != linker_major || (unsigned)compiler_minor > linker_minor)
+    tsr_fail(
+        &toolkit_error, TSR_NOT_FOUND,
+        "NVRTC is of CUDA %d.%d and nvJitLink of %u.%u: they must be of one release; point CUDA_PATH to one toolkit",
+        compiler_major, compiler_minor, linker_major, linker_minor);
+}
+
+static tsr_status need_toolkit(tsr_error *error) {
+  pthread_once(&toolkit_once, load_toolkit);
+  if (toolkit_error.status && error) *error = toolkit_error;
+  return toolkit_error.status;
+}
+
+extern const tsr_image tsr_bulk_images[]; /* built by core/BUILD from kernels/bulk.cu; only its end without nvcc */
+
+tsr_status tsr_cuda_no_code(tsr_error *error) {
+  return tsr_fail(error, TSR_NO_DEVICE, "this copy of Tessera was built without nvcc and carries no device code");
+}
+
+tsr_status tsr_cuda_linker(tsr_error *error) {
+  if (!tsr_bulk_images[0].device) return tsr_cuda_no_code(error);
+  return need_toolkit(error);
+}
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* ---- Glue ------------------------------------------------------------------------------------ */
+
+enum { MODULES_MAX = 6, HEADERS_MAX = 16 };
+
+typedef struct glue_module {
+  char *text;
+  char *code; /* LTO-IR */
+  size_t code_bytes;
+} glue_module;
+
+typedef struct glue {
+  size_t count;
+  glue_module modules[MODULES_MAX];
+} glue;
+
+static void glue_free(glue *g) {
+  for (size_t i = 0; i < g->count; i++) {
+    free(g->modules[i].text);
+    free(g->modules[i].code);
+  }
+}
+
+static tsr_status glue_write(glue *g, const tsr_composition *const *tables, size_t count, tsr_error *error) {
+  g->count = tsr_glue_modules(tables, count);
+  for (size_t i = 0; i < g->count; i++) {
+    g->modules[i].text = tsr_glue_text(tables, count, i);
+    if (!g->modules[i].text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the glue module");
+  }
+  return TSR_OK;
+}
+
+/* A log on one line; the sentence cuts what is too long for it. */
+static const char *one_line(char *log) {
+  if (!log || !*log) return "it left no log";
+  for (char *at = log; *at; at++)
+    if (*at == '\n') *at = ' ';
+  return log;
+}
+
+static tsr_status glue_fail(nvrtc_program program, tsr_error *error) {
+  size_t bytes = 0;
+  char *log = nvrtc.log_size(program, &bytes) == 0 ? calloc(1, bytes + 1) : NULL;
+  if (log && nvrtc.log(program, log) != 0) *log = 0;
+  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "NVRTC refused the generated glue module: %s", one_line(log));
+  free(log);
+  return status;
+}
+
+static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *error) {
+  const char *names[HEADERS_MAX], *texts[HEADERS_MAX];
+  int headers = 0;
+  for (; tsr_sdk_headers[headers].name && headers < HEADERS_MAX; headers++) {
+    names[headers] = tsr_sdk_headers[headers].name;
+    texts[headers] = tsr_sdk_headers[headers].text;
+  }
+  char arch[32];
+  snprintf(arch, sizeof arch, "-arch=compute_%u", sm);
+  const char *options[] = {arch, "-dlto", "-rdc=true", "--std=c++17", "--device-int128"};
+  nvrtc_program program;
+  if (nvrtc.create(&program, module->text, "glue.cu", headers, texts, names) != 0)
+    return tsr_fail(error, TSR_LINK_FAILED, "NVRTC cannot create a program");
+  tsr_status status = TSR_OK;
+  if (nvrtc.compile(program, sizeof options / sizeof options[0], options) != 0 ||
+      nvrtc.lto_size(program, &module->code_bytes) != 0) {
+    status = glue_fail(program, error);
+  } else {
+    module->code = malloc(module->code_bytes);
+    if (!module->code)
+      status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the compiled glue module");
+    else if (nvrtc.lto(program, module->code) != 0)
+      status = glue_fail(program, error);
+  }
+  nvrtc.destroy(&program);
+  return status;
+}
+
+/* ---- Linking --------------------------------------------------------------------------------- */
+
+static tsr_status link_fail(jitlink_handle handle, const char *doing, const char *what, tsr_error *error) {
+  size_t bytes = 0;
+  char *log = jitlink.error_size(handle, &bytes) == 0 ? calloc(1, bytes + 1) : NULL;
+  if (log && jitlink.error(handle, log) != 0) *log = 0;
+  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "nvJitLink failed to %s %s: %s", doing, what, one_line(log));
+  free(log);
+  return status;
+}
+
+/* Adds each part's image once, however many tables use it. */
+static tsr_status add_parts(jitlink_handle handle, const tsr_composition *const *tables, size_t count,
+                            tsr_error *error) {
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t role = 0; role < TSR_ROLES; role++) {
+      const tsr_part *part = &tables[i]->part[role];
+      if (!part->plugin) continue;
+      bool added = false;
+      for (size_t j = 0; j < i && !added; j++) added = tables[j]->part[role].image == part->image;
+      if (added) continue;
+      if (!part->image->device)
+        return tsr_fail(error, TSR_NOT_FOUND, "%s was built without nvcc and carries no device code",
+                        part->plugin->name);
+      if (jitlink.add(handle, JITLINK_FATBIN, part->image->device, part->image->device_bytes, part->plugin->name) != 0)
+        return link_fail(handle, "add", part->plugin->name, error);
+    }
+  return TSR_OK;
+}
+
+static tsr_status get_cubin(jitlink_handle handle, tsr_link *link, tsr_error *error) {
+  if (jitlink.cubin_size(handle, &link->cubin_bytes) != 0) return link_fail(handle, "hand over", "the cubin", error);
+  link->cubin = malloc(link->cubin_bytes);
+  if (!link->cubin) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a cubin of %zu bytes", link->cubin_bytes);
+  return jitlink.cubin(handle, link->cubin) == 0 ? TSR_OK : link_fail(handle, "hand over", "the cubin", error);
+}
+
+enum { KERNELS_MAX = 64, OPTION_BYTES = 128 };
+
+static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
+                       uint32_t sm, tsr_link *link, tsr_error *error) {
+  char texts[KERNELS_MAX + 1][OPTION_BYTES];
+  const char *options[KERNELS_MAX + 3] = {texts[0], "-lto", "-O3"};
+  if (kernels->count > KERNELS_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
+  snprintf(texts[0], OPTION_BYTES, "-arch=sm_%u", sm);
+  for (size_t i = 0; i < kernels->count; i++) { /* one option for each: a list in one option is ignored */
+    snprintf(texts[i + 1], OPTION_BYTES, "-kernels-used=%s", kernels->names[i]);
+    options[i + 3] = texts[i + 1];
+  }
+  jitlink_handle handle = NULL;
+  if (jitlink.create(&handle, (uint32_t)kernels->count + 3, options) != 0)
+    return tsr_fail(error, TSR_LINK_FAILED, "nvJitLink knows no sm_%u", sm);
+  tsr_status status = add_parts(handle, tables, count, error);
+  for (size_t i = 0; status == TSR_OK && i < g->count; i++)
+    if (jitlink.add(handle, JITLINK_LTOIR, g->modules[i].code, g->modules[i].code_bytes, "glue") != 0)
+      status = link_fail(handle, "add", "the glue", error);
+  if (status == TSR_OK && jitlink.add(handle, JITLINK_FATBIN, kernels->image, kernels->image_bytes, "kernels") != 0)
+    status = link_fail(handle, "add", "the kernels", error);
+  if (status == TSR_OK && jitlink.complete(handle) != 0) status = link_fail(handle, "link", "them", error);
+  if (status == TSR_OK) status = get_cubin(handle, link, error);
+  jitlink.destroy(&handle);
+  return status;
+}
+
+static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
+                               const tsr_kernels *kernels, uint32_t sm) {
+  tsr_cache_key key = tsr_cache_key_start(sm);
+  for (size_t i = 0; i < g->count; i++) tsr_cache_key_add(&key, g->modules[i].text, strlen(g->modules[i].text));
+  for (int i = 0; tsr_sdk_headers[i].name; i++)
+    tsr_cache_key_add(&key, tsr_sdk_headers[i].text, strlen(tsr_sdk_headers[i].text));
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t role = 0; role < TSR_ROLES; role++)
+      if (tables[i]->part[role].image)
+        tsr_cache_key_add(&key, tables[i]->part[role].image->device, tables[i]->part[role].image->device_bytes);
+  for (size_t i = 0; i < kernels->count; i++) tsr_cache_key_add(&key, kernels->names[i], strlen(kernels->names[i]));
+  tsr_cache_key_add(&key, kernels->image, kernels->image_bytes);
+  return key;
+}
+
+/* The compact form of a kernel is the faster one, but ptxas may spill a register or two to reach it. A spill in a walk
+ * costs more than the occupancy gains, so those kernels are linked again in their roomy form. */
+static tsr_status relink_roomy(const glue *g, const tsr_composition *const *tables, size_t count,
+                               const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
+  const char *names[KERNELS_MAX];
+  bool changed = false;
+  for (size_t i = 0; i < kernels->count; i++) {
+    names[i] = kernels->names[i];
+    for (size_t j = 0; kernels->roomy && j < link->kernel_count; j++)
+      if (strcmp(link->kernels[j].name, names[i]) == 0 && link->kernels[j].stack_bytes > 0) {
+        names[i] = kernels->roomy[i];
+        changed = true;
+        break;
+      }
+  }
+  if (!changed) return TSR_OK;
+  tsr_kernels wanted = *kernels;
+  wanted.names = names;
+  wanted.roomy = NULL;
+  tsr_link_free(link);
+  tsr_status status = fuse(g, tables, count, &wanted, sm, link, error);
+  return status ? status : tsr_cubin_inspect(link, &wanted, error);
+}
+
+static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
+                            uint32_t sm, tsr_link *link, tsr_error *error) {
+  tsr_status status = need_toolkit(error);
+  double start = now_ms();
+  for (size_t i = 0; status == TSR_OK && i < g->count; i++) status = glue_compile(&g->modules[i], sm, error);
+  double compiled = now_ms();
+  if (status == TSR_OK) status = fuse(g, tables, count, kernels, sm, link, error);
+  if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
+  if (status == TSR_OK) status = relink_roomy(g, tables, count, kernels, sm, link, error);
+  link->glue_ms = compiled - start;
+  link->link_ms = now_ms() - compiled;
+  return status;
+}
+
+tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels, uint32_t sm,
+                         bool use_cache, tsr_link *link, tsr_error *error) {
+  glue g = {0};
+  tsr_link made = {0};
+  if (sm < 80)
+    return tsr_fail(error, TSR_UNSUPPORTED, "compute capability %u.%u: the parts' code is for 8.0 and newer", sm / 10,
+                    sm % 10);
+  tsr_status status = glue_write(&g, tables, count, error);
+  if (status == TSR_OK) {
+    tsr_cache_key key = cache_key(&g, tables, count, kernels, sm);
+    made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&
+                  tsr_cubin_inspect(&made, kernels, NULL) == TSR_OK;
+    if (!made.cached) {
+      tsr_link_free(&made);
+      status = link_anew(&g, tables, count, kernels, sm, &made, error);
+      if (status == TSR_OK && use_cache) tsr_cache_put(&key, made.cubin, made.cubin_bytes);
+    }
+  }
+  glue_free(&g);
+  if (status)
+    tsr_link_free(&made);
+  else
+    *link = made;
+  return status;
+}
+
+void tsr_link_free(tsr_link *link) {
+  free(link->kernels);
+  free(link->cubin);
+  memset(link, 0, sizeof *link);
+}
+
+/* ---- The bulk kernels ------------------------------------------------------------------------ */
+
+tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t cell_bits, uint32_t first, uint32_t count, tsr_kernels *kernels,
+                            tsr_error *error) {
+#define KERNEL_NAME(op) "tsr_" #op,
+#define ROOMY_NAME(op) "tsr_roomy_" #op,
+  static const char *const names[] = {TSR_BULK_OPS(KERNEL_NAME)};
+  static const char *const roomy[] = {TSR_BULK_OPS(ROOMY_NAME)};
+  for (const tsr_image *image = tsr_bulk_images; image->key_bits; image++)
+    if (image->key_bits == key_bits && image->cell_bits == cell_bits && image->device) {
+      *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, roomy + first};
+      return TSR_OK;
+    }
+  return tsr_cuda_no_code(error);
+}
+
+/* ---- The kernels of pools -------------------------------------------------------------------- */
+
+extern const tsr_image tsr_pool_images[], tsr_pool_system_images[]; /* from kernels/pool.cu, in the same way */
+
+tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error) {
+#define POOL_NAME(op) "tsr_pool_" #op,
+#define ROOMY_POOL_NAME(op) "tsr_roomy_pool_" #op,
+  static const char *const names[] = {TSR_POOL_OPS(POOL_NAME)};
+  static const char *const roomy[] = {TSR_POOL_OPS(ROOMY_POOL_NAME)};
+  const tsr_image *image = is_system ? tsr_pool_system_images : tsr_pool_images;
+  if (!image->device) return tsr_cuda_no_code(error);
+  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, roomy + first};
+  return TSR_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From compositions to machine code: NVRTC compiles the glue, nvJitLink fuses it with the parts' LTO-IR and the kernels
+ * into a cubin. Needs the toolkit's two libraries, no GPU. Results are cached on disk (cache.h). Thread-safe.
+ */
+#ifndef TSR_CUDA_LINK_H
+#define TSR_CUDA_LINK_H
+
+#include "core/compose.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_kernels {
+  const char *const *names; /* entry points, unmangled; none may contain another, the linker matches parts of names */
+  size_t count;
+  const unsigned char *image; /* fatbin with LTO-IR */
+  size_t image_bytes;
+  const char *const *roomy; /* names of a second form of each kernel that may use more registers; NULL: there is none */
+} tsr_kernels;
+
+/* Whether device code can be made here: TSR_NO_DEVICE if this library was built without nvcc, TSR_NOT_FOUND with the
+ * missing library of the toolkit. */
+tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
+
+/* Links kernels over tables for compute capability sm; device code knows tables[i] as table i. table_count may be 0.
+ * A kernel that would need a stack is linked in its roomy form; link->kernels has the names in force.
+ * *link is freed by tsr_link_free. TSR_NOT_FOUND: a library of the toolkit is missing; TSR_LINK_FAILED with the
+ * linker's own words; TSR_UNSUPPORTED: sm below 80. */
+tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
+                         uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) TSR_MUST_CHECK;
+
+/* Fails for want of the library's own kernels. */
+tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
+
+/* The bulk kernels of these widths; names from first to first + count - 1 of TSR_BULK_OPS. TSR_NO_DEVICE if the library
+ * was built without nvcc. */
+tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t cell_bits, uint32_t first, uint32_t count, tsr_kernels *kernels,
+                            tsr_error *error) TSR_MUST_CHECK;
+
+/* The same for the operations TSR_POOL_OPS on a pool; is_system: those over malloc. */
+tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error)
+    TSR_MUST_CHECK;
+
+/* Reads kernels, registers and stack from a cubin into *link, whose cubin is set and holds the names. TSR_LINK_FAILED
+ * if it is not a sound cubin of all these kernels. */
+tsr_status tsr_cubin_inspect(tsr_link *link, const tsr_kernels *kernels, tsr_error *error) TSR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measures what a device's memory allows (tsr_roofline): the kernels of ../kernels/roofline.h, timed as tables are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/cuda/driver.h"
+#include "core/cuda/link.h"
+#include "core/kernels/roofline.h"
+
+enum { REPEATS = 5 };
+static const uint64_t ACCESSES = 1ull << 27, FOOTPRINT_BYTES = 1ull << 30;
+
+typedef struct row_kernel {
+  const char *symbol, *name;
+  uint32_t bytes, lanes;
+  tsr_roofline_kind kind;
+} row_kernel;
+
+#define ROW(kernel, name, bytes, lanes, kind) {"tsr_roofline_" #kernel, name, bytes, lanes, kind},
+static const row_kernel row_kernels[] = {TSR_ROOFLINE_KERNELS(ROW)};
+enum { ROWS = sizeof row_kernels / sizeof row_kernels[0] };
+
+extern const tsr_image
+    tsr_roofline_images[]; /* built by core/BUILD from kernels/roofline.cu; only its end without nvcc */
+
+typedef struct meter {
+  tsr_device *device;
+  const cu_driver *driver;
+  cu_module module;
+  tsr_event *from, *to;
+  void *memory, *sink;
+  uint64_t footprint_bytes;
+} meter;
+
+static tsr_status load_kernels(meter *m, tsr_error *error) {
+  const char *names[ROWS];
+  for (size_t i = 0; i < ROWS; i++) names[i] = row_kernels[i].symbol;
+  const tsr_image *image = tsr_roofline_images;
+  if (!image->device) return tsr_cuda_no_code(error);
+  tsr_kernels kernels = {names, ROWS, image->device, image->device_bytes, NULL};
+  tsr_link link;
+  tsr_status status = tsr_cuda_link(NULL, 0, &kernels, m->device->info.sm, true, &link, error);
+  if (status) return status;
+  status = tsr_cuda_check(m->driver->module_load(&m->module, link.cubin), "cuModuleLoadData", error);
+  tsr_link_free(&link);
+  return status;
+}
+
+static tsr_status launch(meter *m, const row_kernel *kernel, uint64_t accesses, uint64_t seed, tsr_error *error) {
+  cu_function function;
+  tsr_status status =
+      tsr_cuda_check(m->driver->module_function(&function, m->module, kernel->symbol), "cuModuleGetFunction", error);
+  if (status) return status;
+  tsr_roofline_run run = {m->memory, m->footprint_bytes / kernel->bytes, accesses, m->sink, seed};
+  void *parameters[] = {&run};
+  unsigned blocks = (unsigned)((accesses * kernel->lanes + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS);
+  return tsr_cuda_check(m->driver->launch(function, blocks, 1, 1, TSR_BLOCK_THREADS, 1, 1, 0, NULL, parameters, NULL),
+                        "cuLaunchKernel", error);
+}
+
+static int by_size(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* One warm-up, then the median. */
+static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *row, tsr_error *error) {
+  const tsr_backend *backend = m->device->backend;
+  double times[REPEATS + 1];
+  uint64_t accesses = kernel->kind == TSR_ROOFLINE_COPIES ? m->footprint_bytes / kernel->bytes : ACCESSES;
+  tsr_status status = TSR_OK;
+  for (uint64_t i = 0; status == TSR_OK && i <= REPEATS; i++) {
+    if (i == 0 || kernel->kind == TSR_ROOFLINE_WRITES)
+      status = backend->fill(m->device, m->memory, 0xFF, m->footprint_bytes, NULL, error);
+    if (status == TSR_OK) status = backend->event_record(m->device, m->from, NULL, error);
+    if (status == TSR_OK) status = launch(m, kernel, accesses, i * ACCESSES, error);
+    if (status == TSR_OK) status = backend->event_record(m->device, m->to, NULL, error);
+    if (status == TSR_OK) status = backend->event_finish(m->device, m->to, error);
+    if (status == TSR_OK) status = backend->event_between(m->device, m->from, m->to, &times[i], error);
+  }
+  if (status) return status;
+  qsort(times + 1, REPEATS, sizeof times[0], by_size);
+  double each = kernel->kind == TSR_ROOFLINE_COPIES ? (double)kernel->bytes : 1;
+  *row = (tsr_roofline_row){kernel->name, kernel->bytes, kernel->lanes, m->footprint_bytes,
+                            (double)accesses * each / times[1 + REPEATS / 2] / 1e6};
+  return TSR_OK;
+}
+
+static void close_meter(meter *m) {
+  const tsr_backend *backend = m->device->backend;
+  if (m->module) m->driver->module_unload(m->module);
+  if (m->from) backend->event_destroy(m->device, m->from);
+  if (m->to) backend->event_destroy(m->device, m->to);
+  if (m->memory) backend->free(m->device, m->memory);
+  if (m->sink) backend->free(m->device, m->sink);
+}
+
+/* 128-bit compare-and-swap came with compute capability 9.0. */
+static bool can_measure(const meter *m, const row_kernel *kernel) {
+  return m->device->info.sm >= 90 || kernel->kind != TSR_ROOFLINE_WRITES || kernel->bytes != 16;
+}
+
+static tsr_status measure_all(meter *m, tsr_roofline_row *rows, size_t *count, tsr_error *error) {
+  const tsr_backend *backend = m->device->backend;
+  tsr_status status = load_kernels(m, error);
+  if (status == TSR_OK) status = backend->event_create(m->device, &m->from, error);
+  if (status == TSR_OK) status = backend->event_create(m->device, &m->to, error);
+  if (status == TSR_OK) status = backend->allocate(m->device, m->footprint_bytes, &m->memory, error);
+  if (status == TSR_OK) status = backend->allocate(m->device, sizeof(uint32_t), &m->sink, error);
+  for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
+    if (can_measure(m, &row_kernels[i])) status = measure(m, &row_kernels[i], &rows[(*count)++], error);
+  return status;
+}
+
+tsr_status tsr_roofline(int number, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
+                        tsr_error *error) {
+  meter m = {.footprint_bytes = footprint_bytes ? footprint_bytes : FOOTPRINT_BYTES};
+  if (m.footprint_bytes < 4096 || m.footprint_bytes > 1ull << 40 || m.footprint_bytes % 4096 != 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "a footprint of %llu bytes: must be a multiple of 4096 up to 2^40",
+                    (unsigned long long)footprint_bytes);
+  tsr_status status = tsr_cuda_backend.open(number, &m.device, error);
+  if (status) return status;
+  m.driver = tsr_cuda_driver(NULL);
+  tsr_roofline_row *measured = calloc(ROWS, sizeof *measured);
+  cu_context popped;
+  size_t measured_count = 0;
+  if (!measured) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of a roofline");
+  if (status == TSR_OK)
+    status = tsr_cuda_check(m.driver->context_push(tsr_cuda_context(m.device)), "cuCtxPushCurrent", error);
+  if (status == TSR_OK) {
+    status = measure_all(&m, measured, &measured_count, error);
+    close_meter(&m);
+    m.driver->context_pop(&popped);
+  }
+  tsr_cuda_backend.close(m.device);
+  if (status) {
+    free(measured);
+    return status;
+  }
+  *rows = measured;
+  *count = measured_count;
+  return TSR_OK;
+}

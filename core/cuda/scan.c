@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prefix sums (scan.h): tiles are summed, their totals are summed up in the same way one level higher, then the tiles
+ * themselves. 2^39 numbers make four levels.
+ */
+#include "core/cuda/scan.h"
+
+#include "core/cuda/link.h"
+#include "core/kernels/scan.h"
+
+enum { LEVELS_MAX = 6 };
+
+extern const tsr_image tsr_scan_images[]; /* built by core/BUILD from kernels/scan.cu; only its end without nvcc */
+
+static tsr_status load(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm, tsr_error *error) {
+  static const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
+  const tsr_image *image = tsr_scan_images;
+  tsr_cuda_scan loaded = {NULL, NULL, NULL};
+  tsr_link link;
+  if (!image->device) return tsr_cuda_no_code(error);
+  tsr_kernels kernels = {names, 2, image->device, image->device_bytes, NULL};
+  tsr_status status = tsr_cuda_link(NULL, 0, &kernels, sm, true, &link, error);
+  if (status) return status;
+  status = tsr_cuda_check(driver->module_load(&loaded.module, link.cubin), "cuModuleLoadData", error);
+  tsr_link_free(&link);
+  if (status) return status;
+  cu_result result = driver->module_function(&loaded.totals, loaded.module, names[0]);
+  if (!result) result = driver->module_function(&loaded.tiles, loaded.module, names[1]);
+  status = tsr_cuda_check(result, "cuModuleGetFunction", error);
+  if (status)
+    tsr_cuda_scan_unload(&loaded, driver);
+  else
+    *scan = loaded;
+  return status;
+}
+
+void tsr_cuda_scan_unload(tsr_cuda_scan *scan, const cu_driver *driver) {
+  if (scan->module) driver->module_unload(scan->module);
+  scan->module = NULL;
+}
+
+static uint64_t tiles_of(uint64_t numbers) { return (numbers + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
+
+static cu_result launch(const cu_driver *driver, cu_function function, tsr_scan level, uint64_t blocks, void *stream) {
+  void *parameters[] = {&level};
+  return driver->launch(function, (unsigned)blocks, 1, 1, TSR_BLOCK_THREADS, 1, 1, 0, stream, parameters, NULL);
+}
+
+/* levels[0] are the caller's numbers, levels[i + 1] the totals of the tiles of levels[i]. */
+static tsr_status sum_up(const tsr_cuda_scan *scan, const cu_driver *driver, const tsr_scan *levels, uint32_t count,
+                         void *stream, tsr_error *error) {
+  cu_result result = 0;
+  for (uint32_t i = 0; !result && i + 1 < count; i++)
+    result = launch(driver, scan->totals, levels[i], levels[i + 1].n, stream);
+  for (uint32_t i = count; !result && i-- > 0;)
+    result = launch(driver, scan->tiles, levels[i], tiles_of(levels[i].n + 1), stream);
+  return tsr_cuda_check(result, "cuLaunchKernel", error);
+}
+
+tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm, uint64_t *numbers, uint64_t n,
+                             void *stream, tsr_error *error) {
+  tsr_scan levels[LEVELS_MAX] = {{numbers, NULL, n}};
+  uint32_t count = 1;
+  uint64_t higher = 0; /* numbers of the levels above the first, each with a place for its sum */
+  cu_pointer memory = 0;
+  /* a tile for the last place too: it begins where the totals of all others end */
+  for (; tiles_of(levels[count - 1].n + 1) > 1; count++) {
+    levels[count].n = tiles_of(levels[count - 1].n + 1);
+    higher += levels[count].n + 1;
+  }
+  tsr_status status = scan->module ? TSR_OK : load(scan, driver, sm, error);
+  if (status == TSR_OK && higher)
+    status =
+        tsr_cuda_check(driver->allocate_async(&memory, higher * sizeof *numbers, stream), "cuMemAllocAsync", error);
+  if (status) return status;
+  uint64_t *next = (uint64_t *)(uintptr_t)memory;
+  for (uint32_t i = 1; i < count; i++) {
+    levels[i - 1].tiles = levels[i].numbers = next;
+    next += levels[i].n + 1;
+  }
+  status = sum_up(scan, driver, levels, count, stream, error);
+  if (!memory) return status;
+  tsr_status freed = tsr_cuda_check(driver->free_async(memory, stream), "cuMemFreeAsync", status ? NULL : error);
+  return status ? status : freed;
+}

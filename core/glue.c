@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Generates the glue module (glue.h) from the same lists that declare the contract, so nothing is said twice.
+ */
+#define _GNU_SOURCE /* open_memstream */
+#include "core/glue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/registry.h"
+#include "plugins/allocator.cuh"
+#include "plugins/probing.cuh"
+
+/* ---- The contract as data -------------------------------------------------------------------- */
+
+typedef struct face {
+  uint32_t role;
+  const char *result, *verb, *parameters, *arguments;
+  const char *absent; /* NULL: required */
+  size_t slot;        /* in the role's CPU function table, which tells whether a plugin has it */
+} face;
+
+#define FACE_F(role, result, verb, parameters, arguments)                                                              \
+  {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, NULL, offsetof(tsr_##role##_functions, verb)},
+#define FACE_O(role, result, verb, parameters, arguments, absent)                                                      \
+  {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, #absent, offsetof(tsr_##role##_functions, verb)},
+static const face faces[] = {TSR_HASHER_FUNCTIONS(FACE_F, FACE_O) TSR_LAYOUT_FUNCTIONS(FACE_F, FACE_O)
+                                 TSR_ALLOCATOR_FUNCTIONS(FACE_F, FACE_O) TSR_PROBING_FUNCTIONS(FACE_F, FACE_O)};
+enum { FACES = sizeof faces / sizeof faces[0] };
+
+static bool has_function(const tsr_image *image, const face *f) {
+  const void *function;
+  memcpy(&function, (const char *)image->functions + f->slot, sizeof function);
+  return function != NULL;
+}
+
+const char *tsr_glue_missing(uint32_t role, const tsr_image *image) {
+  for (size_t i = 0; i < FACES; i++)
+    if (faces[i].role == role && !faces[i].absent && !has_function(image, &faces[i])) return faces[i].verb;
+  return NULL;
+}
+
+/* ---- Widths ---------------------------------------------------------------------------------- */
+
+static bool same_widths(const tsr_composition *a, const tsr_composition *b) {
+  return a->shape.key_bits == b->shape.key_bits && a->shape.cell_bits == b->shape.cell_bits;
+}
+
+/* The first table of each module; the module serves all tables of its widths. */
+static const tsr_composition *module_leader(const tsr_composition *const *tables, size_t count, size_t module) {
+  for (size_t i = 0; i < count; i++) {
+    size_t first = 0;
+    while (!same_widths(tables[first], tables[i])) first++;
+    if (first == i && module-- == 0) return tables[i];
+  }
+  return NULL;
+}
+
+size_t tsr_glue_modules(const tsr_composition *const *tables, size_t count) {
+  size_t modules = 0;
+  while (module_leader(tables, count, modules)) modules++;
+  return modules;
+}
+
+/* TSR_PART's suffix for a part's own functions: only the widths that its role depends on. */
+static void print_suffix(FILE *out, const tsr_image *image) {
+  if (image->key_bits != TSR_ANY_BITS) fprintf(out, "_k%u", image->key_bits);
+  if (image->cell_bits != TSR_ANY_BITS) fprintf(out, "c%u", image->cell_bits);
+}
+
+/* ---- Constants ------------------------------------------------------------------------------- */
+
+static void print_facts(FILE *out, const tsr_composition *const *tables, size_t count) {
+#define PRINT_FACT(fact)                                                                                               \
+  fprintf(out, "TSR_DEVICE uint32_t tsr_fact_" #fact "(const tsr_ctx *c) {\n  switch (c->table) {\n");                 \
+  for (size_t i = 1; i < count; i++) fprintf(out, "    case %zu: return %uu;\n", i, tables[i]->shape.fact);            \
+  fprintf(out, "    default: return %uu;\n  }\n}\n", tables[0]->shape.fact);
+  TSR_FACTS(PRINT_FACT)
+}
+
+static void print_parameter_value(FILE *out, const tsr_part *part, const tsr_parameter *parameter) {
+  const void *member = (const char *)part->config + parameter->offset;
+  if (parameter->type == TSR_PARAMETER_U32)
+    fprintf(out, "return %uu;\n", *(const uint32_t *)member);
+  else
+    fprintf(out, "return %lluu;\n", (unsigned long long)*(const uint64_t *)member);
+}
+
+/* A plugin's parameters are defined once, for all tables that use it. */
+static void print_parameters(FILE *out, const tsr_composition *const *tables, size_t count, size_t table,
+                             uint32_t role) {
+  const tsr_part *part = &tables[table]->part[role];
+  if (!part->plugin) return;
+  for (size_t i = 0; i < table; i++)
+    if (tables[i]->part[role].plugin == part->plugin) return;
+  for (const tsr_parameter *parameter = part->plugin->parameters; parameter->name; parameter++) {
+    fprintf(out, "TSR_DEVICE %s %s_%s_parameter_%s(const tsr_ctx *c) {\n  switch (c->table) {\n",
+            parameter->type == TSR_PARAMETER_U32 ? "uint32_t" : "uint64_t", tsr_role_names[role], part->plugin->name,
+            parameter->name);
+    for (size_t i = table + 1; i < count; i++)
+      if (tables[i]->part[role].plugin == part->plugin) {
+        fprintf(out, "    case %zu: ", i);
+        print_parameter_value(out, &tables[i]->part[role], parameter);
+      }
+    fprintf(out, "    default: ");
+    print_parameter_value(out, part, parameter);
+    fprintf(out, "  }\n}\n");
+  }
+}
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+static void print_call(FILE *out, const tsr_part *part, const face *f) {
+  if (!part->plugin || !has_function(part->image, f)) {
+    fprintf(out, "return %s;\n", f->absent ? f->absent : "");
+    return;
+  }
+  fprintf(out, "return %s_%s_%s", tsr_role_names[f->role], part->plugin->name, f->verb);
+  print_suffix(out, part->image);
+  fprintf(out, "%s;\n", f->arguments);
+}
+
+static void print_declaration(FILE *out, const tsr_part *part, const face *f) {
+  if (!part->plugin || !has_function(part->image, f)) return;
+  fprintf(out, "TSR_DEVICE %s %s_%s_%s", f->result, tsr_role_names[f->role], part->plugin->name, f->verb);
+  print_suffix(out, part->image);
+  fprintf(out, "%s;\n", f->parameters);
+}
+
+static void print_face(FILE *out, const tsr_composition *const *tables, size_t count, const tsr_composition *leader,
+                       const face *f) {
+  if (!leader->part[f->role].plugin) return; /* an absent role: nobody may call it */
+  size_t last = 0;
+  for (size_t i = 0; i < count; i++)
+    if (same_widths(tables[i], leader)) {
+      print_declaration(out, &tables[i]->part[f->role], f);
+      last = i;
+    }
+  fprintf(out, "TSR_DEVICE %s TSR_FACE(%s_%s)%s {\n  switch (c->table) {\n", f->result, tsr_role_names[f->role],
+          f->verb, f->parameters);
+  for (size_t i = 0; i < last; i++)
+    if (same_widths(tables[i], leader)) {
+      fprintf(out, "    case %zu: ", i);
+      print_call(out, &tables[i]->part[f->role], f);
+    }
+  fprintf(out, "    default: ");
+  print_call(out, &tables[last]->part[f->role], f);
+  fprintf(out, "  }\n}\n");
+}
+
+char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t module) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  const tsr_composition *leader = module_leader(tables, count, module);
+  if (leader->shape.key_bits) /* a pool has no keys, hence no widths, and only an allocator */
+    fprintf(out,
+            "#define TSR_KEY_BITS %u\n#define TSR_CELL_BITS %u\n"
+            "#include \"plugins/probing.cuh\"\n",
+            leader->shape.key_bits, leader->shape.cell_bits);
+  fprintf(out, "#include \"plugins/allocator.cuh\"\n");
+  if (module == 0) {
+    print_facts(out, tables, count);
+    for (size_t i = 0; i < count; i++)
+      for (uint32_t role = 0; role < TSR_ROLES; role++) print_parameters(out, tables, count, i, role);
+  }
+  for (size_t i = 0; i < FACES; i++) print_face(out, tables, count, leader, &faces[i]);
+  if (fclose(out) != 0) {
+    free(text);
+    return NULL;
+  }
+  return text;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The glue module: the generated device code that turns parts into a table. It maps the faces of the roles
+ * (probing_next) to the chosen plugins' functions, defines facts and parameters as constants and stubs what a plugin
+ * leaves out. With several tables in one link it switches on the table's number, a constant where it is called. Text
+ * only: cuda/link.c compiles it.
+ */
+#ifndef TSR_GLUE_H
+#define TSR_GLUE_H
+
+#include "core/compose.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The SDK headers that the text includes, by name, for a compiler without a file system. Ends with a NULL name. */
+typedef struct tsr_header {
+  const char *name; /* "plugins/device.cuh" */
+  const char *text;
+} tsr_header;
+extern const tsr_header tsr_sdk_headers[];
+
+/* The name of a function that the role requires and this code lacks, or NULL. */
+const char *tsr_glue_missing(uint32_t role, const tsr_image *image);
+
+/* The number of modules that these tables need: one for each pair of widths. */
+size_t tsr_glue_modules(const tsr_composition *const *tables, size_t count);
+
+/* The source of one of them; module 0 also holds facts and parameters. Table i of the link is tables[i]. NULL when out
+ * of memory; the caller frees it. */
+char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t module);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bulk operations as kernels: one thread an item, one launch a call. What they do: bulk.cuh.
+ */
+#include "core/kernels/bulk.cuh"
+#include "core/kernels/context.cuh"
+
+/* Sum and maximum over the warp, by shuffles of the whole warp: unlike redux they need no routine below sm_90. */
+static __device__ __forceinline__ uint32_t bulk_warp_sum(uint32_t value) {
+  for (int lanes = 16; lanes; lanes >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
+  return value;
+}
+
+static __device__ __forceinline__ uint32_t bulk_warp_max(uint32_t value) {
+  for (int lanes = 16; lanes; lanes >>= 1) value = max(value, __shfl_xor_sync(0xFFFFFFFFu, value, lanes));
+  return value;
+}
+
+static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
+#ifndef TSR_WITHOUT_STATISTICS
+  return tsr_statistics(c) != 0;
+#else
+  return false;
+#endif
+}
+
+/* What the statistics of a block need; a table without them has none. */
+struct bulk_statistics {
+  uint32_t probes, moves, lost_claims, stashed, probes_max, moves_max, histogram[TSR_HISTOGRAM_BINS];
+};
+static_assert(sizeof(bulk_statistics) <= 4 * TSR_BLOCK_THREADS, "a thread clears a word");
+
+static __device__ __forceinline__ void bulk_begin_statistics(const tsr_ctx *c, bulk_statistics *block) {
+  if (!bulk_has_statistics(c)) return;
+  if (threadIdx.x < sizeof *block / 4) ((uint32_t *)block)[threadIdx.x] = 0;
+  c->scratch->histogram = block->histogram;
+  __syncthreads();
+}
+
+static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bulk_statistics *block, tsr_tally *tally) {
+  if (!bulk_has_statistics(c)) return;
+  const tsr_scratch *s = c->scratch;
+  uint32_t probes = bulk_warp_sum(s->sum.probes), probes_max = bulk_warp_max(s->probes_max);
+  uint32_t moves = bulk_warp_sum(s->sum.moves), moves_max = bulk_warp_max(s->moves_max);
+  uint32_t lost_claims = bulk_warp_sum(s->sum.lost_claims), stashed = bulk_warp_sum(s->sum.stashed);
+  if ((threadIdx.x & 31u) == 0) {
+    atomicAdd(&block->probes, probes);
+    atomicAdd(&block->moves, moves);
+    atomicAdd(&block->lost_claims, lost_claims);
+    atomicAdd(&block->stashed, stashed);
+    atomicMax(&block->probes_max, probes_max);
+    atomicMax(&block->moves_max, moves_max);
+  }
+  __syncthreads();
+  if (threadIdx.x < TSR_HISTOGRAM_BINS && block->histogram[threadIdx.x])
+    BULK_ADD(&tally->histogram[threadIdx.x], block->histogram[threadIdx.x]);
+  if (threadIdx.x != 0) return;
+  BULK_ADD(&tally->probes, block->probes);
+  if (block->moves) BULK_ADD(&tally->moves, block->moves);
+  if (block->lost_claims) BULK_ADD(&tally->lost_claims, block->lost_claims);
+  if (block->stashed) BULK_ADD(&tally->stashed, block->stashed);
+  atomicMax((unsigned long long *)&tally->probes_max, (unsigned long long)block->probes_max);
+  atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
+}
+
+/* Adds the block's hits to the operation's: one atomic a block, after all its loads are done. */
+static __device__ __forceinline__ void bulk_count_hits(tsr_tally *tally, uint32_t hits) {
+  __shared__ uint32_t block_hits;
+  if (threadIdx.x == 0) block_hits = 0;
+  __syncthreads();
+  uint32_t warp_hits = bulk_warp_sum(hits);
+  if ((threadIdx.x & 31u) == 0 && warp_hits) atomicAdd(&block_hits, warp_hits);
+  __syncthreads();
+  if (threadIdx.x == 0 && block_hits) BULK_ADD(&tally->hits, block_hits);
+}
+
+/* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
+ * but may spill a register or two for it; "at least one block a multiprocessor" demands nothing and makes it stop
+ * aiming. The linker takes the roomy form where the compact one has a stack. */
+#define BULK_KERNEL_AS(op, name, bounds)                                                                               \
+  extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
+    tsr_scratch scratch;                                                                                               \
+    tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
+    __shared__ bulk_statistics statistics;                                                                             \
+    bulk_begin_statistics(&c, &statistics);                                                                            \
+    uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
+    uint32_t hits = bulk_##op(&c, &a, i, i < a.n);                                                                     \
+    bulk_count_hits(a.tally, hits);                                                                                    \
+    bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
+  }
+#define BULK_KERNEL(op)                                                                                                \
+  BULK_KERNEL_AS(op, tsr_##op, __launch_bounds__(TSR_BLOCK_THREADS))                                                   \
+  BULK_KERNEL_AS(op, tsr_roomy_##op, __launch_bounds__(TSR_BLOCK_THREADS, 1))
+TSR_BULK_OPS(BULK_KERNEL)

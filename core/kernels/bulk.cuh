@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bulk operations, for one lane: every lane has an item of its own, and its tile works through the lanes' items in
+ * turn (the work queue of BGHT 5.1 and SlabHash IV-A; with one lane a tile it is a thread per key). Called in step by
+ * all lanes of a warp, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by bulk.cu and ../cpu/bulk.c.
+ */
+#ifndef TSR_BULK_CUH
+#define TSR_BULK_CUH
+
+#include "core/kernels/bulk.h"
+#include "core/kernels/walk.cuh"
+
+/* Input and output stream past the caches, which belong to the table. */
+#ifdef __CUDACC__
+#define BULK_READ(pointer) __ldcs(pointer)
+#define BULK_WRITE(pointer, value) __stcs(pointer, value)
+#define BULK_ADD(pointer, value) atomicAdd((unsigned long long *)(pointer), (unsigned long long)(value))
+#else
+#define BULK_READ(pointer) (*(pointer))
+#define BULK_WRITE(pointer, value) (*(pointer) = (value))
+#define BULK_ADD(pointer, value) __atomic_fetch_add(pointer, value, __ATOMIC_RELAXED) /* a count orders nothing */
+#endif
+
+#ifdef __CUDACC__
+typedef unsigned long long bulk_u64; /* the type that __ldcs knows */
+#else
+typedef uint64_t bulk_u64;
+#endif
+#if TSR_KEY_BITS == 64
+typedef bulk_u64 bulk_key;
+#else
+typedef uint32_t bulk_key;
+#endif
+#if TSR_CELL_BITS == 64
+typedef bulk_u64 bulk_cell;
+#else
+typedef uint32_t bulk_cell;
+#endif
+
+TSR_INLINE tsr_key bulk_key_at(const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return mine ? BULK_READ((const bulk_key *)a->keys + i) : 0;
+}
+
+TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
+#if TSR_CELL_BITS > 0
+  if (cells) BULK_WRITE((bulk_cell *)cells + i, cell);
+#else
+  (void)cells;
+  (void)i;
+  (void)cell;
+#endif
+}
+
+/* obtains (a constant): values_out gets the value that the table now holds for the key. */
+TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t obtains) {
+  tsr_key key = bulk_key_at(a, i, mine);
+  tsr_cell cell = 0;
+  uint32_t result = TSR_RESULT_NONE;
+#if TSR_CELL_BITS > 0
+  if (mine) cell = BULK_READ((const bulk_cell *)a->values + i);
+#endif
+  uint32_t todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    if (!(todo >> turn & 1u)) continue;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
+    uint32_t turn_result = walk_insert(c, &turn_key, &turn_cell, obtains ? WALK_OBTAIN : tsr_duplicates(c));
+    tsr_count_key(c);
+    if (c->lane == turn) {
+      result = turn_result;
+      key = turn_key;
+      cell = turn_cell;
+    }
+  }
+  if (result == TSR_RESULT_NOT_PLACED) {
+    BULK_ADD(&a->tally->not_placed, 1);
+    if (a->homeless_keys) BULK_WRITE((bulk_key *)a->homeless_keys + i, key);
+    bulk_put_cell(a->homeless_values, i, cell);
+  }
+#if TSR_CELL_BITS > 0
+  if (mine && obtains && a->values_out) {
+    bool is_homeless = result == TSR_RESULT_NOT_PLACED && key == bulk_key_at(a, i, 1);
+    /* of a new pair `cell` may be gone: evictions end with another pair in hand */
+    if (result != TSR_RESULT_FOUND)
+      cell = is_homeless ? (tsr_cell)a->missing : BULK_READ((const bulk_cell *)a->values + i);
+    bulk_put_cell(a->values_out, i, cell);
+  }
+#endif
+  if (mine && a->results) a->results[i] = (uint8_t)result;
+  return result == TSR_RESULT_INSERTED;
+}
+
+TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return bulk_place(c, a, i, mine, 0);
+}
+
+TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return bulk_place(c, a, i, mine, 1);
+}
+
+/* Searches the lanes' keys; *cell is written where this lane's was found. Tiles take their next key when they are done
+ * with one, whatever the other tiles of the warp do: the warp takes as many steps as its busiest tile has buckets to
+ * look at. */
+TSR_INLINE uint32_t bulk_search(const tsr_ctx *tile, tsr_key key, uint32_t mine, uint32_t wants_cell, tsr_cell *cell) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  uint32_t todo = tsr_ballot(c, mine), found = 0; /* todo: the tile's lanes whose keys are not done */
+  walk_search search;
+  search.walking = 0;
+  search.probe.ref = 0;
+  search.key = 0;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    if (!search.walking && todo) walk_search_begin(c, &search, turn_key);
+    walk_search_step(c, &search, wants_cell);
+    if (!search.walking && todo) {
+      tsr_count_key(c);
+      if (c->lane == turn && search.found) {
+        found = 1;
+        *cell = search.cell;
+      }
+      todo &= todo - 1;
+    }
+  }
+  return found;
+}
+
+TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_cell cell = (tsr_cell)a->missing;
+  uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 1, &cell);
+  if (mine) {
+    bulk_put_cell(a->values_out, i, cell);
+    if (a->results) a->results[i] = found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING;
+  }
+  return found;
+}
+
+TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_cell ignored = 0;
+  uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 0, &ignored);
+  if (mine) a->results[i] = (uint8_t)found;
+  return found;
+}
+
+/* Where a search for all pairs puts the values: one after another from `at` on, before `end`. */
+typedef struct bulk_places {
+  uint64_t at, end;
+} bulk_places;
+
+/* The values of a bucket's matches, as many at a time as the tile has lanes: each lane keeps one, then they are written
+ * together, next to each other. Called in step. */
+TSR_INLINE void bulk_put_cells(const tsr_ctx *c, const tsr_bulk *a, const tsr_bucket *b, uint32_t matches,
+                               bulk_places *places) {
+  uint32_t kept = 0;
+  tsr_cell own = 0;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, matches != 0)) {
+    tsr_cell cell = layout_cell(c, b, matches ? tsr_lowest(matches) : 0);
+    if (matches == 0) continue;
+    if (c->lane == kept) own = cell;
+    matches &= matches - 1;
+    if (++kept < tsr_tile_lanes(c) && matches) continue;
+    if (c->lane < kept && places->at + c->lane < places->end) bulk_put_cell(a->values_out, places->at + c->lane, own);
+    places->at += kept;
+    kept = 0;
+  }
+}
+
+/* Searches all pairs of the lanes' keys, in step as bulk_search does; returns how many this lane's key has. writes: a
+ * constant; with it the values go to `mine_to`, the places of this lane's key. */
+TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_key key, uint32_t mine, uint32_t writes,
+                                    bulk_places mine_to) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  uint32_t todo = tsr_ballot(c, mine);
+  uint64_t pairs = 0, own_pairs = 0; /* of the key in work, and of this lane's */
+  bulk_places to = {0, 0};
+  walk_search search;
+  search.walking = 0;
+  search.probe.ref = 0;
+  search.key = 0;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    tsr_bucket b;
+    uint32_t turn = todo ? tsr_lowest(todo) : 0;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    uint64_t turn_at = writes ? tsr_shuffle64(c, mine_to.at, turn) : 0;
+    uint64_t turn_end = writes ? tsr_shuffle64(c, mine_to.end, turn) : 0;
+    if (!search.walking && todo) {
+      walk_search_begin(c, &search, turn_key);
+      pairs = 0;
+      to.at = turn_at;
+      to.end = turn_end;
+    }
+    uint32_t matches = walk_search_look(c, &search, &b);
+    pairs += tsr_count_bits(matches);
+    if (writes) bulk_put_cells(c, a, &b, matches, &to);
+    /* where a key has one pair its walk may pass that bucket twice */
+    if (matches && tsr_duplicates(c) != TSR_DUPLICATES_KEEP) search.walking = 0;
+    walk_search_go_on(c, &search, &b);
+    if (!search.walking && todo) {
+      tsr_count_key(c);
+      /* fewer than were counted, where another operation may erase meanwhile: no place stays unwritten */
+      TSR_NO_UNROLL
+      for (; writes && tsr_fresh(c) && to.at < to.end; to.at++)
+        if (c->lane == 0) bulk_put_cell(a->values_out, to.at, (tsr_cell)a->missing);
+      if (c->lane == turn) own_pairs = pairs;
+      todo &= todo - 1;
+    }
+  }
+  return own_pairs;
+}
+
+TSR_INLINE uint32_t bulk_multiplicity(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  bulk_places nowhere = {0, 0};
+  uint64_t pairs = bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 0, nowhere);
+  if (mine) {
+    a->counts[i] = pairs;
+    if (a->results) a->results[i] = pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING;
+  }
+  return pairs != 0;
+}
+
+TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  bulk_places to = {0, 0};
+  if (mine) {
+    to.at = a->counts[i];
+    to.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
+  }
+  return bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 1, to) != 0;
+}
+
+/* one (a constant): erases one pair with the value given, else all pairs of the key. */
+TSR_INLINE uint32_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
+  tsr_key key = bulk_key_at(a, i, mine);
+  tsr_cell cell = 0;
+  uint64_t erased = 0;
+#if TSR_CELL_BITS > 0
+  if (one && mine) cell = BULK_READ((const bulk_cell *)a->values + i);
+#endif
+  uint32_t todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    if (!(todo >> turn & 1u)) continue;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
+    uint64_t hits = one ? walk_erase_many(c, turn_key, turn_cell, 1) : walk_erase(c, turn_key);
+    tsr_count_key(c);
+    if (c->lane == turn) erased = hits;
+  }
+  if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
+  if (erased < 1u << 16) return (uint32_t)erased;
+  BULK_ADD(&a->tally->hits, erased); /* a block sums in 32 bits */
+  return 0;
+}
+
+TSR_INLINE uint32_t bulk_erase(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return bulk_take(c, a, i, mine, 0);
+}
+
+TSR_INLINE uint32_t bulk_remove(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return bulk_take(c, a, i, mine, 1);
+}
+
+/* Pairs in bucket `ref`, and erased slots, as masks of slots; 0 without `active`. Called in step, as walk_find is. */
+TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *tile, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  layout_load(c, ref, active, tsr_fresh(c) ? TSR_LOAD_STEP | TSR_LOAD_FRESH : TSR_LOAD_STEP, b);
+  *erased = 0;
+  if (!tsr_in_step(c) && !active) return 0;
+  uint32_t slots = tsr_bucket_slots(c) == 32 ? 0xFFFFFFFFu : (1u << tsr_bucket_slots(c)) - 1u;
+  uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
+  if (!active) return 0;
+  *erased = vacant & ~empties;
+  return slots & ~vacant;
+}
+
+TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t hits = 0, todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    tsr_bucket b;
+    uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, i, turn), todo >> turn & 1u, &b, &erased);
+    if (c->lane != turn) continue;
+    hits = tsr_count_bits(pairs);
+    if (erased) BULK_ADD(&a->tally->tombstones, tsr_count_bits(erased));
+  }
+  return hits;
+}
+
+/* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
+ * it counted first and nothing inserts meanwhile. */
+TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    tsr_bucket b;
+    uint64_t ref = tsr_shuffle64(c, i, turn), at = 0;
+    uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
+    if (pairs == 0) continue;
+    if (c->lane == 0) at = BULK_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    for (; pairs; pairs &= pairs - 1, at++) {
+      uint32_t slot = tsr_lowest(pairs);
+      tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
+      tsr_cell cell = layout_cell(c, &b, slot);
+      if (c->lane != 0) continue;
+      BULK_WRITE((bulk_key *)a->keys_out + at, key);
+      bulk_put_cell(a->values_out, at, cell);
+    }
+  }
+  return 0; /* counted above */
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operations on a pool, for one lane: every lane has an item of its own, and its tile works through the lanes' items
+ * in turn, as in bulk.cuh. Compiled twice: over the allocator role, and (TSR_POOL_SYSTEM) over malloc and free, with
+ * which pools are compared. Wrapped by pool.cu and ../cpu/pool.c.
+ */
+#ifndef TSR_POOL_CUH
+#define TSR_POOL_CUH
+
+#include "core/kernels/pool.h"
+#include "plugins/allocator.cuh"
+
+typedef struct pool_counts {
+  uint32_t hits, exhausted, wrong;
+} pool_counts;
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+/* Each is collective. */
+#ifdef TSR_POOL_SYSTEM
+#ifndef __CUDACC__
+#include <stdlib.h>
+#endif
+
+TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint64_t spread) {
+  uint64_t place = TSR_NO_PLACE;
+  (void)spread;
+  if (c->lane == 0) {
+    void *memory = malloc((size_t)a->units * a->unit_bytes);
+    if (memory) place = (uint64_t)memory;
+  }
+  place = tsr_shuffle64(c, place, 0);
+  tsr_join_lanes(c);
+  return place;
+}
+
+TSR_INLINE void pool_give(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place) {
+  (void)a;
+  tsr_join_lanes(c);
+  if (c->lane == 0) free((void *)place);
+}
+
+TSR_INLINE uint32_t *pool_words(const tsr_ctx *c, uint64_t place) {
+  (void)c;
+  return (uint32_t *)place;
+}
+
+TSR_INLINE uint32_t pool_is_used(const tsr_ctx *c, uint64_t unit) {
+  (void)c;
+  (void)unit;
+  return 0; /* malloc does not tell */
+}
+#else
+TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint64_t spread) {
+  uint32_t handle = allocator_allocate(c, spread, a->units);
+  return handle == TSR_NO_HANDLE ? TSR_NO_PLACE : handle;
+}
+
+TSR_INLINE void pool_give(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place) {
+  allocator_release(c, (uint32_t)place, a->units);
+}
+
+TSR_INLINE uint32_t *pool_words(const tsr_ctx *c, uint64_t place) {
+  return (uint32_t *)allocator_address(c, (uint32_t)place);
+}
+
+TSR_INLINE uint32_t pool_is_used(const tsr_ctx *c, uint64_t unit) { return allocator_used(c, unit) != TSR_NO_HANDLE; }
+#endif
+
+/* ---- Marks ----------------------------------------------------------------------------------- */
+
+/* Lanes write and read words in turn, each always the same ones. Plain accesses: a place has one owner, and allocators
+ * order one owner after another. */
+TSR_INLINE uint32_t pool_mark(uint64_t item, uint32_t word) {
+  return ((uint32_t)item + (uint32_t)(item >> 32)) * 0x9E3779B1u + word * 0x85EBCA6Bu;
+}
+
+TSR_INLINE void pool_stamp_place(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
+  uint32_t *words = pool_words(c, place), count = a->units * (a->unit_bytes / 4u);
+  TSR_NO_UNROLL
+  for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) words[i] = pool_mark(item, i);
+}
+
+TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
+  const uint32_t *words = pool_words(c, place);
+  uint32_t count = a->units * (a->unit_bytes / 4u), differs = 0;
+  TSR_NO_UNROLL
+  for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) differs |= words[i] ^ pool_mark(item, i);
+  return tsr_ballot(c, differs != 0) == 0;
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* What a tile does with one item, whose place is *place; every lane counts alike. */
+TSR_INLINE void pool_item_allocate(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
+                                   pool_counts *counts) {
+  *place = pool_take(c, a, item);
+  if (*place == TSR_NO_PLACE)
+    counts->exhausted++;
+  else
+    counts->hits++;
+}
+
+TSR_INLINE void pool_item_release(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
+                                  pool_counts *counts) {
+  (void)item;
+  if (*place == TSR_NO_PLACE) return;
+  pool_give(c, a, *place);
+  *place = TSR_NO_PLACE;
+  counts->hits++;
+}
+
+TSR_INLINE void pool_item_churn(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
+                                pool_counts *counts) {
+  TSR_NO_UNROLL
+  for (uint32_t round = 0; round < a->rounds; round++) {
+    if (*place != TSR_NO_PLACE) {
+      if (a->checks) {
+        if (!pool_is_stamped(c, a, *place, item)) counts->wrong++;
+        pool_stamp_place(c, a, *place, ~item); /* every lane's last word, which nobody may find later than his own */
+      }
+      pool_give(c, a, *place);
+    }
+    pool_item_allocate(c, a, item + ((uint64_t)(round + 1) << 36), place, counts); /* consecutive items stay together */
+    if (*place != TSR_NO_PLACE && a->checks) pool_stamp_place(c, a, *place, item);
+  }
+}
+
+TSR_INLINE void pool_item_stamp(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
+                                pool_counts *counts) {
+  if (*place == TSR_NO_PLACE) return;
+  pool_stamp_place(c, a, *place, item);
+  counts->hits++;
+}
+
+TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
+                                 pool_counts *counts) {
+  if (*place == TSR_NO_PLACE) return;
+  counts->hits++;
+  if (!pool_is_stamped(c, a, *place, item)) counts->wrong++;
+}
+
+/* Called by all lanes of a tile, `mine` = 0 past the end. writes_places is a constant. */
+#define POOL_LANE(op, writes_places)                                                                                   \
+  TSR_INLINE void pool_##op(const tsr_ctx *c, const tsr_pool_run *a, uint64_t i, uint32_t mine, pool_counts *counts) { \
+    uint64_t place = mine ? a->places[i] : TSR_NO_PLACE;                                                               \
+    pool_counts none = {0, 0, 0}, all = none;                                                                          \
+    uint32_t todo = tsr_ballot(c, mine);                                                                               \
+    TSR_NO_UNROLL                                                                                                      \
+    for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {                                                        \
+      if (!(todo >> turn & 1u)) continue;                                                                              \
+      uint64_t turn_place = tsr_shuffle64(c, place, turn);                                                             \
+      pool_item_##op(c, a, i - c->lane + turn, &turn_place, &all);                                                     \
+      if (c->lane == turn) place = turn_place;                                                                         \
+    }                                                                                                                  \
+    if (mine && writes_places) a->places[i] = place;                                                                   \
+    *counts = c->lane == 0 ? all : none;                                                                               \
+  }
+POOL_LANE(allocate, 1)
+POOL_LANE(release, 1)
+POOL_LANE(churn, 1)
+POOL_LANE(stamp, 0)
+POOL_LANE(verify, 0)
+
+TSR_INLINE void pool_count(const tsr_ctx *c, const tsr_pool_run *a, uint64_t i, uint32_t mine, pool_counts *counts) {
+  (void)a;
+  pool_counts own = {mine && pool_is_used(c, i), 0, 0};
+  *counts = own;
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The walk: find, insert and erase of one key by one tile, written once over the contract of the parts. Every duplicate
+ * policy, the uniqueness guard and the tail buckets live here and nowhere else. All functions are collective over the
+ * tile and get the same key on all its lanes. Read next: bulk.cuh, which feeds it keys.
+ *
+ * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
+ * tail buckets, one bucket each: in a multimap such a key has at most a bucket of pairs. No part ever sees them.
+ * The stash: with `stash` the walk of every key goes on through further tail buckets after the scheme's own. A pair is
+ * put there only when no bucket of its own has an empty slot, so most finds never look there.
+ */
+#ifndef TSR_WALK_CUH
+#define TSR_WALK_CUH
+
+#include "plugins/probing.cuh"
+
+TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }
+TSR_INLINE tsr_key walk_stored_key(tsr_key key) { return walk_is_reserved(key) ? 0 : key; }
+
+/* The user's key of a pair found in bucket ref. */
+TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored) {
+  uint64_t tail = ref - c->t->buckets; /* huge for buckets before the tail */
+  return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
+}
+
+TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  if (walk_is_reserved(key)) {
+    probe->ref = c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
+    return probe->visited == 0;
+  }
+  if (!tsr_has_stash(c)) return probing_next(c, key, probe);
+  if (probe->stashed == 0 && probing_next(c, key, probe)) return true;
+  probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed;
+  return probe->stashed++ < c->t->stash_buckets;
+}
+
+/* Whether the empty slots of this bucket of the walk prove that the key is in no later one. In step as layout_empties.
+ */
+TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bucket *b) {
+  if (!tsr_ends_at_empty(c) && !tsr_first_slots(c)) return false;
+  uint32_t empties = layout_empties(c, b);
+  if (tsr_ends_at_empty(c)) return empties != 0;
+  return probe->visited == 0 && tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
+}
+
+/* ---- find ------------------------------------------------------------------------------------ */
+
+/* One search. A tile may start the next as soon as it has finished one, while other tiles of its warp still walk: so a
+ * search is a state that advances by a bucket a step. */
+typedef struct walk_search {
+  tsr_probe probe;
+  tsr_key key;
+  uint32_t walking; /* 0: finished, see found */
+  uint32_t found;
+  tsr_cell cell;
+} walk_search;
+
+TSR_INLINE void walk_search_begin(const tsr_ctx *c, walk_search *s, tsr_key key) {
+  tsr_probe start = {0, {0, 0}, 0, 0};
+  s->probe = start;
+  s->key = key;
+  s->found = 0;
+  s->walking = walk_next(c, key, &s->probe);
+}
+
+/* A step of a search looks at a bucket and goes on. In step: c comes from tsr_step_ctx, and tiles without a search take
+ * part with walking = 0. Returns the slots that hold the key. */
+TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, tsr_bucket *b) {
+  layout_load(c, s->probe.ref, s->walking, tsr_fresh(c) ? TSR_LOAD_STEP | TSR_LOAD_FRESH : TSR_LOAD_STEP, b);
+  if (s->walking) TSR_COUNT(c, probes);
+  uint32_t matches = layout_match(c, b, walk_stored_key(s->key));
+  return s->walking ? matches : 0;
+}
+
+TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bucket *b) {
+  if (!tsr_in_step(c) && !s->walking) return;
+  uint32_t ends = walk_ends(c, &s->probe, b);
+  if (s->walking) {
+    s->probe.visited++;
+    s->walking = !ends && walk_next(c, s->key, &s->probe);
+  }
+}
+
+/* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
+TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_cell) {
+  tsr_bucket b;
+  uint32_t matches = walk_search_look(c, s, &b);
+  if (tsr_step_any(c, matches != 0)) {
+    tsr_cell cell = wants_cell ? layout_cell(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
+    if (matches) {
+      s->cell = cell;
+      s->found = 1;
+      s->walking = 0;
+    }
+  }
+  walk_search_go_on(c, s, &b);
+}
+
+/* ---- insert ---------------------------------------------------------------------------------- */
+
+enum { WALK_NEEDS_LOCK = TSR_RESULTS }; /* internal: this insert cannot be guarded by its claim */
+
+/* What an insert does with a present key, a constant: the table's policy, or this: nothing, and return its value. */
+enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES };
+
+/* What inserting a present key is called. */
+TSR_INLINE uint32_t walk_present(uint32_t policy) {
+  if (policy == WALK_OBTAIN) return TSR_RESULT_FOUND;
+  if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
+  return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;
+}
+
+/* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
+ * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
+ */
+TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
+#if TSR_CELL_BITS > 0
+  tsr_cell seen = 0;
+  if (policy != TSR_DUPLICATES_FIRST) seen = layout_cell(c, b, slot);
+  if (policy == WALK_OBTAIN) {
+    *cell = seen;
+    return true;
+  }
+  if (tsr_combine(policy, seen, *cell) == seen) return true;
+  return layout_update(c, b, slot, *cell);
+#else
+  (void)c;
+  (void)b;
+  (void)slot;
+  (void)cell;
+  (void)policy;
+  return true;
+#endif
+}
+
+typedef struct walk_sight {
+  tsr_bucket bucket; /* where the key was seen */
+  uint32_t slot;
+  bool found;
+  bool has_vacancy;     /* if not found: */
+  uint64_t vacancy_ref; /* the first bucket of the walk with a vacant slot */
+} walk_sight;
+
+TSR_INLINE void walk_look(const tsr_ctx *c, tsr_key key, uint32_t fresh, walk_sight *sight) {
+  tsr_probe probe = {0, {0, 0}, 0, 0};
+  sight->found = sight->has_vacancy = false;
+  TSR_NO_UNROLL
+  for (; walk_next(c, key, &probe); probe.visited++) {
+    tsr_look_at(c, probe.ref, fresh, &sight->bucket);
+    uint32_t matches = layout_match(c, &sight->bucket, walk_stored_key(key));
+    if (matches) {
+      sight->found = true;
+      sight->slot = tsr_lowest(matches);
+      return;
+    }
+    if (!sight->has_vacancy && layout_vacant(c, &sight->bucket)) {
+      sight->has_vacancy = true;
+      sight->vacancy_ref = probe.ref;
+    }
+    if (walk_ends(c, &probe, &sight->bucket)) return;
+  }
+}
+
+enum { WALK_ALL_BUCKETS, WALK_FIRST_BUCKET };
+
+/* Puts the pair into the first vacant slot of the walk. guards (a constant): the claim is the guard: inserters of one
+ * key contend for the same slot, because the lowest empty slot is taken and none ever becomes empty again; the loser
+ * looks again and finds the key. Past an erased slot that argument fails, and the lock is needed; with
+ * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. */
+TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy, uint32_t guards,
+                               uint32_t extent) {
+  tsr_key stored = walk_stored_key(key);
+  tsr_probe probe = {0, {0, 0}, 0, 0};
+  uint32_t others = extent == WALK_FIRST_BUCKET ? tsr_bucket_slots(c) - tsr_first_slots(c) : 0;
+  TSR_NO_UNROLL
+  for (; walk_next(c, key, &probe); probe.visited++) {
+    uint32_t retry = 0, vacant, claims;
+    tsr_bucket b;
+    do { /* bounded: a lost claim has filled a slot */
+      tsr_look_at(c, probe.ref, retry, &b);
+      if (guards) {
+        uint32_t matches = layout_match(c, &b, stored);
+        if (matches)
+          return walk_combine(c, &b, tsr_lowest(matches), cell, policy) ? walk_present(policy) : WALK_NEEDS_LOCK;
+      }
+      vacant = layout_vacant(c, &b);
+      if (guards && vacant != layout_empties(c, &b)) return WALK_NEEDS_LOCK;
+      claims = tsr_count_bits(vacant) > others;
+      if (claims && tsr_claim(c, &b, tsr_lowest(vacant), stored, *cell)) {
+        if (probe.stashed) TSR_COUNT(c, stashed);
+        return TSR_RESULT_INSERTED;
+      }
+      retry = 1;
+    } while (claims);
+    if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
+  }
+  return TSR_RESULT_NOT_PLACED;
+}
+
+/* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
+ * slot of its walk, which ends in the stash. */
+TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
+  if (probing_place(c, key, cell)) return TSR_RESULT_INSERTED;
+  return tsr_has_stash(c) ? walk_claim(c, *key, cell, 0, 0, WALK_ALL_BUCKETS) : TSR_RESULT_NOT_PLACED;
+}
+
+/* The key's lock is held, so nobody else inserts, moves or combines it. */
+TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+  for (;;) { /* bounded: another look only after another thread's success on the slot */
+    walk_sight sight;
+    walk_look(c, *key, 1, &sight);
+    if (sight.found) {
+      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy)) return walk_present(policy);
+      continue;
+    }
+    if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
+    if (!sight.has_vacancy) return TSR_RESULT_NOT_PLACED;
+    tsr_look_at(c, sight.vacancy_ref, 1, &sight.bucket);
+    /* an insert that saw no erased slot, because it was taken since the look, may have claimed here without the lock */
+    if (layout_match(c, &sight.bucket, walk_stored_key(*key))) continue;
+    uint32_t vacant = layout_vacant(c, &sight.bucket);
+    if (vacant && tsr_claim(c, &sight.bucket, tsr_lowest(vacant), walk_stored_key(*key), *cell)) {
+      if (sight.vacancy_ref >= c->t->buckets + TSR_TAIL_RESERVED) TSR_COUNT(c, stashed);
+      return TSR_RESULT_INSERTED;
+    }
+  }
+}
+
+/* Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the
+ * loop's body, so that a lane never waits for lanes of its own warp to finish waiting for it. */
+TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+  uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE;
+  do {
+    if (tsr_try_lock(c, lock)) {
+      result = walk_insert_held(c, key, cell, policy);
+      tsr_unlock(c, tsr_lock_of(c, *key)); /* of the pair that place() handled last */
+    } else {
+      tsr_pause();
+    }
+  } while (result == TSR_RESULT_NONE);
+  return result;
+}
+
+/* Under TSR_GUARD_LOCK, what needs no lock after all.
+ * A new key whose first bucket has an empty slot among its first_slots: had the key ever been elsewhere, they would
+ * have been full, and full slots never become empty again. So its claim guards itself as in walk_claim, and an insert
+ * that holds the lock never contends with it, because it has seen them full: slots fill from the lowest on. Only an
+ * erased slot, vacant again, would bring the two together: hence has_erased. (Measured:
+ * core/design/0004-uniqueness.md.) A present key: the slot's own CAS combines the value, or fails because the pair has
+ * moved. */
+TSR_INLINE uint32_t walk_insert_unlocked(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy) {
+  if (tsr_claims_first(c) && !c->t->has_erased && !walk_is_reserved(key)) {
+    uint32_t result = walk_claim(c, key, cell, policy, 1, WALK_FIRST_BUCKET);
+    if (result != WALK_NEEDS_LOCK) return result;
+  }
+  walk_sight sight;
+  walk_look(c, key, 0, &sight);
+  return sight.found && walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy)
+                                                                                 : WALK_NEEDS_LOCK;
+}
+
+/* Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the homeless pair; with TSR_RESULT_FOUND
+ * (WALK_OBTAIN) *cell is the value of the present pair. */
+TSR_INLINE uint32_t walk_insert(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+  uint32_t result;
+#ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
+                                 do */
+  walk_sight sight;
+  walk_look(c, *key, 1, &sight);
+  if (sight.found)
+    return walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy) : TSR_RESULT_NONE;
+  if (!tsr_has_place(c) || walk_is_reserved(*key)) return walk_claim(c, *key, cell, policy, 0, WALK_ALL_BUCKETS);
+  return walk_place(c, key, cell);
+#endif
+  if (tsr_guard(c) == TSR_GUARD_LOCK)
+    result = walk_insert_unlocked(c, *key, cell, policy);
+  else if (tsr_guard(c) == TSR_GUARD_NONE && tsr_has_place(c) && !walk_is_reserved(*key))
+    result = walk_place(c, key, cell);
+  else
+    result = walk_claim(c, *key, cell, policy, tsr_guard(c) == TSR_GUARD_CLAIM, WALK_ALL_BUCKETS);
+  if (tsr_guard(c) != TSR_GUARD_NONE && result == WALK_NEEDS_LOCK) result = walk_insert_locked(c, key, cell, policy);
+  return result;
+}
+
+/* ---- erase ----------------------------------------------------------------------------------- */
+
+/* Erases all pairs of the key, or with `one` (a constant) one that has this cell. A slot that has changed since it was
+ * seen holds no such pair any more: another erase took it. Returns how many. */
+TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t one) {
+  tsr_probe probe = {0, {0, 0}, 0, 0};
+  uint64_t erased = 0;
+  TSR_NO_UNROLL
+  for (; walk_next(c, key, &probe); probe.visited++) {
+    tsr_bucket b;
+    tsr_look_at(c, probe.ref, 0, &b);
+    uint32_t matches = layout_match(c, &b, walk_stored_key(key));
+    TSR_NO_UNROLL
+    for (; matches; matches &= matches - 1) {
+      uint32_t slot = tsr_lowest(matches);
+      /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
+      if (one && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) continue;
+      erased += layout_erase(c, &b, slot);
+      if (one && erased) return 1;
+    }
+    if (walk_ends(c, &probe, &b)) break;
+  }
+  return erased;
+}
+
+/* Returns how many pairs were erased: all of the key's, which are one but in a multimap. */
+TSR_INLINE uint64_t walk_erase(const tsr_ctx *c, tsr_key key) {
+  if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) return walk_erase_many(c, key, 0, 0);
+  for (uint32_t retry = 0;; retry = 1) { /* bounded: another look only after the slot has changed */
+    walk_sight sight;
+    walk_look(c, key, retry, &sight);
+    if (!sight.found) return 0;
+    if (layout_erase(c, &sight.bucket, sight.slot)) return 1;
+  }
+}
+
+#endif

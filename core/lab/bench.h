@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tessera bench`: how fast tables are, with every answer checked.
+ *
+ *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
+ *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE]
+ *
+ * For each load n distinct keys go into a table that they fill to this load; then finds ask n queries in another order
+ * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. Each operation runs
+ * once to warm up and --repeat times; the median counts. Several specs take turns in every repetition, and ratios of
+ * their medians follow the rows as lines that start with '#'. Only the operation lies between the two events.
+ *
+ * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
+ *
+ * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok
+ *   mops       millions of keys a second
+ *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
+ *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
+ *              a compare-and-swap for insert and erase; '-' where no limit is known (the cpu backend, larger buckets)
+ *   ok         yes, or no: a sentence on standard error says what was wrong
+ * Read next: bench_run.h (what is checked), keys.h (the keys), roofline.h (the limits).
+ */
+#ifndef TSR_BENCH_H
+#define TSR_BENCH_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* argv[0] is the command's name. Returns the exit status: 0; 1 if a job failed or an answer was wrong; 2 for a command
+ * line or a spec that is wrong. */
+int tsr_bench_command(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading the command line of `tessera bench`.
+ */
+#include "core/lab/bench_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lab/words.h"
+#include "core/number.h"
+
+#define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
+enum { REPEAT_MAX = 1000, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
+
+static const char *const op_names[TSR_BENCH_OPS] = {"insert", "find100",  "find50",  "find0",
+                                                    "erase",  "allocate", "release", "churn"};
+
+const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
+
+bool tsr_bench_wants_pools(const tsr_bench_options *o) {
+  return o->ops[TSR_BENCH_ALLOCATE] || o->ops[TSR_BENCH_RELEASE] || o->ops[TSR_BENCH_CHURN];
+}
+
+/* ---- Values of options ----------------------------------------------------------------------- */
+
+static tsr_status read_count(const char *name, const char *text, uint64_t most, uint64_t *out, tsr_error *error) {
+  uint64_t count;
+  if (!tsr_parse_u64(text, &count) || count == 0 || count > most)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: %s %s: must be a whole number from 1 to %llu, such as 1000, 4Mi or 2^27", name, text,
+                    (unsigned long long)most);
+  *out = count;
+  return TSR_OK;
+}
+
+/* Cuts a copy of `text` at its commas; the caller owns *copy, into which *items points. */
+static tsr_status split(const char *text, char **copy, const char ***items, size_t *count, tsr_error *error) {
+  size_t commas = 0, bytes = strlen(text) + 1;
+  for (const char *c = text; *c; c++) commas += *c == ',';
+  char *letters = malloc(bytes);
+  const char **list = malloc((commas + 1) * sizeof *list);
+  if (!letters || !list) {
+    free(letters);
+    free(list);
+    return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
+  }
+  memcpy(letters, text, bytes);
+  *count = 0;
+  for (char *item = letters; item;) {
+    char *comma = strchr(item, ',');
+    if (comma) *comma++ = 0;
+    list[(*count)++] = item;
+    item = comma;
+  }
+  *copy = letters;
+  *items = list;
+  return TSR_OK;
+}
+
+static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *error) {
+  free(o->texts);
+  free(o->loads);
+  o->texts = NULL;
+  o->loads = NULL;
+  tsr_status status = split(text, &o->texts, &o->loads, &o->load_count, error);
+  for (size_t i = 0; status == TSR_OK && i < o->load_count; i++) {
+    double load;
+    if (!tsr_parse_double(o->loads[i], &load) || load < 0.01 || load > 1 || strlen(o->loads[i]) > LOAD_LETTERS_MAX)
+      status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 to 1 with commas between", text,
+                        o->loads[i]);
+  }
+  return status;
+}
+
+static tsr_status read_ops(const char *text, tsr_bench_options *o, tsr_error *error) {
+  char *copy = NULL;
+  const char **names = NULL;
+  size_t count = 0;
+  memset(o->ops, 0, sizeof o->ops);
+  tsr_status status = split(text, &copy, &names, &count, error);
+  for (size_t i = 0; status == TSR_OK && i < count; i++) {
+    size_t op = 0;
+    while (op < TSR_BENCH_OPS && strcmp(names[i], op_names[op]) != 0) op++;
+    if (op < TSR_BENCH_OPS) {
+      o->ops[op] = true;
+    } else {
+      status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                        "bench: --ops %s: '%s' is no operation of bench: they are " TSR_BENCH_OP_LIST
+                        "; of pools " TSR_BENCH_POOL_OP_LIST,
+                        text, names[i]);
+    }
+  }
+  free(copy);
+  free(names);
+  bool of_tables = false;
+  for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) of_tables = of_tables || o->ops[op];
+  if (status == TSR_OK && of_tables && tsr_bench_wants_pools(o))
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT,
+                 "bench: --ops %s: " TSR_BENCH_POOL_OP_LIST " measure the specs' allocators, the others tables: ask "
+                 "for one kind at a time",
+                 text);
+  return status;
+}
+
+/* Values that the bench gives to every table itself. */
+static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *error) {
+  static const char *const own[][2] = {
+      {"table.load_factor", "--loads"}, {"table.capacity", "--n"}, {"table.seed", "--seed"}};
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+    if (strncmp(text, own[i][0], strlen(own[i][0])) == 0)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --set %s: here this is said with %s", text, own[i][1]);
+  o->sets[o->set_count++] = text;
+  return TSR_OK;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+enum { N, LOADS, OPS, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, NAMES };
+static const char *const names[NAMES] = {"--n",       "--loads", "--ops", "--repeat", "--set",
+                                         "--plugins", "--seed",  "--csv", "--units",  "--tile-lanes"};
+
+static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
+  switch (which) {
+  case N:
+    return read_count(names[which], value, KEYS_MAX, &o->n, error);
+  case LOADS:
+    return read_loads(value, o, error);
+  case OPS:
+    return read_ops(value, o, error);
+  case REPEAT:
+    return read_count(names[which], value, REPEAT_MAX, &o->repeat, error);
+  case SET:
+    return read_set(value, o, error);
+  case PLUGINS:
+    o->plugins = value;
+    return TSR_OK;
+  case SEED:
+    return read_count(names[which], value, 1ull << 63, &o->seed, error);
+  case CSV:
+    o->csv = value;
+    return TSR_OK;
+  case UNITS:
+    return read_count(names[which], value, UNITS_MAX, &o->units, error);
+  case TILE_LANES:
+    return read_count(names[which], value, TILE_LANES_MAX, &o->tile_lanes, error);
+  default:
+    o->specs[o->spec_count++] = value;
+    return TSR_OK;
+  }
+}
+
+static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_error *error) {
+  tsr_words words = {.command = "bench",
+                     .names = names,
+                     .name_count = NAMES,
+                     .repeatable = 1u << SET,
+                     .argc = argc,
+                     .argv = argv,
+                     .at = 1};
+  o->n = 1ull << 24;
+  o->repeat = 5;
+  o->units = o->tile_lanes = 1;
+  tsr_status status = read_loads(".8", o, error);
+  if (status == TSR_OK) status = read_ops("insert,find100,find50,find0,erase", o, error);
+  while (status == TSR_OK && words.at < argc) {
+    size_t which;
+    const char *value;
+    status = tsr_words_next(&words, &which, &value, error);
+    if (status == TSR_OK) status = read_option(which, value, o, error);
+  }
+  if (status == TSR_OK && o->spec_count == 0)
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT, "bench: no spec: name the INI file of a table, or several to compare them");
+  return status;
+}
+
+tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error) {
+  tsr_bench_options o = {.n = 0};
+  size_t most = argc > 0 ? (size_t)argc : 1;
+  o.specs = calloc(most, sizeof *o.specs);
+  o.sets = calloc(most, sizeof *o.sets);
+  tsr_status status = o.specs && o.sets ? read_all(argc, argv, &o, error)
+                                        : tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the command line");
+  if (status) {
+    tsr_bench_options_free(&o);
+    return status;
+  }
+  *options = o;
+  return TSR_OK;
+}
+
+void tsr_bench_options_free(tsr_bench_options *options) {
+  free(options->specs);
+  free(options->sets);
+  free(options->loads);
+  free(options->texts);
+  *options = (tsr_bench_options){.n = 0};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of `tessera bench`: what was asked for, checked. Read next: bench.c.
+ */
+#ifndef TSR_BENCH_OPTIONS_H
+#define TSR_BENCH_OPTIONS_H
+
+#include "core/lab/keys.h"
+#include "core/tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In the order in which they are measured: an erased table answers nothing. */
+typedef enum tsr_bench_op {
+  TSR_BENCH_INSERT,
+  TSR_BENCH_FIND100,
+  TSR_BENCH_FIND50,
+  TSR_BENCH_FIND0,
+  TSR_BENCH_ERASE,
+  TSR_BENCH_TABLE_OPS,
+  TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
+  TSR_BENCH_RELEASE,
+  TSR_BENCH_CHURN,
+  TSR_BENCH_OPS
+} tsr_bench_op;
+
+#define TSR_BENCH_OP_LIST "insert, find100, find50, find0 and erase"
+#define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
+const char *tsr_bench_op_name(tsr_bench_op op);
+
+/* Texts point into argv. */
+typedef struct tsr_bench_options {
+  const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
+  size_t spec_count, set_count;
+  uint64_t n, repeat;
+  uint64_t units, tile_lanes; /* of pools */
+  const char **loads;         /* load_count numbers, as written */
+  size_t load_count;
+  bool ops[TSR_BENCH_OPS];
+  const char *plugins, *csv; /* NULL: the default search path; standard output */
+  uint64_t seed;             /* of the keys; and of the tables, unless it is 0 = not given */
+  char *texts;               /* what `loads` points into */
+} tsr_bench_options;
+
+/* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The
+ * caller frees *options with tsr_bench_options_free. */
+TSR_MUST_CHECK tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error);
+/* Operations of pools were asked for; then no others were. */
+bool tsr_bench_wants_pools(const tsr_bench_options *options);
+void tsr_bench_options_free(tsr_bench_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers and names as people write them in specs and on the command line.
+ *
+ * What is read is exactly what was written: nothing is clamped, rounded or guessed, and text that
+ * is not wholly a number is refused. The caller knows what the number is for and writes the
+ * sentence. Read next: spec.h, where the texts come from.
+ */
+#ifndef TSR_NUMBER_H
+#define TSR_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plugins/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Reads a whole number of 64 bits:
+ *   123, 0123 (decimal as well: there is no octal), 0x7f,
+ *   100K M G T = times 10^3 10^6 10^9 10^12, 64Ki Mi Gi Ti = times 2^10 2^20 2^30 2^40,
+ *   2^27 (base 2 only, exponent up to 63).
+ * Suffixes are written exactly so ("k" or "m" would be read as kilo and milli by some) and follow
+ * decimal numbers only. False, and *out untouched, for anything else: NULL, an empty text, a sign,
+ * blanks, trailing characters, a value beyond 64 bits. Thread-safe. */
+TSR_MUST_CHECK bool tsr_parse_u64(const char *text, uint64_t *out);
+
+/* Reads a number such as 0.8, .8, 1 or 2.5e-3 to the nearest double, with a point in every locale.
+ * False, and *out untouched, for anything else: NULL, a sign, nan, inf, hexadecimal, blanks,
+ * trailing characters, a value that a normal double cannot hold (1e999, 1e-999). Thread-safe. */
+TSR_MUST_CHECK bool tsr_parse_double(const char *text, double *out);
+
+/* The name that `word` was probably meant to be: the one of `names` with the smallest edit
+ * distance, the first one on a tie; NULL if none is within 3 edits and fewer edits than `word` has
+ * letters (else every short word would be near to every other). The result points into `names`. */
+const char *tsr_nearest(const char *word, const char *const *names, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Packs what a user installs. Nothing inside names a place outside, so the result may be unpacked anywhere; the same
+# inputs make the same bytes. //:dist calls this:
+#
+#   package.sh OUT.tar.gz FILE...
+#
+# The place of a file in the package follows from its path in the checkout. Read next: tests/dist/dist_test.sh.
+
+set -euo pipefail
+
+fail() {
+  echo "package.sh: $*" >&2
+  exit 1
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+root=$scratch/root
+
+# put MODE FILE PLACE
+put() { install -D -m "$1" "$2" "$root/$3"; }
+
+put_file() {
+  local file=$1 name=${1##*/}
+  case /$file in
+    */core/cli/tessera) put 755 "$file" bin/tessera ;;
+    */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
+    */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
+    */core/tessera.h) put 644 "$file" include/tessera.h ;;
+    */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
+    */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;
+    */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;
+    */layout_*.so | */probing_*.so | */hasher_*.so | */allocator_*.so) put 755 "$file" "lib/tessera/$name" ;;
+    /LICENSE | /README.md) put 644 "$file" "$name" ;;
+    *) fail "$file: has no place in a package" ;;
+  esac
+}
+
+write_pkg_config() {
+  cat <<END
+prefix=\${pcfiledir}/../..
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: tessera
+Description: GPU hash tables, composed at run time from plugins that an INI file names
+Version: $1
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -ltessera
+END
+}
+
+out=$1
+shift
+for file in "$@"; do
+  put_file "$file"
+done
+version=$(sed -n 's/^#define TSR_VERSION "\(.*\)"$/\1/p' "$root/include/tessera.h")
+[[ $version ]] || fail "tessera.h: has no TSR_VERSION"
+
+# tessera.h includes the SDK's header of errors, a kernel of the user's own the others.
+for file in "$root"/share/tessera/sdk/plugins/*.h "$root"/share/tessera/sdk/plugins/*.cuh; do
+  put 644 "$file" "include/plugins/${file##*/}"
+done
+mkdir -p "$root/lib/pkgconfig"
+write_pkg_config "$version" >"$root/lib/pkgconfig/tessera.pc"
+# It makes the SDK a repository that a plugin's own workspace can name (local_repository).
+echo 'workspace(name = "tessera")' >"$root/share/tessera/sdk/WORKSPACE.bazel"
+
+mv "$root" "$scratch/tessera-$version"
+tar -C "$scratch" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -cf - "tessera-$version" | gzip -n >"$out"

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rebuilding: all pairs of a table into a new store, which takes the old one's place only when every pair was placed;
+ * and building with new seeds. Read next: growth.c, which rebuilds while it inserts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/table.h"
+
+static const tsr_call no_call;
+
+uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
+  uint64_t z = seed + try * 0x9E3779B97F4A7C15u; /* SplitMix64 */
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return ((z ^ z >> 31) >> 1) + 1; /* what [table] seed may be: 1 to 2^63 */
+}
+
+/* ---- The pairs ------------------------------------------------------------------------------- */
+
+/* All pairs of a table, copied out in device memory. */
+typedef struct pairs {
+  uint64_t count;
+  void *keys, *values;
+} pairs;
+
+static void free_pairs(const tsr_table *t, pairs *p) {
+  if (p->keys) t->backend->free(t->device, p->keys);
+  if (p->values) t->backend->free(t->device, p->values);
+}
+
+static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_bulk bulk = {.n = tsr_composition_buckets(t->store.composition)};
+  tsr_tally tally;
+  tsr_status status = tsr_store_run(t, &t->store, TSR_BULK_count, &bulk, stream, &tally, error);
+  if (status || tally.hits == 0) return status;
+  p->count = tally.hits;
+  status = t->backend->allocate(t->device, p->count * (shape->key_bits / 8), &p->keys, error);
+  if (status == TSR_OK && shape->value_bits)
+    status = t->backend->allocate(t->device, p->count * (shape->value_bits / 8), &p->values, error);
+  if (status) return status;
+  bulk.keys_out = p->keys;
+  bulk.values_out = p->values;
+  return tsr_store_run(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
+}
+
+/* The keys are distinct and the slots hold the policy's identity: whatever the policy, values stay as they are. */
+static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p, void *stream, uint64_t *not_placed,
+                            tsr_error *error) {
+  tsr_bulk bulk = {.n = p->count, .keys = p->keys, .values = p->values};
+  tsr_tally tally = {.not_placed = 0};
+  tsr_status status = tsr_store_clear(t, store, stream, error);
+  if (status == TSR_OK && p->count) status = tsr_store_run(t, store, TSR_BULK_insert, &bulk, stream, &tally, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
+  *not_placed = tally.not_placed;
+  return status;
+}
+
+/* ---- rehash ---------------------------------------------------------------------------------- */
+
+static tsr_status too_many(const tsr_composition *composition, uint64_t count, uint64_t not_placed, uint32_t tries,
+                           tsr_error *error) {
+  const tsr_shape *shape = &composition->shape;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots with %u seeds: raise "
+                  "capacity or lower load_factor; the table is as it was",
+                  (unsigned long long)shape->capacity, (unsigned long long)not_placed, (unsigned long long)count,
+                  (unsigned long long)(shape->buckets * shape->bucket_slots), tries);
+}
+
+/* Fills `store`, which was made with `seed`; more tries only where the pairs could fit at all. */
+static tsr_status fill_store(const tsr_table *t, const tsr_spec *spec, tsr_store *store, const pairs *p, void *stream,
+                             tsr_error *error) {
+  const uint64_t seed = store->composition->shape.seed;
+  uint64_t slots = tsr_composition_buckets(store->composition) * store->composition->shape.bucket_slots, not_placed = 0;
+  if (p->count > slots) return too_many(store->composition, p->count, p->count - slots, 0, error);
+  tsr_status status = put_pairs(t, store, p, stream, &not_placed, error);
+  for (uint32_t try = 1; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
+    status = tsr_store_reseed(t, spec, tsr_next_seed(seed, try), store, error);
+    if (status == TSR_OK) status = put_pairs(t, store, p, stream, &not_placed, error);
+  }
+  if (status == TSR_OK && not_placed)
+    status = too_many(store->composition, p->count, not_placed, TSR_REHASH_TRIES, error);
+  return status;
+}
+
+tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, void *stream,
+                       tsr_error *error) {
+  pairs p = {.count = 0};
+  tsr_store store = {.code = NULL};
+  tsr_status status = take_pairs(t, &p, stream, error);
+  if (status == TSR_OK) status = tsr_store_make(t, spec, capacity, seed, &store, error);
+  if (status == TSR_OK) status = fill_store(t, spec, &store, &p, stream, error);
+  tsr_store *useless = status ? &store : &t->store;
+  tsr_store_free(t, useless);
+  if (status == TSR_OK) t->store = store;
+  free_pairs(t, &p);
+  return status;
+}
+
+static tsr_status check_kind(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_settings settings;
+  tsr_status status = tsr_settings_read(spec, options, &settings, error);
+  if (status) return status;
+  if (settings.kind == shape->kind && settings.key_bits == shape->key_bits && settings.value_bits == shape->value_bits)
+    return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "tsr_rehash: the spec is of kind = %s, key_bits = %llu, value_bits = %llu, the table of kind = %s, "
+                  "key_bits = %u, value_bits = %u: they must be the same; a table of another kind must be made anew",
+                  tsr_settings_word("kind", settings.kind), (unsigned long long)settings.key_bits,
+                  (unsigned long long)settings.value_bits, tsr_settings_word("kind", shape->kind), shape->key_bits,
+                  shape->value_bits);
+}
+
+tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
+  static const tsr_rehash_options same_again;
+  tsr_spec *spec = NULL;
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
+  if (!options) options = &same_again;
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_options chosen = {.plugins = t->plugins,
+                        .capacity = options->capacity ? options->capacity : shape->capacity,
+                        .seed = options->seed ? options->seed : shape->seed};
+  if (chosen.capacity > TSR_CAPACITY_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
+                    (unsigned long long)chosen.capacity);
+  tsr_status status = check_kind(t, options->spec ? options->spec : t->spec, &chosen, error);
+  if (status == TSR_OK && options->spec) status = tsr_spec_copy(options->spec, &spec, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = tsr_rebuild(t, spec ? spec : t->spec, chosen.capacity, chosen.seed, NULL, error);
+  if (status == TSR_OK && spec) {
+    tsr_spec *old = t->spec;
+    t->spec = spec;
+    spec = old;
+  }
+  tsr_spec_free(spec);
+  return status ? status : tsr_table_leave(t, NULL, error);
+}
+
+const tsr_spec *tsr_table_spec(const tsr_table *t) { return t->spec; }
+
+/* ---- build ----------------------------------------------------------------------------------- */
+
+static tsr_status build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                        uint32_t tries, tsr_tally *tally, tsr_error *error) {
+  const uint64_t seed = t->store.composition->shape.seed;
+  for (uint32_t try = 1;; try++) {
+    tsr_call this_call = *call;
+    if (try < tries) this_call.homeless_keys = this_call.homeless_values = NULL; /* written once, by the last try */
+    tsr_status status = tsr_insert_counted(t, n, keys, values, &this_call, tally, error);
+    if (status || tally->not_placed == 0 || try == tries) return status;
+    status = tsr_store_reseed(t, t->spec, tsr_next_seed(seed, try), &t->store, error);
+    if (status == TSR_OK) status = tsr_clear(t, call->stream, error);
+    if (status) return status;
+  }
+}
+
+tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                     uint32_t tries, tsr_error *error) {
+  uint64_t size;
+  tsr_tally tally;
+  tsr_status status = tsr_check_insert(t, "tsr_build", n, keys, values, error);
+  if (status == TSR_OK && !tries)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_build: tries = 0: must be at least 1");
+  if (status == TSR_OK) status = tsr_size(t, &size, error);
+  if (status) return status;
+  if (size)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_build: the table holds %llu pairs already: clear it first, or use tsr_insert",
+                    (unsigned long long)size);
+  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  status = build(t, n, keys, values, call ? call : &no_call, tries, &tally, error);
+  if (status) {
+    tsr_status cleared = tsr_clear(t, NULL, NULL);
+    (void)cleared; /* the first failure is what the caller hears of */
+    return status;
+  }
+  t->insert_keys += n;
+  tsr_tally_add(&t->counted, &tally);
+  return TSR_OK;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The registry: finds plugins as shared objects and vouches for them. A plugin is loaded once and never unloaded, so
+ * its strings and tables live as long as the process. Thread-safe. Read next: compose.h, its user.
+ */
+#ifndef TSR_REGISTRY_H
+#define TSR_REGISTRY_H
+
+#include "core/tessera.h"
+#include "plugins/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const char *const tsr_role_names[TSR_ROLES]; /* "hasher", ...: INI key, section and file prefix */
+
+/* Finds <role>_<name>.so: in the directories (colon-separated, may be NULL), then in those of $TESSERA_PLUGINS, then
+ * beside the library; never in the working directory. Checks the contract: a whole file, one data symbol, ABI, size,
+ * role, name, parameters. TSR_NOT_FOUND names the directories and the nearest name; TSR_BAD_PLUGIN the file and the
+ * rule of plugins/README.md. */
+tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
+                             tsr_error *error) TSR_MUST_CHECK;
+
+/* Loads one file. */
+tsr_status tsr_registry_load(const char *path, const tsr_plugin **plugin, tsr_error *error) TSR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Saved tables. A file is a head, the spec's text, a row for each region, a checksum of all that, and the regions:
+ *
+ *   head | text | row row ... | checksum | bytes of region 0 | bytes of region 1 | ...
+ *
+ * Every number is little-endian and 8 bytes wide or half of that. A region's memory means the same on both backends: a
+ * bucket's slots may have other numbers there, but the same addresses. Key locks and counters are not saved.
+ */
+#define _GNU_SOURCE /* O_CLOEXEC, realpath, strdup */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/table.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "saved tables are written as they lie in memory: little-endian"
+#endif
+
+enum { SAVE_VERSION = 1, REGIONS = TSR_ROLES * TSR_REGIONS_MAX, TEXT_MAX = 1 << 18, BUFFER_BYTES = 1 << 22 };
+static const char save_magic[8] = {'T', 'S', 'R', 'T', 'A', 'B', '\r', '\n'};
+
+typedef struct head {
+  char magic[8];
+  uint32_t version, abi;
+  uint64_t text_bytes, region_count;
+  uint64_t capacity, seed, buckets, pairs, has_erased;
+  uint64_t file_bytes;
+} head;
+
+typedef struct row {
+  uint32_t role, index; /* of the part, and of the region in it */
+  char name[48];
+  uint64_t bytes, checksum;
+} row;
+
+/* All of a file but the regions' bytes. */
+typedef struct front {
+  head head;
+  char *text;
+  row rows[REGIONS];
+} front;
+
+/* One file being written or read. */
+typedef struct stream {
+  const char *path;
+  int file;
+  char *buffer; /* BUFFER_BYTES */
+  tsr_error *error;
+} stream;
+
+/* ---- Checksums ------------------------------------------------------------------------------- */
+
+/* Each step is a bijection of the state for a given word, so one changed word never cancels out. */
+static uint64_t checksum(uint64_t state, const void *data, uint64_t bytes) {
+  const char *at = data;
+  while (bytes) {
+    uint64_t word = 0, step = bytes < sizeof word ? bytes : sizeof word;
+    memcpy(&word, at, step);
+    state = (state ^ word) * 0xFF51AFD7ED558CCDu;
+    state ^= state >> 29;
+    at += step;
+    bytes -= step;
+  }
+  return state;
+}
+
+static uint64_t front_checksum(const front *f) {
+  uint64_t sum = checksum(SAVE_VERSION, &f->head, sizeof f->head);
+  sum = checksum(sum, f->text, f->head.text_bytes);
+  return checksum(sum, f->rows, f->head.region_count * sizeof *f->rows);
+}
+
+static uint64_t front_bytes(const front *f) {
+  return sizeof f->head + f->head.text_bytes + f->head.region_count * sizeof *f->rows + sizeof(uint64_t);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static tsr_status io_failed(const stream *s, const char *what) {
+  int why = errno;
+  return tsr_fail(s->error, TSR_IO, "%s: cannot be %s: %s", s->path, what, strerror(why));
+}
+
+static tsr_status write_bytes(const stream *s, const void *data, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    ssize_t put = write(s->file, (const char *)data + done, bytes - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return io_failed(s, "written");
+    done += (uint64_t)put;
+  }
+  return TSR_OK;
+}
+
+static tsr_status read_bytes(const stream *s, void *data, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    ssize_t got = read(s->file, (char *)data + done, bytes - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_failed(s, "read");
+    if (got == 0)
+      return tsr_fail(s->error, TSR_IO, "%s: ends too early: the saved table was cut, save it again", s->path);
+    done += (uint64_t)got;
+  }
+  return TSR_OK;
+}
+
+static tsr_status copy_between(const tsr_table *t, void *to, const void *from, uint64_t bytes, tsr_error *error) {
+  tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+/* ---- The spec's text ------------------------------------------------------------------------- */
+
+static char *spec_text(const tsr_spec *spec) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
+    const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    fprintf(out, "[%s]\n", section->name);
+    for (size_t j = 0; j < tsr_spec_count(spec); j++) {
+      const tsr_spec_entry *entry = tsr_spec_at(spec, j);
+      if (strcmp(entry->section, section->name) == 0) fprintf(out, "%s = %s\n", entry->key, entry->value);
+    }
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* ---- What a table's file must say ------------------------------------------------------------ */
+
+static void describe_regions(const tsr_composition *composition, front *f) {
+  f->head.region_count = 0;
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
+      const tsr_region *region = &composition->part[role].plan.regions[i];
+      row *r = &f->rows[f->head.region_count++];
+      *r = (row){.role = role, .index = i, .bytes = tsr_region_bytes(composition, region)};
+      snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, region->name);
+    }
+}
+
+static uint64_t file_bytes(const front *f) {
+  uint64_t bytes = front_bytes(f);
+  for (uint64_t i = 0; i < f->head.region_count; i++) bytes += f->rows[i].bytes;
+  return bytes;
+}
+
+static void *region_of(const tsr_table *t, const row *r) { return t->store.state.part[r->role].region[r->index]; }
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  f->head = (head){.version = SAVE_VERSION,
+                   .abi = TSR_ABI,
+                   .capacity = shape->capacity,
+                   .seed = shape->seed,
+                   .buckets = tsr_composition_buckets(t->store.composition),
+                   .has_erased = t->store.state.has_erased};
+  memcpy(f->head.magic, save_magic, sizeof save_magic);
+  f->text = spec_text(t->spec);
+  if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
+  f->head.text_bytes = strlen(f->text);
+  describe_regions(t->store.composition, f);
+  f->head.file_bytes = file_bytes(f);
+  return tsr_size(t, &f->head.pairs, error);
+}
+
+static tsr_status write_region(const stream *s, const tsr_table *t, row *r) {
+  tsr_status status = TSR_OK;
+  r->checksum = 0;
+  for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
+    step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
+    status = copy_between(t, s->buffer, (char *)region_of(t, r) + done, step, s->error);
+    if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
+    if (status == TSR_OK) r->checksum = checksum(r->checksum, s->buffer, step);
+  }
+  return status;
+}
+
+/* The front comes last, when the regions' checksums are known. */
+static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
+  if (lseek(s->file, (off_t)front_bytes(f), SEEK_SET) < 0) return io_failed(s, "written");
+  tsr_status status = TSR_OK;
+  for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = write_region(s, t, &f->rows[i]);
+  if (status) return status;
+  if (lseek(s->file, 0, SEEK_SET) < 0) return io_failed(s, "written");
+  uint64_t sum = front_checksum(f);
+  status = write_bytes(s, &f->head, sizeof f->head);
+  if (status == TSR_OK) status = write_bytes(s, f->text, f->head.text_bytes);
+  if (status == TSR_OK) status = write_bytes(s, f->rows, f->head.region_count * sizeof *f->rows);
+  if (status == TSR_OK) status = write_bytes(s, &sum, sizeof sum);
+  return status;
+}
+
+/* Opens a new file beside `target`. Its name has the process in it, so that runs do not meet. */
+static tsr_status open_beside(stream *s, const char *target, char *name, size_t name_bytes) {
+  for (int i = 0; i < 100; i++) {
+    int length = snprintf(name, name_bytes, "%s.%ld.%d.tmp", target, (long)getpid(), i);
+    errno = ENAMETOOLONG;
+    if (length < 0 || (size_t)length >= name_bytes) break;
+    s->file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (s->file >= 0) return TSR_OK;
+    if (errno != EEXIST) break;
+  }
+  return io_failed(s, "written");
+}
+
+/* A new file beside the target, renamed when it is whole. */
+static tsr_status replace_file(stream *s, const char *target, const tsr_table *t, front *f) {
+  char name[PATH_MAX];
+  tsr_status opened = open_beside(s, target, name, sizeof name);
+  if (opened) return opened;
+  tsr_status status = write_table(s, t, f);
+  if (status == TSR_OK && fsync(s->file) != 0) status = io_failed(s, "written");
+  if (close(s->file) != 0 && status == TSR_OK) status = io_failed(s, "written");
+  if (status == TSR_OK && rename(name, target) != 0) status = io_failed(s, "written");
+  if (status) unlink(name);
+  return status;
+}
+
+static tsr_status write_file(stream *s, const tsr_table *t, front *f) {
+  struct stat old;
+  bool is_there = stat(s->path, &old) == 0;
+  if (is_there && !S_ISREG(old.st_mode))
+    return tsr_fail(s->error, TSR_IO, "%s: is %s: a table can be saved in a regular file only", s->path,
+                    S_ISDIR(old.st_mode) ? "a directory" : "a pipe or a device");
+  if (is_there && access(s->path, W_OK) != 0) return io_failed(s, "written"); /* rename would replace it */
+  char *target = realpath(s->path, NULL); /* what a link names is replaced, not the link */
+  tsr_status status = replace_file(s, target ? target : s->path, t, f);
+  free(target);
+  return status;
+}
+
+tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
+  front f = {.text = NULL};
+  stream s = {.path = path, .file = -1, .error = error};
+  if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
+  s.buffer = malloc(BUFFER_BYTES);
+  tsr_status status = s.buffer ? describe(t, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = write_file(&s, t, &f);
+  if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
+  free(s.buffer);
+  free(f.text);
+  return status;
+}
+
+/* ---- Loading: the front ---------------------------------------------------------------------- */
+
+static tsr_status damaged(const stream *s, const char *what) {
+  return tsr_fail(s->error, TSR_IO, "%s: %s: the saved table is damaged, save it again", s->path, what);
+}
+
+/* Sizes are judged before anything is allocated for them: nothing is larger than the file. */
+static tsr_status check_head(const stream *s, const head *h, uint64_t bytes) {
+  if (memcmp(h->magic, save_magic, sizeof save_magic) != 0)
+    return tsr_fail(s->error, TSR_IO, "%s: is no saved table: tsr_table_save or `tessera run --save` writes one",
+                    s->path);
+  if (h->version != SAVE_VERSION || h->abi != TSR_ABI)
+    return tsr_fail(s->error, TSR_IO,
+                    "%s: was saved as version %u for plugin ABI %u, this library reads version %d for ABI %d: insert "
+                    "the pairs into a new table and save that",
+                    s->path, h->version, h->abi, SAVE_VERSION, TSR_ABI);
+  if (h->text_bytes > TEXT_MAX || h->region_count > REGIONS) return damaged(s, "its head has impossible sizes");
+  if (h->file_bytes != bytes)
+    return tsr_fail(s->error, TSR_IO,
+                    "%s: has %llu bytes, its head says %llu: the saved table was cut or damaged, save it again",
+                    s->path, (unsigned long long)bytes, (unsigned long long)h->file_bytes);
+  return TSR_OK;
+}
+
+static tsr_status read_front(const stream *s, front *f, uint64_t bytes) {
+  uint64_t sum;
+  tsr_status status = read_bytes(s, &f->head, sizeof f->head);
+  if (status == TSR_OK) status = check_head(s, &f->head, bytes);
+  if (status) return status;
+  f->text = calloc(1, f->head.text_bytes + 1);
+  if (!f->text) return tsr_fail(s->error, TSR_NO_MEMORY, "%s: no memory to load it", s->path);
+  status = read_bytes(s, f->text, f->head.text_bytes);
+  if (status == TSR_OK) status = read_bytes(s, f->rows, f->head.region_count * sizeof *f->rows);
+  if (status == TSR_OK) status = read_bytes(s, &sum, sizeof sum);
+  if (status == TSR_OK && sum != front_checksum(f)) status = damaged(s, "the checksum of its head is wrong");
+  return status;
+}
+
+/* ---- Loading: the table ---------------------------------------------------------------------- */
+
+static tsr_status read_spec(const stream *s, const front *f, const tsr_load_options *options, tsr_spec **spec) {
+  char assignment[64];
+  tsr_status status = tsr_spec_parse(f->text, s->path, spec, s->error);
+  if (status || !options->backend) return status;
+  snprintf(assignment, sizeof assignment, "table.backend=%.32s", options->backend);
+  return tsr_spec_set(*spec, assignment, s->error);
+}
+
+/* What was composed here must have the memory that was saved. */
+static tsr_status check_regions(const stream *s, const front *f, const tsr_table *t) {
+  front here = {.text = NULL};
+  describe_regions(t->store.composition, &here);
+  bool same = here.head.region_count == f->head.region_count &&
+              f->head.buckets == tsr_composition_buckets(t->store.composition);
+  for (uint64_t i = 0; same && i < f->head.region_count; i++) {
+    here.rows[i].checksum = f->rows[i].checksum;
+    same = memcmp(&here.rows[i], &f->rows[i], sizeof(row)) == 0;
+  }
+  if (same) return TSR_OK;
+  return tsr_fail(s->error, TSR_INCOMPATIBLE,
+                  "%s: the plugins here plan other memory than those that saved it: load it with the same plugins",
+                  s->path);
+}
+
+/* The regions fill the rest of the file: so no table is larger than its file. */
+static tsr_status check_rows(const stream *s, const front *f) {
+  uint64_t rest = f->head.file_bytes - front_bytes(f);
+  bool fits = true;
+  for (uint64_t i = 0; fits && i < f->head.region_count; i++) {
+    fits = f->rows[i].bytes <= rest;
+    rest -= f->rows[i].bytes;
+  }
+  return fits && rest == 0 ? TSR_OK : damaged(s, "its regions are not as long as the file");
+}
+
+static tsr_status read_region(const stream *s, const tsr_table *t, const row *r) {
+  uint64_t sum = 0;
+  tsr_status status = TSR_OK;
+  for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
+    step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
+    status = read_bytes(s, s->buffer, step);
+    if (status) break;
+    sum = checksum(sum, s->buffer, step);
+    status = copy_between(t, (char *)region_of(t, r) + done, s->buffer, step, s->error);
+  }
+  if (status == TSR_OK && sum != r->checksum) status = damaged(s, "the checksum of its pairs is wrong");
+  return status;
+}
+
+/* Whether keys are found where they lie: a sample, because a plugin that hashes otherwise fails at once. */
+static tsr_status check_sample(const stream *s, tsr_table *t) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  enum { SAMPLE_BUCKETS = 1024 };
+  uint64_t buckets = tsr_composition_buckets(t->store.composition);
+  if (buckets > SAMPLE_BUCKETS) buckets = SAMPLE_BUCKETS;
+  uint64_t room = buckets * shape->bucket_slots;
+  void *keys = NULL, *values = NULL, *found = NULL;
+  tsr_tally exported = {.hits = 0}, seen = {.hits = 0};
+  tsr_status status = t->backend->allocate(t->device, room * (shape->key_bits / 8), &keys, s->error);
+  if (status == TSR_OK && shape->value_bits)
+    status = t->backend->allocate(t->device, room * (shape->value_bits / 8), &values, s->error);
+  if (status == TSR_OK) status = t->backend->allocate(t->device, room, &found, s->error);
+  tsr_bulk bulk = {.n = buckets, .keys_out = keys, .values_out = values};
+  if (status == TSR_OK) status = tsr_store_run(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
+  bulk = (tsr_bulk){.n = exported.hits, .keys = keys, .results = found};
+  if (status == TSR_OK && exported.hits)
+    status = tsr_store_run(t, &t->store, TSR_BULK_contains, &bulk, NULL, &seen, s->error);
+  if (status == TSR_OK && seen.hits != exported.hits)
+    status = tsr_fail(s->error, TSR_INCOMPATIBLE,
+                      "%s: the plugins here look for its keys in other buckets than those that saved it: load it with "
+                      "the same plugins",
+                      s->path);
+  void *all[] = {keys, values, found};
+  for (uint32_t i = 0; i < 3; i++)
+    if (all[i]) t->backend->free(t->device, all[i]);
+  return status;
+}
+
+static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
+  uint64_t pairs = 0;
+  tsr_status status = tsr_table_furnish(t, s->error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, s->error);
+  for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = read_region(s, t, &f->rows[i]);
+  if (status) return status;
+  t->store.state.has_erased = f->head.has_erased != 0;
+  status = tsr_size(t, &pairs, s->error);
+  if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");
+  return status ? status : check_sample(s, t);
+}
+
+static tsr_status load_file(stream *s, const tsr_load_options *options, front *f, tsr_table **table) {
+  tsr_spec *spec = NULL;
+  struct stat facts;
+  if (fstat(s->file, &facts) != 0) return io_failed(s, "read");
+  if (!S_ISREG(facts.st_mode))
+    return tsr_fail(s->error, TSR_IO, "%s: is %s: a saved table must be a regular file", s->path,
+                    S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");
+  tsr_status status = read_front(s, f, (uint64_t)facts.st_size);
+  if (status == TSR_OK) status = read_spec(s, f, options, &spec);
+  tsr_options sizes = {.plugins = options->plugins, .capacity = f->head.capacity, .seed = f->head.seed};
+  if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, s->error);
+  if (status == TSR_OK) status = check_regions(s, f, *table);
+  if (status == TSR_OK) status = check_rows(s, f);
+  if (status == TSR_OK) status = fill_table(s, f, *table);
+  tsr_spec_free(spec);
+  return status;
+}
+
+tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table, tsr_error *error) {
+  static const tsr_load_options as_saved;
+  front f = {.text = NULL};
+  stream s = {.path = path, .error = error};
+  tsr_table *loaded = NULL;
+  if (!path || !table)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_load needs a path and a place for the table");
+  s.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes must not hang */
+  if (s.file < 0) {
+    bool is_missing = errno == ENOENT || errno == ENOTDIR;
+    return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "%s: cannot be opened as a saved table: %s", path,
+                    strerror(errno));
+  }
+  s.buffer = malloc(BUFFER_BYTES);
+  tsr_status status = s.buffer ? load_file(&s, options ? options : &as_saved, &f, &loaded)
+                               : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);
+  if (status)
+    tsr_table_destroy(loaded);
+  else
+    *table = loaded;
+  close(s.file);
+  free(s.buffer);
+  free(f.text);
+  return status;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading [table] and the parts' sections (settings.h). A key of [table] is one row below.
+ */
+#include "core/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/registry.h"
+
+typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PART } row_type;
+
+typedef struct row {
+  tsr_setting_info shown;
+  row_type type;
+  size_t offset;
+  uint64_t minimum, maximum;
+} row;
+
+#define WORDS_MAX 8
+enum { ROW_WORD_BYTES = 24 };
+
+#define ROW(member) offsetof(tsr_settings, member)
+#define ROW_PART_OF(role) (offsetof(tsr_settings, part) + (role) * sizeof(const char *))
+
+/* `values` of a choice row lists its words in the order of the enum of plugins/table.h. */
+static const row rows[] = {
+    {{"kind", "set | map | multiset | multimap", NULL, "What the table means; the last two keep every pair of a key."},
+     ROW_CHOICE,
+     ROW(kind),
+     0,
+     0},
+    {{"key_bits", "32 | 64", NULL, "Width of a key."}, ROW_NUMBER, ROW(key_bits), 32, 64},
+    {{"value_bits", "32 | 64", "", "Width of a value; required for a map or multimap, refused for a set or multiset."},
+     ROW_NUMBER,
+     ROW(value_bits),
+     32,
+     64},
+    {{"capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing."},
+     ROW_NUMBER,
+     ROW(capacity),
+     1,
+     TSR_CAPACITY_MAX},
+    {{"layout", "a layout", NULL, "How pairs lie in memory."}, ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0},
+    {{"probing", "a probing scheme", NULL, "In which buckets a key may live."},
+     ROW_PART,
+     ROW_PART_OF(TSR_ROLE_PROBING),
+     0,
+     0},
+    {{"hasher", "a hasher", NULL, "The family of hash functions."}, ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0},
+    {{"allocator", "an allocator", "", "Where a scheme that needs one gets its units."},
+     ROW_PART,
+     ROW_PART_OF(TSR_ROLE_ALLOCATOR),
+     0,
+     0},
+    {{"load_factor", "0.01 .. 1", "0.8", "capacity / slots: what the table is sized for."},
+     ROW_FRACTION,
+     ROW(load_factor),
+     0,
+     0},
+    {{"stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full."},
+     ROW_NUMBER,
+     ROW(stash),
+     0,
+     65536},
+    {{"growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits."},
+     ROW_CHOICE,
+     ROW(growth),
+     0,
+     0},
+    {{"growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted."},
+     ROW_NUMBER,
+     ROW(growth_limit),
+     0,
+     TSR_CAPACITY_MAX},
+    {{"duplicates", "first | replace | add | min | max | promise_unique", "first",
+      "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset or multimap."},
+     ROW_CHOICE,
+     ROW(duplicates),
+     0,
+     0},
+    {{"concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may."},
+     ROW_CHOICE,
+     ROW(concurrency),
+     0,
+     0},
+    {{"seed", "1 .. 2^63", "1", "Seed of the hash functions."}, ROW_NUMBER, ROW(seed), 1, 1ull << 63},
+    {{"backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used."},
+     ROW_CHOICE,
+     ROW(backend),
+     0,
+     0},
+    {{"device", "0 .. 63", "0", "Which GPU."}, ROW_NUMBER, ROW(device), 0, 63},
+    {{"statistics", "no | yes", "no", "Count probes; costs nothing when no."}, ROW_CHOICE, ROW(statistics), 0, 0},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* Splits "a | b | c"; returns the number of words. */
+static size_t split_words(const char *values, char words[WORDS_MAX][ROW_WORD_BYTES]) {
+  size_t count = 0;
+  while (*values && count < WORDS_MAX) {
+    size_t length = strcspn(values, " ");
+    snprintf(words[count++], ROW_WORD_BYTES, "%.*s", (int)length, values);
+    values += length;
+    values += strspn(values, " |");
+  }
+  return count;
+}
+
+const char *tsr_settings_word(const char *key, uint64_t value) {
+  static _Thread_local char words[WORDS_MAX][ROW_WORD_BYTES];
+  for (size_t i = 0; i < ROWS; i++)
+    if (strcmp(rows[i].shown.key, key) == 0 && value < split_words(rows[i].shown.values, words)) return words[value];
+  return "?";
+}
+
+size_t tsr_settings_list(const tsr_setting_info **shown) {
+  static tsr_setting_info copies[ROWS];
+  for (size_t i = 0; i < ROWS; i++) copies[i] = rows[i].shown;
+  *shown = copies;
+  return ROWS;
+}
+
+/* ---- Reading one entry ----------------------------------------------------------------------- */
+
+static tsr_status bad_entry(const tsr_spec_entry *entry, tsr_error *error, const char *rule) {
+  char where[512];
+  tsr_spec_where(entry, where, sizeof where);
+  return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
+}
+
+static tsr_status read_choice(const row *r, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
+  char words[WORDS_MAX][ROW_WORD_BYTES], rule[256];
+  const char *names[WORDS_MAX];
+  size_t count = split_words(r->shown.values, words);
+  for (size_t i = 0; i < count; i++) {
+    names[i] = words[i];
+    if (strcmp(entry->value, words[i]) == 0) {
+      *out = i;
+      return TSR_OK;
+    }
+  }
+  const char *nearest = tsr_nearest(entry->value, names, count);
+  snprintf(rule, sizeof rule, "must be one of %s%s%s%s", r->shown.values, nearest ? "; did you mean " : "",
+           nearest ? nearest : "", nearest ? "?" : "");
+  return bad_entry(entry, error, rule);
+}
+
+static tsr_status read_row(const row *r, const tsr_spec_entry *entry, tsr_settings *settings, tsr_error *error) {
+  void *out = (char *)settings + r->offset;
+  char rule[128];
+  snprintf(rule, sizeof rule, "must be %s", r->shown.values);
+  switch (r->type) {
+  case ROW_CHOICE:
+    return read_choice(r, entry, out, error);
+  case ROW_NUMBER: {
+    uint64_t value;
+    if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum)
+      return bad_entry(entry, error, rule);
+    if (r->maximum == 64 && value != 32 && value != 64) return bad_entry(entry, error, rule);
+    *(uint64_t *)out = value;
+    return TSR_OK;
+  }
+  case ROW_FRACTION: {
+    double value;
+    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 1) return bad_entry(entry, error, rule);
+    *(double *)out = value;
+    return TSR_OK;
+  }
+  case ROW_PART:
+    *(const char **)out = entry->value;
+    return TSR_OK;
+  }
+  return TSR_OK;
+}
+
+/* ---- [table] --------------------------------------------------------------------------------- */
+
+static tsr_status unknown_key(const tsr_spec_entry *entry, const char *const *names, size_t count, tsr_error *error) {
+  char rule[256];
+  const char *nearest = tsr_nearest(entry->key, names, count);
+  if (nearest)
+    snprintf(rule, sizeof rule, "there is no such key; did you mean %s?", nearest);
+  else if (count)
+    snprintf(rule, sizeof rule, "there is no such key in [%.48s]; see `tessera describe` and README.md",
+             entry->section);
+  else
+    snprintf(rule, sizeof rule, "this part has no parameters; remove the line");
+  return bad_entry(entry, error, rule);
+}
+
+static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
+  const char *names[ROWS];
+  for (size_t i = 0; i < ROWS; i++) names[i] = rows[i].shown.key;
+  for (size_t i = 0; i < tsr_spec_count(spec); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(spec, i);
+    if (strcmp(entry->section, "table") != 0) continue;
+    size_t at = 0;
+    while (at < ROWS && strcmp(entry->key, names[at]) != 0) at++;
+    tsr_status status =
+        at < ROWS ? read_row(&rows[at], entry, settings, error) : unknown_key(entry, names, ROWS, error);
+    if (status) return status;
+  }
+  return TSR_OK;
+}
+
+static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
+  for (size_t i = 0; i < ROWS; i++)
+    if (!rows[i].shown.initial && !tsr_spec_find(spec, "table", rows[i].shown.key))
+      return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
+                      rows[i].shown.key, rows[i].shown.key, rows[i].shown.values);
+  return TSR_OK;
+}
+
+/* A section belongs to [table] or to the role of a chosen part. */
+static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
+  const char *names[1 + TSR_ROLES] = {"table"};
+  for (uint32_t role = 0; role < TSR_ROLES; role++) names[1 + role] = tsr_role_names[role];
+  for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
+    const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    const char *file = section->file ? section->file : "--set";
+    uint32_t at = 0;
+    while (at <= TSR_ROLES && strcmp(section->name, names[at]) != 0) at++;
+    if (at > TSR_ROLES) {
+      const char *nearest = tsr_nearest(section->name, names, 1 + TSR_ROLES);
+      return tsr_fail(error, TSR_BAD_SPEC,
+                      "%s:%llu: [%s]: sections are table, layout, probing, hasher and allocator%s%s%s", file,
+                      (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
+                      nearest ? nearest : "", nearest ? "?" : "");
+    }
+    if (at > 0 && !settings->part[at - 1])
+      return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [%s]: [table] names no %s; remove the section", file,
+                      (unsigned long long)section->line, section->name, section->name);
+  }
+  return TSR_OK;
+}
+
+/* What goes with the kind; a multiset and a multimap have a policy of their own. */
+static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const bool has_values = read->kind == TSR_KIND_MAP || read->kind == TSR_KIND_MULTIMAP;
+  const bool keeps_all = read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP;
+  const tsr_spec_entry *policy = tsr_spec_find(spec, "table", "duplicates");
+  if (has_values && !read->value_bits)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = 32 | 64", tsr_spec_name(spec),
+                    tsr_settings_word("kind", read->kind));
+  if (!has_values && read->value_bits)
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "a set has no values; remove the line");
+  if (keeps_all && policy)
+    return bad_entry(policy, error, "a multiset or multimap keeps every pair and has no such policy; remove the line");
+  if (!has_values && policy && read->duplicates != TSR_DUPLICATES_FIRST &&
+      read->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE)
+    return bad_entry(policy, error, "a set has no values to combine; use first or promise_unique");
+  if (keeps_all) read->duplicates = TSR_DUPLICATES_KEEP;
+  return TSR_OK;
+}
+
+tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
+                             tsr_error *error) {
+  tsr_settings read = {.load_factor = 0.8, .seed = 1};
+  tsr_status status = read_table(spec, &read, error);
+  if (status == TSR_OK) status = check_complete(spec, error);
+  if (status == TSR_OK) status = check_sections(spec, &read, error);
+  if (status) return status;
+  status = check_kind(spec, &read, error);
+  if (status) return status;
+  if (options->capacity > TSR_CAPACITY_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
+                    tsr_spec_name(spec), (unsigned long long)options->capacity);
+  if (options->capacity) read.capacity = options->capacity;
+  if (options->seed) read.seed = options->seed;
+  if (!read.capacity)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 100M` (pairs to hold)",
+                    tsr_spec_name(spec));
+  const tsr_spec_entry *limit = tsr_spec_find(spec, "table", "growth_limit");
+  if (limit && !read.growth) return bad_entry(limit, error, "without growth = double there is nothing to limit");
+  if (read.growth_limit && read.growth_limit < read.capacity)
+    return bad_entry(limit, error, "must be at least the capacity, or 0");
+  *settings = read;
+  return TSR_OK;
+}
+
+tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
+                                  tsr_error *error) {
+  tsr_settings read = {.load_factor = 1, .seed = 1};
+  tsr_status status = read_table(spec, &read, error);
+  if (status == TSR_OK) status = check_sections(spec, &read, error);
+  if (status) return status;
+  if (!read.part[TSR_ROLE_ALLOCATOR])
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [table] names no allocator, and a pool is made of one: add `allocator = NAME`; `tessera list "
+                    "allocator` shows them",
+                    tsr_spec_name(spec));
+  if (options->capacity) read.capacity = options->capacity;
+  if (!read.capacity)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 1M` (units of the pool)",
+                    tsr_spec_name(spec));
+  *settings = read;
+  return TSR_OK;
+}
+
+/* ---- A part's section ------------------------------------------------------------------------ */
+
+static tsr_status read_parameter(const tsr_parameter *parameter, const tsr_spec_entry *entry, void *config,
+                                 tsr_error *error) {
+  uint64_t value = parameter->initial;
+  if (entry && (!tsr_parse_u64(entry->value, &value) || value < parameter->minimum || value > parameter->maximum)) {
+    char rule[256];
+    snprintf(rule, sizeof rule, "must be a whole number from %llu to %llu: %s", (unsigned long long)parameter->minimum,
+             (unsigned long long)parameter->maximum, parameter->doc);
+    return bad_entry(entry, error, rule);
+  }
+  void *member = (char *)config + parameter->offset;
+  if (parameter->type == TSR_PARAMETER_U32)
+    *(uint32_t *)member = (uint32_t)value;
+  else
+    *(uint64_t *)member = value;
+  return TSR_OK;
+}
+
+tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin, void *config, tsr_error *error) {
+  const char *section = tsr_role_names[plugin->role];
+  size_t count = 0;
+  for (; plugin->parameters[count].name; count++) {
+    const tsr_parameter *parameter = &plugin->parameters[count];
+    tsr_status status = read_parameter(parameter, tsr_spec_find(spec, section, parameter->name), config, error);
+    if (status) return status;
+  }
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return tsr_fail(error, TSR_NO_MEMORY, "no memory to read [%s]", section);
+  for (size_t i = 0; i < count; i++) names[i] = plugin->parameters[i].name;
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < tsr_spec_count(spec); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(spec, i);
+    if (strcmp(entry->section, section) != 0) continue;
+    size_t at = 0;
+    while (at < count && strcmp(entry->key, names[at]) != 0) at++;
+    if (at == count) status = unknown_key(entry, names, count, error);
+  }
+  free(names);
+  return status;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Settings: the meaning of a spec's [table] section, and of a plugin's section. Both are read by the same
+ * rows-and-types rule: known keys only, exact values, every sentence with its file:line. Read next: compose.h.
+ */
+#ifndef TSR_SETTINGS_H
+#define TSR_SETTINGS_H
+
+#include "core/spec.h"
+#include "core/tessera.h"
+#include "plugins/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
+#define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
+enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
+
+typedef struct tsr_settings {
+  uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
+  uint64_t capacity, seed, stash, growth, growth_limit;
+  double load_factor;
+  const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
+} tsr_settings;
+
+/* Reads and checks [table], and refuses sections that no part has. options: as in tessera.h, never NULL. */
+tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings, tsr_error *error)
+    TSR_MUST_CHECK;
+
+/* The same for a pool: all that has to be there is the allocator, and capacity counts units. What else a table needs may
+ * be there too, so that a table's spec tells its pool. */
+tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
+                                  tsr_error *error) TSR_MUST_CHECK;
+
+/* Reads the section of a plugin into its config struct (config_bytes, zeroed by the caller). */
+tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin, void *config, tsr_error *error)
+    TSR_MUST_CHECK;
+
+/* The word for a value of a choice row, e.g. ("duplicates", TSR_DUPLICATES_MIN) -> "min". */
+const char *tsr_settings_word(const char *key, uint64_t value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

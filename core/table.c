@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables: the public operations (tessera.h) over a backend (backend.h). Here live the order of operations, host arrays
+ * and the report; what an operation does to a key is in kernels/walk.cuh. Read next: table.h, store.c (memory).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/table.h"
+
+static const tsr_call no_call;
+
+/* ---- What it is ------------------------------------------------------------------------------- */
+
+void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  *info = (tsr_table_info){.backend = t->backend->name,
+                           .device = t->device->info.name,
+                           .backend_reason = t->reason,
+                           .key_bits = shape->key_bits,
+                           .value_bits = shape->value_bits,
+                           .capacity = shape->capacity,
+                           .seed = shape->seed,
+                           .slots = shape->buckets * shape->bucket_slots,
+                           .buckets = shape->buckets,
+                           .bytes = tsr_composition_bytes(t->store.composition),
+                           .bucket_slots = shape->bucket_slots,
+                           .bucket_bytes = shape->bucket_bytes,
+                           .tile_lanes = shape->tile_lanes,
+                           .statistics = shape->statistics != 0};
+}
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+/* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
+ */
+tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
+    next = TSR_PHASE_MIXED;
+  if (next == t->phase && next != TSR_PHASE_ALONE) {
+    for (uint32_t i = 0; i < t->user_count; i++)
+      if (t->users[i].stream == stream) return TSR_OK;
+    return t->backend->event_wait(t->device, t->gate, stream, error);
+  }
+  for (uint32_t i = 0; status == TSR_OK && i < t->user_count; i++)
+    if (t->users[i].stream != stream) status = t->backend->event_wait(t->device, t->users[i].event, stream, error);
+  if (status == TSR_OK) status = t->backend->event_record(t->device, t->gate, stream, error);
+  if (status) return status;
+  t->phase = next;
+  t->user_count = t->oldest_user = 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
+  uint32_t i = 0;
+  while (i < t->user_count && t->users[i].stream != stream) i++;
+  if (i == TSR_USERS_MAX) { /* this stream waits for the oldest user's work and then stands for both */
+    i = t->oldest_user;
+    t->oldest_user = (i + 1) % TSR_USERS_MAX;
+    tsr_status status = t->backend->event_wait(t->device, t->users[i].event, stream, error);
+    if (status) return status;
+  } else if (i == t->user_count) {
+    t->user_count++;
+  }
+  t->users[i].stream = stream;
+  return t->backend->event_record(t->device, t->users[i].event, stream, error);
+}
+
+tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->user_count; i++)
+    status = t->backend->event_finish(t->device, t->users[i].event, error);
+  return status;
+}
+
+/* ---- Host arrays ----------------------------------------------------------------------------- */
+
+enum { ARRAYS = 7 };
+
+tsr_status tsr_stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_error *error) {
+  a->devices = a->users;
+  if (!a->users || !a->bytes || t->backend->is_device_memory(t->device, a->users)) return TSR_OK;
+  tsr_status status = t->backend->allocate_in(t->device, a->bytes, stream, &a->devices, error);
+  if (status) {
+    a->devices = NULL;
+    return status;
+  }
+  a->staged = true;
+  /* outputs travel too: an operation may leave entries as they are */
+  return t->backend->copy(t->device, a->devices, a->users, a->bytes, stream, error);
+}
+
+tsr_status tsr_stage_out(const tsr_table *t, tsr_array *a, void *stream, bool failed, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  if (!a->staged) return status;
+  if (a->is_output && !failed) status = t->backend->copy(t->device, a->users, a->devices, a->bytes, stream, error);
+  tsr_status freed = t->backend->free_in(t->device, a->devices, stream, status ? NULL : error);
+  return status ? status : freed;
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+typedef struct request {
+  uint32_t op; /* gather: with the counting and summing that it needs */
+  tsr_phase phase;
+  uint64_t n;
+  const void *keys, *values;
+  void *values_out, *homeless_keys, *homeless_values;
+  uint8_t *results;
+  uint64_t *counts; /* multiplicity: n; gather: n + 1 */
+  uint64_t room;    /* gather: items of values_out; other operations write n */
+  uint64_t missing;
+  void *stream;
+  tsr_tally *tally;  /* NULL: the operation's own */
+  uint64_t *counter; /* grows by n if the call succeeds; NULL: the caller counts */
+} request;
+
+static tsr_status launch(const tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  return bulk->n ? t->backend->launch(t->store.code->program, op, bulk, stream, error) : TSR_OK;
+}
+
+/* Counts each key's pairs, sums the counts to places, and writes the values there. */
+static tsr_status launch_gather(const tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  bulk->tally = t->tallies + TSR_BULK_multiplicity;
+  tsr_status status = launch(t, TSR_BULK_multiplicity, bulk, stream, error);
+  if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, stream, error);
+  if (status || !bulk->values_out) return status;
+  bulk->tally = t->tallies + TSR_TALLY_UNREAD;
+  return launch(t, TSR_BULK_gather, bulk, stream, error);
+}
+
+static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
+  const bool gathers = r->op == TSR_BULK_gather;
+  uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
+           value_bytes = t->store.composition->shape.value_bits / 8;
+  tsr_array arrays[ARRAYS] = {{(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, false},
+                              {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, false},
+                              {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false, true},
+                              {r->homeless_keys, NULL, r->n * key_bytes, false, true},
+                              {r->homeless_values, NULL, r->n * value_bytes, false, true},
+                              {r->results, NULL, r->n, false, true},
+                              {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, true}};
+  if (r->n == 0 && !gathers) return TSR_OK;
+  tsr_status status = tsr_table_enter(t, r->phase, r->stream, error);
+  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  if (status == TSR_OK) {
+    tsr_bulk bulk = {.state = t->store.state,
+                     .n = r->n,
+                     .keys = arrays[0].devices,
+                     .values = arrays[1].devices,
+                     .values_out = arrays[2].devices,
+                     .homeless_keys = arrays[3].devices,
+                     .homeless_values = arrays[4].devices,
+                     .results = arrays[5].devices,
+                     .counts = arrays[6].devices,
+                     .room = r->room,
+                     .missing = r->missing,
+                     .tally = r->tally ? r->tally : t->tallies + r->op};
+    status = gathers ? launch_gather(t, &bulk, r->stream, error) : launch(t, r->op, &bulk, r->stream, error);
+  }
+  bool any_staged = false;
+  for (uint32_t i = 0; i < ARRAYS; i++) {
+    tsr_status copied = tsr_stage_out(t, &arrays[i], r->stream, status != TSR_OK, status ? NULL : error);
+    if (status == TSR_OK) status = copied;
+    any_staged = any_staged || arrays[i].staged;
+  }
+  if (status == TSR_OK) status = tsr_table_leave(t, r->stream, error);
+  if (any_staged || status) { /* the caller's host arrays are free again; no later phase knows of a call that failed */
+    tsr_status waited = t->backend->synchronize(t->device, r->stream, status ? NULL : error);
+    if (status == TSR_OK) status = waited;
+  }
+  if (status == TSR_OK && r->counter) *r->counter += r->n;
+  return status;
+}
+
+static tsr_status check_arguments(const tsr_table *t, const char *call, uint64_t n, const void *keys,
+                                  tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the table is NULL", call);
+  if (n && !keys)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: keys is NULL, but n = %llu", call, (unsigned long long)n);
+  if (n > 1ull << 39) /* what a grid of blocks can count */
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 keys a call", call, (unsigned long long)n);
+  return TSR_OK;
+}
+
+tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,
+                            tsr_error *error) {
+  tsr_status status = check_arguments(t, call, n, keys, error);
+  if (status == TSR_OK && n && t->store.composition->shape.value_bits && !values)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: values is NULL, but the table has values", call);
+  return status;
+}
+
+static tsr_status insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                         tsr_tally *tally, tsr_error *error) {
+  bool has_values = t->store.composition->shape.value_bits > 0;
+  return operate(t,
+                 &(request){.op = TSR_BULK_insert,
+                            .phase = TSR_PHASE_INSERT,
+                            .n = n,
+                            .keys = keys,
+                            .values = has_values ? values : NULL,
+                            .homeless_keys = call->homeless_keys,
+                            .homeless_values = has_values ? call->homeless_values : NULL,
+                            .results = call->results,
+                            .stream = call->stream,
+                            .tally = tally,
+                            .counter = tally ? NULL : &t->insert_keys},
+                 error);
+}
+
+tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                      tsr_error *error) {
+  tsr_status status = tsr_check_insert(t, "tsr_insert", n, keys, values, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (t->store.composition->settings.growth)
+    return tsr_insert_growing(t, TSR_BULK_insert, n, keys, values, call, error);
+  return insert(t, n, keys, values, call, NULL, error);
+}
+
+tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                              tsr_tally *tally, tsr_error *error) {
+  tsr_tally *counters = t->tallies + TSR_TALLY_COUNTED;
+  *tally = (tsr_tally){.hits = 0};
+  if (n == 0) return TSR_OK;
+  tsr_status status = t->backend->fill(t->device, counters, 0, sizeof *counters, call->stream, error);
+  if (status == TSR_OK) status = insert(t, n, keys, values, call, counters, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tally, counters, sizeof *tally, call->stream, error);
+  return status ? status : t->backend->synchronize(t->device, call->stream, error);
+}
+
+tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const void *offered, void *values,
+                              const tsr_call *call, tsr_error *error) {
+  tsr_status status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
+  if (status) return status;
+  const tsr_shape *shape = &t->store.composition->shape;
+  const bool grows = t->store.composition->settings.growth != 0;
+  if (!call) call = &no_call;
+  if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
+  if (shape->duplicates == TSR_DUPLICATES_KEEP)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
+                    "or kind = set or map");
+  if (!shape->value_bits) offered = values = NULL;
+  /* where a value is written after its key it can be read when the inserts are done; so it is after growing */
+  const bool reads_later = values && (grows || !shape->whole_pairs);
+  if (grows) {
+    status = tsr_insert_growing(t, TSR_BULK_obtain, n, keys, offered, call, error);
+  } else {
+    status = operate(t,
+                     &(request){.op = TSR_BULK_obtain,
+                                .phase = TSR_PHASE_INSERT,
+                                .n = n,
+                                .keys = keys,
+                                .values = offered,
+                                .values_out = reads_later ? NULL : values,
+                                .homeless_keys = call->homeless_keys,
+                                .homeless_values = offered ? call->homeless_values : NULL,
+                                .results = call->results,
+                                .missing = call->missing,
+                                .stream = call->stream,
+                                .counter = &t->insert_keys},
+                     error);
+  }
+  if (status || !reads_later) return status;
+  return operate(t,
+                 &(request){.op = TSR_BULK_find,
+                            .phase = TSR_PHASE_FIND,
+                            .n = n,
+                            .keys = keys,
+                            .values_out = values,
+                            .missing = call->missing,
+                            .stream = call->stream,
+                            .tally = t->tallies + TSR_TALLY_UNREAD},
+                 error);
+}
+
+tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_find", n, keys, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (!t->store.composition->shape.value_bits)
+    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
+  if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
+  return operate(t,
+                 &(request){.op = TSR_BULK_find,
+                            .phase = TSR_PHASE_FIND,
+                            .n = n,
+                            .keys = keys,
+                            .values_out = values,
+                            .results = call->results,
+                            .missing = call->missing,
+                            .stream = call->stream,
+                            .counter = &t->find_keys},
+                 error);
+}
+
+tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
+                        tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_contains", n, keys, error);
+  if (status) return status;
+  if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
+  return operate(t,
+                 &(request){.op = TSR_BULK_contains,
+                            .phase = TSR_PHASE_FIND,
+                            .n = n,
+                            .keys = keys,
+                            .results = present,
+                            .stream = call ? call->stream : NULL,
+                            .counter = &t->find_keys},
+                 error);
+}
+
+tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
+                         tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_count_all", n, keys, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (n && !counts)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
+  return operate(t,
+                 &(request){.op = TSR_BULK_multiplicity,
+                            .phase = TSR_PHASE_FIND,
+                            .n = n,
+                            .keys = keys,
+                            .results = call->results,
+                            .counts = counts,
+                            .stream = call->stream,
+                            .counter = &t->find_keys},
+                 error);
+}
+
+tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
+                        const tsr_call *call, tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_find_all", n, keys, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (!offsets) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: offsets is NULL: it takes n + 1 numbers");
+  if (!t->store.composition->shape.value_bits)
+    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find_all: the table has no values: use tsr_count_all");
+  if (room && !values)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: values is NULL, but room = %llu", (unsigned long long)room);
+  if (room > 1ull << 48)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: room = %llu: at most 2^48 values a call",
+                    (unsigned long long)room);
+  return operate(t,
+                 &(request){.op = TSR_BULK_gather,
+                            .phase = TSR_PHASE_FIND,
+                            .n = n,
+                            .keys = keys,
+                            .values_out = room ? values : NULL,
+                            .results = call->results,
+                            .counts = offsets,
+                            .room = room,
+                            .missing = call->missing,
+                            .stream = call->stream,
+                            .counter = &t->find_keys},
+                 error);
+}
+
+tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_erase", n, keys, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (n) t->store.state.has_erased = 1;
+  return operate(t,
+                 &(request){.op = TSR_BULK_erase,
+                            .phase = TSR_PHASE_ERASE,
+                            .n = n,
+                            .keys = keys,
+                            .results = call->results,
+                            .stream = call->stream,
+                            .counter = &t->erase_keys},
+                 error);
+}
+
+tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                           tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_erase_pairs", n, keys, error);
+  if (status) return status;
+  if (!call) call = &no_call;
+  if (!t->store.composition->shape.value_bits)
+    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_erase_pairs: the table has no values: use tsr_erase");
+  if (n && !values)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_erase_pairs: values is NULL: use tsr_erase for all pairs of a key");
+  if (n) t->store.state.has_erased = 1;
+  return operate(t,
+                 &(request){.op = TSR_BULK_remove,
+                            .phase = TSR_PHASE_ERASE,
+                            .n = n,
+                            .keys = keys,
+                            .values = values,
+                            .results = call->results,
+                            .stream = call->stream,
+                            .counter = &t->erase_keys},
+                 error);
+}
+
+tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
+  t->knows_pairs = false;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
+  return status ? status : tsr_table_leave(t, stream, error);
+}
+
+tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                         tsr_tally *tally, tsr_error *error) {
+  tsr_bulk whole = *bulk;
+  whole.state = store->state;
+  whole.tally = t->tallies + TSR_TALLY_COUNTED;
+  tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
+  if (status == TSR_OK) status = t->backend->launch(store->code->program, op, &whole, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
+  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  return status ? status : waited;
+}
+
+void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
+  sum->hits += tally->hits;
+  sum->not_placed += tally->not_placed;
+  sum->probes += tally->probes;
+  sum->moves += tally->moves;
+  sum->lost_claims += tally->lost_claims;
+  sum->stashed += tally->stashed;
+  if (sum->probes_max < tally->probes_max) sum->probes_max = tally->probes_max;
+  if (sum->moves_max < tally->moves_max) sum->moves_max = tally->moves_max;
+  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++) sum->histogram[i] += tally->histogram[i];
+}
+
+/* Runs an operation over all buckets. */
+static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_tally *tally, tsr_error *error) {
+  tsr_bulk bulk = {.n = tsr_composition_buckets(t->store.composition), .keys_out = keys, .values_out = values};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = tsr_store_run(t, &t->store, op, &bulk, NULL, tally, error);
+  return status ? status : tsr_table_leave(t, NULL, error);
+}
+
+tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
+  if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
+  tsr_tally tally;
+  tsr_status status = scan(t, TSR_BULK_count, NULL, NULL, &tally, error);
+  if (status == TSR_OK) *size = tally.hits;
+  return status;
+}
+
+tsr_status tsr_tombstones(tsr_table *t, uint64_t *slots, tsr_error *error) {
+  if (!t || !slots)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_tombstones needs a table and a place for their number");
+  tsr_tally tally;
+  tsr_status status = scan(t, TSR_BULK_count, NULL, NULL, &tally, error);
+  if (status == TSR_OK) *slots = tally.tombstones;
+  return status;
+}
+
+tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {
+  if (!t || !size || (room && !keys))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
+  tsr_status status = tsr_size(t, size, error);
+  if (status || *size == 0) return status;
+  if (*size > room)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export: the table holds %llu pairs, the arrays have room for %llu",
+                    (unsigned long long)*size, (unsigned long long)room);
+  uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
+           value_bytes = t->store.composition->shape.value_bits / 8;
+  tsr_tally tally;
+  tsr_array arrays[2] = {{keys, NULL, *size * key_bytes, false, true},
+                         {value_bytes ? values : NULL, NULL, *size * value_bytes, false, true}};
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = tsr_stage_in(t, &arrays[i], NULL, error);
+  if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
+  for (uint32_t i = 0; i < 2; i++) {
+    tsr_status copied = tsr_stage_out(t, &arrays[i], NULL, status != TSR_OK, status ? NULL : error);
+    if (status == TSR_OK) status = copied;
+  }
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+/* ---- Report ---------------------------------------------------------------------------------- */
+
+tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) {
+  tsr_tally tallies[TSR_BULKS];
+  if (!t || !report)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report needs a table and a place for the report");
+  tsr_status status = tsr_table_wait(t, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, NULL, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status) return status;
+  tsr_tally_add(&tallies[TSR_BULK_insert], &t->counted);
+  tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_obtain]);
+  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
+  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_multiplicity]);
+  tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_remove]);
+  const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
+  const tsr_tally *erase = &tallies[TSR_BULK_erase];
+  *report = (tsr_report){.insert_keys = t->insert_keys,
+                         .inserted = insert->hits,
+                         .not_placed = insert->not_placed,
+                         .find_keys = t->find_keys,
+                         .found = find->hits,
+                         .erase_keys = t->erase_keys,
+                         .erased = erase->hits,
+                         .insert_probes = insert->probes,
+                         .insert_probes_max = insert->probes_max,
+                         .find_probes = find->probes,
+                         .find_probes_max = find->probes_max,
+                         .erase_probes = erase->probes,
+                         .erase_probes_max = erase->probes_max,
+                         .insert_moves = insert->moves,
+                         .insert_moves_max = insert->moves_max,
+                         .insert_lost_claims = insert->lost_claims,
+                         .insert_stashed = insert->stashed};
+  _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
+  memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
+  memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);
+  memcpy(report->erase_histogram, erase->histogram, sizeof report->erase_histogram);
+  return TSR_OK;
+}
+
+tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
+  tsr_status status = tsr_table_wait(t, error);
+  if (status == TSR_OK)
+    status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status) return status;
+  t->insert_keys = t->find_keys = t->erase_keys = 0;
+  t->counted = (tsr_tally){.hits = 0};
+  t->knows_pairs = false;
+  return TSR_OK;
+}
+
+/* ---- Memory and time ------------------------------------------------------------------------- */
+
+tsr_status tsr_memory_allocate(tsr_table *t, uint64_t bytes, void **memory, tsr_error *error) {
+  return t->backend->allocate(t->device, bytes, memory, error);
+}
+
+void tsr_memory_free(tsr_table *t, void *memory) {
+  if (memory) t->backend->free(t->device, memory);
+}
+
+tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t bytes, tsr_error *error) {
+  tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_timer_start(tsr_table *t, void *stream, tsr_error *error) {
+  return t->backend->event_record(t->device, t->timer_from, stream, error);
+}
+
+tsr_status tsr_timer_stop(tsr_table *t, void *stream, double *milliseconds, tsr_error *error) {
+  tsr_status status = t->backend->event_record(t->device, t->timer_to, stream, error);
+  if (status == TSR_OK) status = t->backend->event_finish(t->device, t->timer_to, error);
+  return status ? status : t->backend->event_between(t->device, t->timer_from, t->timer_to, milliseconds, error);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tessera's public API: GPU hash tables composed at run time from plugins that an INI file names.
+ *
+ *   tsr_spec_read -> tsr_table_create -> tsr_insert, tsr_find, ... -> tsr_table_report -> tsr_table_destroy
+ *
+ * README.md has a complete program of thirty lines. Order of this file: specs, tables, operations, what happened,
+ * memory and time, the plugins, offline linking, the device's limits.
+ *
+ * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has no values.
+ * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
+ * on success only. The library never prints, exits or changes signal handlers.
+ * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
+ * Streams: `stream` is a CUstream / cudaStream_t passed as void *, NULL for the default stream; the cpu backend ignores
+ * it and returns when the work is done. On CUDA, operations only enqueue work (host arrays apart, see tsr_call); the
+ * table orders operations that may not overlap, whatever streams they are on, without waiting on the host.
+ */
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plugins/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TSR_VERSION "0.1.0"
+
+#define TSR_API __attribute__((visibility("default"), warn_unused_result))
+#define TSR_API_VOID __attribute__((visibility("default")))
+
+/* ---- Specs ----------------------------------------------------------------------------------- */
+
+/* What a table is made of: the entries of an INI file, not yet checked against plugins. */
+typedef struct tsr_spec tsr_spec;
+
+/* Reads an INI file. TSR_NOT_FOUND, TSR_IO or TSR_BAD_SPEC with file:line. The caller frees *spec. */
+TSR_API tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error);
+/* The same from text; `name` stands for the file in messages. */
+TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
+/* Sets one entry, "section.key=value" (the CLI's --set); replaces an entry of the file. */
+TSR_API tsr_status tsr_spec_set(tsr_spec *spec, const char *assignment, tsr_error *error);
+TSR_API tsr_status tsr_spec_copy(const tsr_spec *spec, tsr_spec **copy, tsr_error *error);
+TSR_API_VOID void tsr_spec_free(tsr_spec *spec); /* NULL is fine */
+/* The value of an entry as written, or NULL. Valid until the spec changes or is freed. */
+TSR_API const char *tsr_spec_get(const tsr_spec *spec, const char *section, const char *key);
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+typedef struct tsr_table tsr_table;
+
+typedef struct tsr_options { /* all zero = what the spec says */
+  const char *plugins;       /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS, then
+                                beside the library */
+  uint64_t capacity;         /* pairs; overrides the spec's */
+  uint64_t seed;             /* overrides the spec's if not 0 */
+} tsr_options;
+
+/* Composes, links nothing yet, allocates and clears. The spec is not needed afterwards. */
+TSR_API tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table,
+                                    tsr_error *error);
+/* Waits for the table's work, then frees it. NULL is fine. */
+TSR_API_VOID void tsr_table_destroy(tsr_table *table);
+
+typedef struct tsr_table_info {
+  const char *backend;        /* "cuda" or "cpu" */
+  const char *device;         /* its name */
+  const char *backend_reason; /* why backend = auto chose it; "" if the spec named it */
+  uint32_t key_bits, value_bits;
+  uint64_t capacity; /* pairs asked for */
+  uint64_t slots;    /* pairs that fit: buckets * bucket_slots */
+  uint64_t buckets, bytes;
+  uint32_t bucket_slots, bucket_bytes, tile_lanes;
+  bool statistics;
+  uint64_t seed; /* of the hash functions now in use */
+} tsr_table_info;
+/* Strings live as long as the table. */
+TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* What an operation did with one key, as written to tsr_call.results. */
+enum {
+  TSR_INSERTED = 1,   /* insert: the key is new, or every pair is kept */
+  TSR_PRESENT = 2,    /* insert, duplicates = first: it was there, nothing changed */
+  TSR_REPLACED = 3,   /* insert, duplicates = replace */
+  TSR_COMBINED = 4,   /* insert, duplicates = add, min, max */
+  TSR_NOT_PLACED = 5, /* insert: no room; exactly one pair was handed back at this index */
+  TSR_FOUND = 6,
+  TSR_MISSING = 7,
+  TSR_ERASED = 8
+};
+
+/* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
+ * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
+ * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order). */
+typedef struct tsr_call {
+  void *stream;
+  uint8_t *results;    /* a code per key */
+  void *homeless_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another one
+                        */
+  void *homeless_values; /* that was in the table before; other indices are not written */
+  uint64_t missing;      /* find: the value written for absent keys */
+} tsr_call;
+
+/* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
+ * values: NULL for a set. A full table is not an error of the call: see results, homeless_* and tsr_table_report. (The
+ * two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each, and no more.) */
+TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                              tsr_error *error);
+/* Inserts the keys that are absent, with the values offered, and writes to values[i] the value that keys[i] then has,
+ * whatever the spec's `duplicates`; of equal keys in one call one is inserted and all get its value. Results:
+ * TSR_INSERTED, TSR_FOUND, or TSR_NOT_PLACED; values[i] is call->missing for a key that has no slot. offered and values
+ * may be one array, and are NULL for a set; values is NULL if not wanted. Counts as an insert, in the report and in
+ * what it may overlap. TSR_UNSUPPORTED with promise_unique, and for a multiset or multimap. */
+TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, const void *offered, void *values,
+                                      const tsr_call *call, tsr_error *error);
+/* values[i] = the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a set: use
+ * tsr_contains. */
+TSR_API tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values, const tsr_call *call,
+                            tsr_error *error);
+/* present[i] = 1 or 0. */
+TSR_API tsr_status tsr_contains(tsr_table *table, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
+                                tsr_error *error);
+/* counts[i] = the number of pairs of keys[i]; 0 or 1 but in a multiset or multimap. Results: TSR_FOUND or TSR_MISSING. */
+TSR_API tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
+                                 tsr_error *error);
+/* All values of each key. offsets gets n + 1 numbers, always: the values of keys[i] are values[offsets[i]] up to before
+ * values[offsets[i + 1]], in no order, and offsets[n] is the number of all. values has room for `room` values; those that
+ * lie beyond are not written, so offsets[n] > room says that there are more. To learn the room that is needed, call it
+ * with room = 0 and values = NULL, which only counts. Results as of tsr_count_all; in the report it is one find a key.
+ * Where a pair is erased while it runs (concurrency = mixed only), call->missing may stand for its value.
+ * TSR_UNSUPPORTED for a set. */
+TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room,
+                                void *values, const tsr_call *call, tsr_error *error);
+/* Removes keys, with all their pairs. A key that one call names several times is reported erased at least once, and but
+ * in a multiset or multimap exactly once: there, each may have erased some of its pairs. The report counts pairs. */
+TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
+/* Removes for each i one pair of keys[i] that has the value values[i]; k equal items remove k equal pairs, if there are
+ * so many. Results: TSR_ERASED or TSR_MISSING. Counts as an erase. TSR_UNSUPPORTED for a set. */
+TSR_API tsr_status tsr_erase_pairs(tsr_table *table, uint64_t n, const void *keys, const void *values,
+                                   const tsr_call *call, tsr_error *error);
+/* Removes everything; the report's counters stay. */
+TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
+/* Pairs in the table. Waits for the result. */
+TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
+/* Slots that hold an erased pair: inserts take them again, finds pass them, tsr_rehash frees them. Waits. */
+TSR_API tsr_status tsr_tombstones(tsr_table *table, uint64_t *slots, tsr_error *error);
+/* Writes all pairs, in no particular order, to arrays of at least `room` items (values NULL for a set or if not wanted)
+ * and their number to *size. TSR_BAD_ARGUMENT, with nothing written but *size, if room is too small. Waits. */
+TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void *values, uint64_t *size,
+                              tsr_error *error);
+
+/* ---- Building, rebuilding, saving ------------------------------------------------------------ */
+
+enum { TSR_REHASH_TRIES = 8 }; /* seeds that one rebuild tries */
+
+typedef struct tsr_rehash_options { /* all zero = the same again, which gets rid of erased slots */
+  uint64_t capacity;                /* pairs; 0 = as before */
+  uint64_t seed;                    /* of the first try; 0 = as before */
+  const tsr_spec *spec; /* other parts, parameters and policies, NULL = as before; of the same kind and widths. Its
+                           capacity, seed, backend and device are not looked at. Not needed afterwards */
+} tsr_rehash_options;
+/* Moves all pairs to a new table of these sizes and parts, values as they are, and puts it in this one's place. A try
+ * that cannot place every pair is repeated with new seeds, TSR_REHASH_TRIES in all. On failure the table is as it was:
+ * TSR_UNSUPPORTED when the pairs cannot all be placed, TSR_NO_MEMORY when old table, new table and a copy of the pairs
+ * do not fit together. The report's counters do not see the move. Waits. */
+TSR_API tsr_status tsr_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error);
+/* The spec that the table is made of; valid until it is rehashed or destroyed. */
+TSR_API const tsr_spec *tsr_table_spec(const tsr_table *table);
+
+/* tsr_insert into an empty table (else TSR_BAD_ARGUMENT) that starts again with a new seed when a pair was not placed,
+ * `tries` times in all (1 = tsr_insert). The last try is what results, homeless_* and report tell of. On failure the
+ * table is empty. With growth = double it is tsr_insert, in failure too. Waits. */
+TSR_API tsr_status tsr_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                             uint32_t tries, tsr_error *error);
+
+/* growth = double: tsr_insert doubles the capacity, and inserts again what was handed back, until all is placed or
+ * memory or growth_limit ends it; it counts distinct keys, so that repeated ones do not make the table larger. The call
+ * waits for the device, and works through the keys in pieces, in their order. Results are final: a pair that
+ * was placed in the end counts as inserted. A call that fails has dealt with some of the keys: results of the others
+ * are 0, and every pair is in the table or handed back. */
+
+/* Writes the table to a file: spec, capacity, seed and memory, with checksums. The file appears whole or not at all, in
+ * place of a regular file of that name. Waits. */
+TSR_API tsr_status tsr_table_save(tsr_table *table, const char *path, tsr_error *error);
+
+typedef struct tsr_load_options { /* all zero = as saved */
+  const char *plugins;            /* as in tsr_options */
+  const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
+} tsr_load_options;
+/* Makes a table from such a file. TSR_IO for a file that is damaged, cut or of another version; TSR_INCOMPATIBLE where
+ * the plugins that are found do not work as those that saved it. The checksums are against damage, not against malice:
+ * load only files that you trust. Counters start at zero. */
+TSR_API tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table,
+                                  tsr_error *error);
+
+/* ---- What happened --------------------------------------------------------------------------- */
+
+enum { TSR_REPORT_BINS = 32 };
+
+typedef struct tsr_report {                   /* since the table was created or tsr_table_report_reset */
+  uint64_t insert_keys, inserted, not_placed; /* insert_keys - inserted - not_placed were present */
+  uint64_t find_keys, found;                  /* find, contains, count_all, find_all: keys */
+  uint64_t erase_keys, erased;
+  /* The rest is 0 without `statistics = yes`. Buckets looked at, in all and at most for one key: */
+  uint64_t insert_probes, insert_probes_max, find_probes, find_probes_max, erase_probes, erase_probes_max;
+  uint64_t insert_moves, insert_moves_max; /* pairs evicted, in all and at most by one key: the longest chain */
+  uint64_t insert_lost_claims;             /* claims that failed because another thread had changed the slot */
+  uint64_t insert_stashed;                 /* pairs that went to the stash */
+  /* keys by the buckets that they looked at: [i] looked at i, the last at that many or more */
+  uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
+} tsr_report;
+
+/* Waits for the table's work and reads its counters. */
+TSR_API tsr_status tsr_table_report(tsr_table *table, tsr_report *report, tsr_error *error);
+TSR_API tsr_status tsr_table_report_reset(tsr_table *table, tsr_error *error);
+/* Waits for all work on the table, on all streams; reports what went wrong since. */
+TSR_API tsr_status tsr_table_wait(tsr_table *table, tsr_error *error);
+
+/* ---- Memory and time of the table's backend -------------------------------------------------- */
+
+/* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */
+TSR_API tsr_status tsr_memory_allocate(tsr_table *table, uint64_t bytes, void **memory, tsr_error *error);
+TSR_API_VOID void tsr_memory_free(tsr_table *table, void *memory);
+/* Either side may be host memory; complete when it returns. */
+TSR_API tsr_status tsr_memory_copy(tsr_table *table, void *to, const void *from, uint64_t bytes, tsr_error *error);
+/* Time between two points of a stream, by events of the device (cpu backend: the wall clock). */
+TSR_API tsr_status tsr_timer_start(tsr_table *table, void *stream, tsr_error *error);
+TSR_API tsr_status tsr_timer_stop(tsr_table *table, void *stream, double *milliseconds, tsr_error *error);
+
+/* ---- Pools ----------------------------------------------------------------------------------- */
+
+/* An allocator alone, with items that take places from it: to measure and to test allocators. Waits in every call. */
+typedef struct tsr_pool tsr_pool;
+
+typedef struct tsr_pool_options {
+  const char *plugins; /* as in tsr_options */
+  uint64_t units;      /* at least so many; 0 = the spec's capacity */
+  uint64_t items;      /* that hold a place each, or none */
+  uint32_t units_each; /* units of a place, in a row; 0 = 1 */
+  uint32_t tile_lanes; /* lanes that work on an item together, a power of two up to 32; 0 = 1; the cpu backend has 1 */
+  bool system;         /* take places from malloc and free of the backend, in the place of the spec's allocator */
+} tsr_pool_options;
+
+/* spec: what [table] says of backend, device, statistics and allocator, and [allocator]; the rest of a table's spec may
+ * be there. TSR_INCOMPATIBLE where the allocator cannot give units_each at once. */
+TSR_API tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool,
+                                   tsr_error *error);
+TSR_API_VOID void tsr_pool_destroy(tsr_pool *pool); /* NULL is fine */
+
+typedef struct tsr_pool_info {
+  const char *backend, *device, *backend_reason; /* as in tsr_table_info */
+  const char *allocator;                         /* its name, or malloc */
+  uint64_t units, items, bytes;
+  uint32_t unit_bytes, units_each, tile_lanes;
+  bool reuses_units; /* units given back can be handed out again */
+} tsr_pool_info;
+/* Strings live as long as the pool. */
+TSR_API_VOID void tsr_pool_describe(const tsr_pool *pool, tsr_pool_info *info);
+
+enum {
+  TSR_POOL_ALLOCATE, /* every item takes a place; pre: none has one */
+  TSR_POOL_RELEASE,  /* every item gives its place back */
+  TSR_POOL_CHURN     /* TSR_POOL_ROUNDS times every item gives its place back, if it has one, and takes another */
+};
+enum { TSR_POOL_ROUNDS = 8 };
+
+typedef struct tsr_pool_result {
+  double milliseconds;           /* of the operation alone */
+  uint64_t allocated, exhausted; /* places given; allocations that failed */
+  uint64_t released;             /* places given back by TSR_POOL_RELEASE */
+  uint64_t changes, lost_claims; /* with statistics = yes: memory blocks left because they were full; lost swaps */
+  char complaint[256];           /* what is wrong: places that overlap, or whose number is not right; "" = nothing */
+} tsr_pool_result;
+/* Runs an operation on all items, and then checks, untimed, that all places can be written without touching another.
+ * checks: in the operation, too, which then is not timed for what it is. */
+TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result,
+                                    tsr_error *error);
+/* Forgets all places: every unit is free again. */
+TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
+/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is as
+ * it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do not
+ * fit together. */
+TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
+/* Units handed out. */
+TSR_API tsr_status tsr_pool_used(tsr_pool *pool, uint64_t *units, tsr_error *error);
+
+/* ---- Plugins --------------------------------------------------------------------------------- */
+
+typedef struct tsr_parameter_info {
+  const char *name, *type, *doc; /* "u32" or "u64" */
+  uint64_t initial, minimum, maximum;
+} tsr_parameter_info;
+
+typedef struct tsr_plugin_info {
+  const char *role, *name, *summary, *source, *path;
+  bool has_device_code;
+  const tsr_parameter_info *parameters;
+  size_t parameter_count;
+} tsr_plugin_info;
+
+/* All plugins on the search path (as in tsr_options.plugins), by role and name. The caller frees
+ * *list with tsr_plugins_free; names and texts live as long as the process. A file that is not a sound plugin is an
+ * error that names it. */
+TSR_API tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, size_t *count, tsr_error *error);
+
+TSR_API_VOID void tsr_plugins_free(const tsr_plugin_info *list, size_t count);
+
+/* While a plugin's plan() runs on this thread: true, and which one. That is somebody else's code, in this process: a
+ * program with handlers for SIGSEGV and the like can say whose crash it was. Async-signal-safe. */
+TSR_API bool tsr_plan_running(const char **role, const char **name);
+
+/* A key of a spec's section [table]. initial: its default; NULL = required, "" = none. */
+typedef struct tsr_setting_info {
+  const char *key, *values, *initial, *doc;
+} tsr_setting_info;
+/* All of them, in the order of the manual; returns how many. They live as long as the process. */
+TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
+
+/* ---- Checking and linking without a device --------------------------------------------------- */
+
+/* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,
+ * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no layout
+ * is that of a pool, here and in tsr_spec_link. */
+TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
+
+typedef struct tsr_kernel_info {
+  const char *name;
+  uint32_t registers, stack_bytes; /* a spill would need a stack */
+} tsr_kernel_info;
+
+typedef struct tsr_link {
+  void *cubin;
+  size_t cubin_bytes;
+  tsr_kernel_info *kernels;
+  size_t kernel_count;
+  uint32_t other_functions; /* device functions that were not inlined: 0 in a sound composition */
+  uint32_t warp_routines;   /* ptxas's own, for collectives whose mask is known at run time; only below sm_90 */
+  double glue_ms, link_ms;  /* NVRTC and nvJitLink; 0 when the cache had it */
+  bool cached;
+} tsr_link;
+
+/* Links all operations of the spec's composition for compute capability sm (90), with no GPU. use_cache: look in and
+ * write to the cubin cache. Free with tsr_link_free. */
+TSR_API tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache,
+                                 tsr_link *link, tsr_error *error);
+TSR_API_VOID void tsr_link_free(tsr_link *link);
+
+/* ---- The device ------------------------------------------------------------------------------ */
+
+typedef struct tsr_device_info {
+  char name[256];
+  uint32_t sm;
+  uint64_t memory_bytes, l2_bytes;
+} tsr_device_info;
+/* TSR_NO_DEVICE, with the reason, where CUDA cannot be used. */
+TSR_API tsr_status tsr_device_describe(int device, tsr_device_info *info, tsr_error *error);
+
+/* One random-access limit: operations of `bytes` each at random places of a footprint. */
+typedef struct tsr_roofline_row {
+  const char *name; /* "read", "cas", "read+cas", "copy" */
+  uint32_t bytes, lanes;
+  uint64_t footprint_bytes;
+  double giga_per_second; /* operations; for copy bytes read and written */
+} tsr_roofline_row;
+/* Measures the device; *rows is freed with free(). footprint_bytes: 0 = 1 GiB. */
+TSR_API tsr_status tsr_roofline(int device, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
+                                tsr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
