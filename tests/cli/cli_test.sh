@@ -1,0 +1,334 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The commands of tessera on the cpu backend. Expected rows are worked out by hand.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+root=$PWD
+cpu=(--set table.backend=cpu)
+
+cd "$work" || exit 1
+printf '# pairs\n1 10\n2\t20\n\n0x3 30\n1 5\n4294967295 7\n' >pairs.tsv
+printf '1\n2\n3\n9\n4294967295\n' >queries.tsv
+printf '2\n9\n2\n' >gone.tsv
+printf '\001\0\0\0\002\0\0\0' >keys.u32
+printf '\001\0\0\0\0\0\0\200' >keys.u64
+# 4-mers: ACGT = 00 01 10 11 = 27; N breaks; ACGT again, CGTA = 01 10 11 00 = 108; TTTT = 255, turned round AAAA = 0.
+printf '>one\nACGTN\nACG\nTA\n>two\ntttt\n' >letters.fa
+for ((i = 0; i < 200; i++)); do echo "$i $i"; done >many.tsv
+
+# ---- Usage -----------------------------------------------------------------------------------------------------------
+
+case_of "tessera alone prints the commands"
+run
+expect_status 0
+for word in demo list describe check link run new conform bench roofline version; do expect_out "^  $word "; done
+
+case_of "every command has a help"
+for word in demo list describe check link run new conform; do
+  run "$word" --help
+  expect_status 0
+  expect_out "^usage: tessera $word"
+done
+
+case_of "version"
+run version
+expect_status 0
+expect_out '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
+
+case_of "wrong command lines"
+refuses 'no command lst; did you mean list\?' lst
+refuses 'no command zzzzzzzz' zzzzzzzz
+refuses 'run has no option --inser; did you mean --insert\?' run "$specs/quickstart.ini" --inser x
+refuses 'run has no option --zzzzzzzz' run "$specs/quickstart.ini" --zzzzzzzz
+refuses '--insert needs a value' run "$specs/quickstart.ini" --insert
+refuses 'value of --insert is empty' run "$specs/quickstart.ini" --insert=
+refuses '--canonical takes no value' run "$specs/quickstart.ini" --canonical=yes
+refuses '--out is given twice' run "$specs/quickstart.ini" --find queries.tsv --out a --out b
+refuses 'one word too many' check "$specs/quickstart.ini" extra
+refuses 'usage: tessera check SPEC' check
+refuses 'nothing to do' run "$specs/quickstart.ini"
+refuses 'only --find makes rows' run "$specs/quickstart.ini" --insert pairs.tsv --out rows.tsv
+refuses '--kmers 0:' run "$specs/quickstart.ini" --kmers 0 --insert letters.fa
+refuses '--canonical is about k-mers' run "$specs/quickstart.ini" --canonical --insert letters.fa
+refuses '--arch 90: write it like sm_90' link "$specs/quickstart.ini" --arch 90
+refuses 'TESSERA_DEMO_GENOME' demo
+
+case_of "wrong specs"
+refuses 'absent.ini' check absent.ini
+refuses 'write section.key=value' check "$specs/quickstart.ini" --set nonsense
+refuses 'did you mean map\?' check "$specs/quickstart.ini" --set table.kind=mapp
+refuses 'did you mean capacity\?' check "$specs/quickstart.ini" --set table.capacty=1
+refuses 'did you mean packed\?' check "$specs/quickstart.ini" --set table.layout=paked
+refuses 'did you mean packed\?' run "$specs/quickstart.ini" --set table.layout=paked --insert pairs.tsv
+refuses 'cannot swap a key together with its value' check "$specs/quickstart.ini" --set table.layout=soa
+
+case_of "a full standard output fails"
+status=0
+"$tessera" list >/dev/full 2>err || status=$?
+((status == 1)) || fail "status $status"
+grep -q 'standard output cannot be written' err || fail "said: $(cat err)"
+
+# ---- Plugins and specs -----------------------------------------------------------------------------------------------
+
+case_of "list shows every plugin that was built"
+run list
+expect_status 0
+built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so)
+expect_out "^${#built[@]} plugins$"
+for file in "${built[@]}"; do
+  file=$(basename "$file" .so)
+  expect_out "^${file/_//} +[A-Z]"
+done
+
+case_of "list of one role"
+run list probing
+expect_status 0
+expect_out '^probing/cuckoo '
+! grep -q '^layout/' out || fail "shows a layout"
+refuses 'did you mean probing\?' list probng
+
+case_of "list of a folder without plugins"
+TESSERA_PLUGINS="" run list --plugins "$work"
+expect_status 0
+expect_out '^0 plugins$'
+expect_err 'no plugin was found'
+
+case_of "plugins beside the program are found when the shell finds it, and none in the working directory"
+mkdir -p apart/tessera here/tessera
+cp "$tessera" apart/finder
+cp "$root"/probing/probing_cuckoo.so apart/tessera
+cp "$root"/layouts/layout_packed.so here/tessera
+touch here/finder
+(cd here && TESSERA_PLUGINS="" PATH=$work/apart:$PATH finder list) >out 2>err || fail "$(cat err)"
+expect_out '^probing/cuckoo '
+expect_out '^1 plugin$'
+(cd apart && TESSERA_PLUGINS="" ./finder list) >out 2>err || fail "$(cat err)"
+expect_out '^1 plugin$'
+
+case_of "describe"
+run describe probing/cuckoo
+expect_status 0
+expect_out '^source +BGHT'
+expect_out '^file +/.*/probing_cuckoo\.so$'
+expect_out '^hash_functions +u32 +3 +2 \.\. 4 +[A-Z]'
+run describe hasher/murmur3
+expect_out '^no parameters$'
+refuses 'did you mean probing/cuckoo\?' describe probing/cuko
+refuses 'no plugin layout/zzzzzzzz' describe layout/zzzzzzzz
+refuses 'did you mean layout\?' describe layot/packed
+refuses 'ROLE/NAME' describe cuckoo
+refuses 'ROLE/NAME' describe probng
+
+case_of "describe of a role is that of all its plugins"
+run describe probing
+expect_status 0
+for file in "$root"/probing/*.so; do
+  file=$(basename "$file" .so)
+  expect_out "^${file/_//}  [A-Z]"
+done
+expect_out '^hash_functions +u32 '
+! grep -q '^layout/' out || fail "shows a layout"
+cp out all.out
+run describe probing/cuckoo
+expect_status 0
+grep -qF "$(sed -n '/^hash_functions/,$p' out)" all.out || fail "other parameters than alone"
+TESSERA_PLUGINS="" refuses 'no plugin of role allocator' describe allocator
+
+case_of "describe of [table] has the keys that check shows"
+run describe table
+expect_status 0
+expect_out '^kind +set \| map \| multiset \| multimap +required  [A-Z]'
+expect_out '^load_factor +0\.01 \.\. 1 +0\.8 +[a-zA-Z]'
+keys=$(sed -n '4,$s/ .*//p' out)
+(($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
+run check "$specs/quickstart.ini"
+while read -r key; do
+  [[ $key == allocator ]] || expect_out "^  $key +" # it has no default
+done <<<"$keys"
+for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini" --set "table.${key}x=1"; done
+
+case_of "describe --markdown makes tables"
+run describe table --markdown
+expect_status 0
+expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \| required \| [A-Z].* \|$'
+run describe layout/packed --markdown
+expect_status 0
+expect_out '^\| `packed` \| [A-Z].*\. \| WarpCore.* \|$'
+expect_out '^\| `packed` \| `bucket_slots` \| 8 \| 1 \.\. 32 \| [A-Z].*\. \|$'
+! grep -q soa out || fail "shows another layout"
+run describe hasher --markdown
+for file in "$root"/hashers/*.so; do expect_out "^\\| \`$(basename "${file#*hasher_}" .so)\` \\| [A-Z]"; done
+
+case_of "check resolves every recipe"
+for recipe in "$specs"/*.ini "$specs"/speed/*.ini; do
+  run check "$recipe"
+  expect_status 0
+  expect_out '^  capacity +[0-9]+$'
+  expect_out '^buckets '
+done
+
+case_of "check says what it takes a missing capacity for"
+run check "$specs/demo.ini"
+expect_err 'no capacity, which .run. takes from its input'
+run check "$specs/demo.ini" --set table.capacity=12K
+expect_out '^  capacity +12000$'
+! grep -q 'no capacity' err || fail "says that there is none"
+
+# ---- run -------------------------------------------------------------------------------------------------------------
+
+case_of "run does in order what is written, and appends the rows of every find"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.duplicates=min --insert pairs.tsv --find queries.tsv \
+  --erase gone.tsv --find queries.tsv --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '1 5' '2 20' '3 30' '9 -' '4294967295 7' '1 5' '2 -' '3 30' '9 -' '4294967295 7'
+expect_out '^table +map of 32-bit keys and 32-bit values, duplicates = min$'
+expect_out '^parts +layout = packed, probing = cuckoo, hasher = murmur3$'
+expect_out '^backend  cpu on .*\(as the spec says\)$'
+expect_out ' 5 items: 4 inserted, 1 present, 0 not placed$'
+expect_out ' 5 queries: 4 found, 1 missing$'
+expect_out ' 3 items: 1 erased, 2 missing$'
+expect_out ' 5 queries: 3 found, 2 missing$'
+expect_out '^size +3 in [0-9]+ slots: load factor 0\.000; tombstones: 1$'
+expect_err '^tessera: reading pairs.tsv$'
+! grep -q probes out || fail "shows probes without statistics"
+
+case_of "run with rows on standard output reports on standard error"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find gone.tsv --out -
+expect_status 0
+expect_rows out '2 20' '9 -' '2 20'
+expect_err '^size +4 in '
+
+case_of "run counts probes if asked"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.statistics=yes --insert pairs.tsv
+expect_out ' [0-9.]+ probes a key, at most [0-9]+; .* M op/s '
+
+case_of "run with a set"
+run run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.capacity=100 --insert keys.u32 --find queries.tsv \
+  --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '1 +' '2 +' '3 -' '9 -' '4294967295 -'
+
+case_of "run with 64 bits"
+run run "$specs/u64_map.ini" "${cpu[@]}" --set table.capacity=100 --insert keys.u64 --find keys.u64 --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '9223372036854775809 0'
+
+case_of "run with k-mers takes the capacity from the input"
+run run "$specs/demo.ini" "${cpu[@]}" --kmers 4 --insert letters.fa --find letters.fa --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '27 0' '27 0' '108 2' '255 3'
+expect_out 'capacity 4, the size of the input$'
+expect_out ' 2 records, 14 letters: 4 4-mers read, 4 skipped'
+expect_out ' 4 items: 3 inserted, 1 present, 0 not placed$'
+
+case_of "run with canonical k-mers from a compressed file"
+gzip -kf letters.fa
+run run "$specs/demo.ini" "${cpu[@]}" --kmers=4 --canonical --insert letters.fa.gz --find letters.fa --out=rows.tsv
+expect_status 0
+expect_rows rows.tsv '27 0' '27 0' '108 2' '0 3'
+
+case_of "run fails if pairs found no room"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.capacity=1 --insert many.tsv --find many.tsv --out none.tsv
+expect_status 1
+expect_out ' 200 items: 8 inserted, 0 present, 192 not placed$'
+expect_err 'many.tsv: 192 of 200 pairs found no room in the table.s 8 slots: raise capacity .* lower load_factor'
+[[ ! -e none.tsv ]] || fail "rows were written"
+
+case_of "run refuses inputs that do not fit"
+refuses 'absent.tsv' run "$specs/quickstart.ini" "${cpu[@]}" --insert absent.tsv
+refuses 'no FASTA or FASTQ file' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 4 --insert pairs.tsv
+refuses 'allowed are 1 to 16' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 17 --insert letters.fa
+refuses 'keys of 64 bits' run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.u64
+refuses 'nothing is inserted' run "$specs/demo.ini" "${cpu[@]}" --find queries.tsv
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert queries.tsv
+expect_status 1
+expect_err 'has a key but no value'
+
+# ---- demo ------------------------------------------------------------------------------------------------------------
+
+case_of "demo is the run that it prints"
+mkdir -p "with blank"
+printf '>genome\nTTTTGATTACAGATTACAGATTACACCC\n' >"with blank/genome.fa"
+printf '>phage\nGGATTACAGATTACAGAG\n' >phage.fa
+export TESSERA_DEMO_GENOME="with blank/genome.fa" TESSERA_DEMO_PHAGE=phage.fa
+run demo "${cpu[@]}"
+expect_status 0
+# Of the phage's three 16-mers only GATTACAGATTACAGA, its second, is in the genome, from its fifth letter on
+expect_out ' 13 items: 13 inserted, 0 present, 0 not placed$'
+expect_out ' 3 queries: 1 found, 2 missing$'
+expect_out '^ +GATTACAGATTACAGA +1 +4$'
+cp out demo.out
+line=$(sed -n '1s/^\$ //p' out)
+eval "$line --out demo.tsv" >run.out 2>run.err || fail "the line '$line' fails: $(cat run.err)"
+expect_rows demo.tsv '2747567890 -' '2400336968 4' '1011413282 -'
+[[ $(grep -E 'items|queries|^size' run.out) == "$(grep -E 'items|queries|^size' demo.out)" ]] || fail "counts differ"
+export TESSERA_COMMAND=./tessera
+run demo "${cpu[@]}"
+expect_out '^\$ \./tessera run '
+unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
+
+# ---- new -------------------------------------------------------------------------------------------------------------
+
+case_of "new makes plugins that work as they are"
+mkdir -p parts
+for part in layout:key_cell probing:key_cell hasher:key; do
+  role=${part%%:*}
+  run new "$role" "my_$role" --at "parts/$role"
+  expect_status 0
+  expect_out "^made parts/$role/my_$role.cuh$"
+  expect_out "^made parts/$role/BUILD$"
+  grep -q "name = \"my_$role\"" "parts/$role/BUILD" || fail "no rule in BUILD"
+  ! grep -qi template "parts/$role/"* || fail "the template's name is left over"
+  TSR_NVCC='' bash "$root/plugins/build_plugin.sh" --role "$role" --name "my_$role" --widths "${part##*:}" \
+    --sdk-root "$root" --out "parts/${role}_my_$role.so" "parts/$role/my_$role.c" "parts/$role/my_$role.cuh" \
+    >build.log 2>&1 || fail "my_$role does not compile: $(cat build.log)"
+done
+TESSERA_PLUGINS="" run list --plugins parts
+expect_out '^3 plugins$'
+expect_err '^tessera: 3 carry no device code'
+mine=(--plugins "parts:$rooms" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
+for recipe in demo u64_map; do
+  run run "$specs/$recipe.ini" "${cpu[@]}" "${mine[@]}" --set table.duplicates=min --set table.capacity=20 \
+    --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
+  expect_status 0
+  expect_rows mine.tsv '1 5' '2 20' '3 30' '9 -' '4294967295 7' '1 5' '2 -' '3 30' '9 -' '4294967295 7'
+done
+run run "$specs/warpcore_set.ini" "${cpu[@]}" "${mine[@]::4}" --set table.capacity=100 --insert keys.u32 \
+  --find queries.tsv --out mine.tsv
+expect_rows mine.tsv '1 +' '2 +' '3 -' '9 -' '4294967295 -'
+
+case_of "new in a room of a checkout needs no rule"
+mkdir -p checkout/plugins checkout/probing/deep
+touch checkout/WORKSPACE checkout/plugins/plugin.h checkout/probing/BUILD
+cd checkout/probing/deep || exit 1
+run new probing mine
+expect_status 0
+[[ -f ../mine.c && -f ../mine.cuh ]] || fail "made no files"
+[[ ! -s ../BUILD ]] || fail "changed the BUILD file"
+refuses 'mine.c exists and is left alone' new probing mine
+rm ../mine.c
+refuses 'mine.cuh exists and is left alone' new probing mine
+[[ ! -e ../mine.c ]] || fail "left half a plugin"
+
+case_of "new leaves a BUILD file alone and tells the rule"
+mkdir -p own
+echo '# mine' >own/BUILD
+run new hasher mine --at own
+expect_status 0
+expect_out '^tsr_plugin\($'
+[[ $(cat own/BUILD) == '# mine' ]] || fail "changed the BUILD file"
+
+case_of "new refuses bad names and roles"
+refuses 'did you mean probing\?' new probng mine
+refuses 'no template of role allocator' new allocator mine
+for name in 9x X x-y '' ../x abcdefghijklmnopqrstuvwxy; do refuses '1 to 24 of a-z' new probing "$name"; done
+refuses 'word of the plugin contract' new probing layout
+refuses 'in no Tessera checkout' new probing mine
+run new probing mine --at "$work/absent/folder"
+expect_status 1
+expect_err 'cannot be made'
+
+finish

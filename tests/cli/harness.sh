@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What the tests of the program share: cases, what they expect, and the result file that the test runner counts. A test
+# sources it, opens each case by `case_of NAME`, runs the program by `run ARGUMENTS...` and ends with `finish`.
+
+set -uo pipefail
+
+tessera=$PWD/core/cli/tessera
+specs=$PWD/specs
+rooms=$PWD/layouts:$PWD/probing:$PWD/hashers
+work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR
+trap 'rm -rf "$work"' EXIT
+export TESSERA_PLUGINS=$rooms TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache
+unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
+
+names=()
+failures=() # one text for each case, empty if it passed
+
+case_of() {
+  names+=("$1")
+  failures+=("")
+  cd "$work" || exit 1
+}
+
+fail() {
+  failures[-1]+="$*"$'\n'
+  echo "FAILED: ${names[-1]}: $*"
+}
+
+# Leaves the exit status in `status` and the outputs in the files out and err.
+run() {
+  status=0
+  command_line=$*
+  "$tessera" "$@" >"$work/out" 2>"$work/err" || status=$?
+}
+
+expect_status() {
+  ((status == $1)) || fail "tessera $command_line: status $status instead of $1: $(cat "$work/err")"
+}
+
+# expect_out PATTERN, expect_err PATTERN: an extended regular expression that a line must match.
+expect_out() { expect_line "$work/out" "$1"; }
+expect_err() { expect_line "$work/err" "$1"; }
+expect_line() { grep -Eq -- "$2" "$1" || fail "tessera $command_line: no line with '$2' in: $(cat "$1")"; }
+
+# expect_rows FILE ROW...: the file's lines, with single spaces for tabs.
+expect_rows() {
+  local file=$1 got
+  shift
+  got=$(tr '\t' ' ' <"$file" 2>&1)
+  [[ $got == "$(printf '%s\n' "$@")" ]] || fail "tessera $command_line: $file holds: $got"
+}
+
+# refuses PATTERN ARGUMENTS...: status 2, nothing but sentences on standard error, the last one matching.
+refuses() {
+  local pattern=$1
+  shift
+  run "$@"
+  expect_status 2
+  [[ ! -s $work/out ]] || fail "tessera $command_line: wrote to standard output: $(cat "$work/out")"
+  ! grep -v '^tessera: ' "$work/err" || fail "tessera $command_line: says more than sentences"
+  tail -n 1 "$work/err" | grep -Eq -- "$pattern" || fail "tessera $command_line: said: $(cat "$work/err")"
+}
+
+escaped() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g' <<<"$1" | tr -cd '\11\12\40-\176'; }
+
+write_results() {
+  local i
+  echo '<?xml version="1.0" encoding="UTF-8"?>'
+  echo '<testsuites><testsuite name="cli">'
+  for i in "${!names[@]}"; do
+    echo "<testcase name=\"$(escaped "${names[i]}")\" classname=\"cli\">"
+    [[ -z ${failures[i]} ]] || echo "<failure message=\"$(escaped "${failures[i]}")\"></failure>"
+    echo '</testcase>'
+  done
+  echo '</testsuite></testsuites>'
+}
+
+finish() {
+  local failure failed=0
+  for failure in "${failures[@]}"; do
+    [[ -z $failure ]] || failed=$((failed + 1))
+  done
+  [[ -z ${XML_OUTPUT_FILE:-} ]] || write_results >"$XML_OUTPUT_FILE"
+  echo "${#names[@]} cases, $failed failed"
+  exit $((failed > 0))
+}

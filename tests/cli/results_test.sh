@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What other programs read of `tessera run`: --json, and rows as an array of NumPy.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+
+cd "$work" || exit 1
+printf '1 10\n2 20\n1 11\n' >pairs.tsv
+printf '1\n3\n' >queries.tsv
+# two rows of '<u4': (1, 10), (2, 20)
+{
+  text="{'descr': '<u4', 'fortran_order': False, 'shape': (2, 2), }"
+  printf '\223NUMPY\001\000\073\000%s' "$text"
+  printf '\001\0\0\0\012\0\0\0\002\0\0\0\024\0\0\0'
+} >pairs.npy
+
+# Times and the processor's name differ from run to run.
+normalized() { sed -E 's/("milliseconds": )[0-9]+\.[0-9]{6}/\1T/; s/("device": )"[^"]*"/\1"D"/' "$1"; }
+
+valid() {
+  command -v python3 >/dev/null || return 0
+  python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$1" 2>json.err ||
+    fail "$1 is no JSON: $(cat json.err)"
+}
+
+case_of "--json writes what happened"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.capacity=100 --set table.statistics=yes --insert pairs.tsv \
+  --find queries.tsv --erase queries.tsv --json job.json
+expect_status 0
+expect_out '^size '
+valid job.json
+two="\"histogram\": [0, 2$(printf ', 0%.0s' {1..30})]" three="${two/0, 2/0, 3}" # keys by probes: one each
+[[ $(normalized job.json) == "$(
+  cat <<END
+{"tessera": "$("$tessera" version | cut -d ' ' -f 2)", "spec": "$specs/quickstart.ini", "kind": "map", \
+"layout": "packed", "probing": "cuckoo", "hasher": "murmur3", "key_bits": 32, "value_bits": 32, "backend": "cpu", \
+"device": "D", "capacity": 100, "buckets": 16, "bucket_slots": 8, "tile_lanes": 1, "slots": 128, \
+"bytes": $(grep -o '"bytes": [0-9]*' job.json | grep -o '[0-9]*'), "operations": [
+  {"operation": "insert", "file": "pairs.tsv", "keys": 3, "inserted": 2, "present": 1, "not_placed": 0, \
+"probes": 3, "probes_max": 1, $three, "moves": 0, "moves_max": 0, "lost_claims": 0, "stashed": 0, \
+"milliseconds": T},
+  {"operation": "find", "file": "queries.tsv", "keys": 2, "found": 1, "missing": 1, "probes": 2, "probes_max": 1, \
+$two, "milliseconds": T},
+  {"operation": "erase", "file": "queries.tsv", "keys": 2, "erased": 1, "missing": 1, "probes": 2, "probes_max": 1, \
+$two, "milliseconds": T}],
+"size": 1, "tombstones": 1, "load_factor": 0.007812}
+END
+)" ]] || fail "it holds: $(cat job.json)"
+
+case_of "--json - leaves standard output to the object"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --json -
+expect_status 0
+expect_err '^size '
+cp out object.json
+valid object.json
+expect_out '^\{"tessera": '
+! grep -q probes out || fail "it tells probes that were not counted"
+
+case_of "--json escapes what JSON does not take"
+name=$'a "b"\\\t\001 \303\251 \377\355\240\200.tsv'
+cp pairs.tsv "$name"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert "$name" --json odd.json
+expect_status 0
+valid odd.json
+expected=$'"file": "a \\"b\\"\\\\\\u0009\\u0001 \303\251 \\ufffd\\ufffd\\ufffd\\ufffd.tsv"'
+grep -qF "$expected" odd.json || fail "it holds: $(cat odd.json)"
+
+case_of "--json that cannot be written"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --json "$work/absent/job.json"
+expect_status 1
+expect_err 'absent/job.json: cannot be written: No such file'
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --json /dev/full
+expect_status 1
+expect_err '/dev/full: cannot be written: No space'
+refuses 'each needs a place of its own' run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.tsv \
+  --out - --json -
+
+case_of "arrays of NumPy go in and out"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.npy --find queries.tsv --find pairs.npy --out rows.npy
+expect_status 0
+[[ $(head -c 128 rows.npy | tail -c 118 | tr -d '\n' | sed 's/ *$//') == \
+  "{'descr': '<u8', 'fortran_order': False, 'shape': (4, 3), }" ]] || fail "a wrong header"
+rows=$(tail -c +129 rows.npy | od -An -v -w24 -t u8 | sed 's/  */ /g; s/^ //')
+[[ $rows == $'1 10 1\n3 0 0\n1 10 1\n2 20 1' ]] || fail "it holds: $rows"
+
+multi=("$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=100)
+case_of "a multimap has a row for each value"
+printf '1\n3\n2\n1\n' >more.tsv
+run run "${multi[@]}" --insert pairs.tsv --find more.tsv --erase queries.tsv --find more.tsv --out rows.tsv \
+  --json job.json
+expect_status 0
+expect_out '^table    multimap of 32-bit keys and 32-bit values, every pair kept$'
+expect_out ' 4 queries: 3 found, 1 missing; 5 values$'
+expect_out ' 2 items: 2 erased$'
+expect_out ' 4 queries: 1 found, 3 missing; 1 value$'
+LC_ALL=C sort rows.tsv >sorted.tsv
+expect_rows sorted.tsv '1 -' '1 -' '1 10' '1 10' '1 11' '1 11' '2 20' '2 20' '3 -' '3 -'
+valid job.json
+grep -q '"found": 3, "missing": 1, "values": 5,' job.json || fail "it holds: $(cat job.json)"
+
+case_of "a multimap saved and loaded"
+run run "${multi[@]}" --insert pairs.tsv --save multi.tsr
+expect_status 0
+run run "${multi[@]}" --load multi.tsr --find queries.tsv --out rows.tsv
+expect_status 0
+LC_ALL=C sort rows.tsv >sorted.tsv
+expect_rows sorted.tsv '1 10' '1 11' '3 -'
+
+case_of "a scheme of a few buckets holds no multimap"
+sed '/window/d; /probing\]/d; s/= double_hashing/= cuckoo/; s/= aos/= packed/' "$specs/warpcore_multi.ini" >few.ini
+refuses 'few.ini:3: \[table\] kind = multimap: probing = cuckoo gives a key a few buckets' check few.ini
+
+case_of "a damaged array is refused"
+head -c 80 pairs.npy >cut.npy
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert cut.npy
+expect_status 1
+expect_err 'cut.npy: .*cut or damaged'
+
+finish

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tessera run --save and --load: what was saved comes back, and what is damaged or another table's is refused.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+
+cd "$work" || exit 1
+for ((i = 0; i < 300; i++)); do echo "$((i * 7919)) $i"; done >pairs.tsv
+echo "4294967295 5" >>pairs.tsv # its bits mark an empty slot
+for ((i = 0; i < 300; i += 3)); do echo "$((i * 7919))"; done >gone.tsv
+cut -d ' ' -f 1 pairs.tsv >queries.tsv
+printf '1\n2\n' >>queries.tsv
+quickstart=("$specs/quickstart.ini" "${cpu[@]}" --set table.capacity=400)
+
+# ---- Round trips -----------------------------------------------------------------------------------------------------
+
+case_of "a saved table answers as it did"
+run run "${quickstart[@]}" --insert pairs.tsv --erase gone.tsv --find queries.tsv --out before.tsv --save table.tsr
+expect_status 0
+size=$(grep '^size ' out)
+[[ $(grep -c -- '-' before.tsv) == 102 ]] || fail "the table was wrong before: $(head before.tsv)"
+run run "${quickstart[@]}" --load table.tsr --find queries.tsv --out after.tsv
+expect_status 0
+cmp before.tsv after.tsv || fail "other rows than before"
+expect_out 'capacity 400, as saved$'
+expect_out ' 303 queries: 201 found, 102 missing$'
+[[ $(grep '^size ' out) == "$size" ]] || fail "another size: $(grep '^size ' out)"
+
+case_of "the spec's capacity is not asked for when a table is loaded"
+run run "$specs/quickstart.ini" "${cpu[@]}" --load table.tsr --find queries.tsv --out after.tsv
+expect_status 0
+cmp before.tsv after.tsv || fail "other rows than before"
+
+case_of "a loaded table goes on, and is saved again"
+run run "${quickstart[@]}" --load table.tsr --insert gone_pairs.tsv --save again.tsr
+expect_status 2 # there is no such file, and nothing is written
+[[ ! -e again.tsr ]] || fail "it was saved nevertheless"
+sed 's/$/ 9/' gone.tsv >gone_pairs.tsv
+run run "${quickstart[@]}" --load table.tsr --insert gone_pairs.tsv --erase gone.tsv --save again.tsr
+expect_status 0
+expect_out ' 100 items: 100 inserted, 0 present, 0 not placed$'
+expect_out ' 100 items: 100 erased, 0 missing$'
+run run "${quickstart[@]}" --load again.tsr --find queries.tsv --out after.tsv
+cmp before.tsv after.tsv || fail "other rows than before"
+
+case_of "to load and to save in place is one job"
+cp table.tsr place.tsr
+run run "${quickstart[@]}" --load place.tsr --insert gone_pairs.tsv --save place.tsr
+expect_status 0
+run run "${quickstart[@]}" --load place.tsr --find gone.tsv
+expect_out ' 100 queries: 100 found, 0 missing$'
+
+case_of "a set and 64-bit pairs come back"
+for recipe in warpcore_set u64_map; do
+  run run "$specs/$recipe.ini" "${cpu[@]}" --set table.capacity=400 --insert pairs.tsv --find queries.tsv \
+    --out before64.tsv --save other.tsr
+  expect_status 0
+  run run "$specs/$recipe.ini" "${cpu[@]}" --load other.tsr --find queries.tsv --out after64.tsv
+  expect_status 0
+  cmp before64.tsv after64.tsv || fail "$recipe: other rows than before"
+done
+
+case_of "a table without a job is told its size"
+run run "${quickstart[@]}" --load table.tsr
+expect_status 0
+[[ $(grep '^size ' out) == "$size" ]] || fail "another size"
+
+# ---- Refusals --------------------------------------------------------------------------------------------------------
+
+# breaks STATUS PATTERN: the file bad.tsr is refused with that, and nothing is written.
+breaks() {
+  rm -f rows.tsv
+  run run "${quickstart[@]}" --load bad.tsr --find queries.tsv --out rows.tsv
+  expect_status "$1"
+  expect_err "^tessera: bad\.tsr: $2"
+  [[ ! -e rows.tsv ]] || fail "rows were written"
+}
+# damage AT BYTE: bad.tsr is the table with this octal byte at AT
+damage() {
+  cp table.tsr bad.tsr
+  printf "\\$2" | dd of=bad.tsr bs=1 seek="$1" conv=notrunc status=none
+  ! cmp -s table.tsr bad.tsr || fail "byte $1 was $2 before"
+}
+bytes=$(stat -c %s table.tsr)
+
+case_of "a damaged file is refused"
+damage $((bytes - 100)) 125
+breaks 1 'the checksum of its pairs is wrong: the saved table is damaged, save it again$'
+damage 100 1 # in the spec's text
+breaks 1 'the checksum of its head is wrong: the saved table is damaged, save it again$'
+damage 40 7 # the seed
+breaks 1 'the checksum of its head is wrong'
+head -c $((bytes / 2)) table.tsr >bad.tsr
+breaks 1 "has $((bytes / 2)) bytes, its head says $bytes: the saved table was cut or damaged, save it again$"
+head -c 10 table.tsr >bad.tsr
+breaks 1 'ends too early: the saved table was cut'
+: >bad.tsr
+breaks 1 'ends too early'
+cp pairs.tsv bad.tsr
+breaks 1 'is no saved table: tsr_table_save or `tessera run --save` writes one$'
+rm bad.tsr
+breaks 2 'cannot be opened as a saved table: No such file'
+mkdir bad.tsr
+breaks 1 'is a directory: a saved table must be a regular file$'
+rmdir bad.tsr
+
+case_of "another version is refused"
+damage 8 143
+breaks 1 'was saved as version 99 for plugin ABI [0-9]+, this library reads version [0-9]+ for ABI [0-9]+: insert'
+damage 12 143
+breaks 1 'was saved as version [0-9]+ for plugin ABI 99, '
+
+case_of "another table than the spec's is refused"
+refuses 'table.tsr: the saved table has value_bits = 32, the spec 64: use the same spec$' run "${quickstart[@]}" \
+  --set table.value_bits=64 --load table.tsr --find queries.tsv
+refuses 'has key_bits = 32, the spec 64' run "${quickstart[@]}" --set table.key_bits=64 --load table.tsr --find queries.tsv
+refuses 'has kind = map, the spec set' run "$specs/warpcore_set.ini" "${cpu[@]}" --load table.tsr --find queries.tsv
+refuses 'has probing = cuckoo, the spec double_hashing' run "${quickstart[@]}" --set table.probing=double_hashing \
+  --load table.tsr --find queries.tsv
+refuses 'has duplicates = first, the spec min' run "${quickstart[@]}" --set table.duplicates=min --load table.tsr \
+  --find queries.tsv
+
+case_of "a place that cannot be written fails the job"
+run run "${quickstart[@]}" --insert pairs.tsv --save "$work/absent/table.tsr"
+expect_status 1
+expect_err 'absent/table.tsr: .*No such file'
+run run "${quickstart[@]}" --insert pairs.tsv --save /dev/full
+((status != 0)) || fail "a full device looks like success"
+refuses '--save needs a value' run "${quickstart[@]}" --insert pairs.tsv --save
+
+case_of "a job that fails leaves the saved table alone"
+cp table.tsr kept.tsr
+for ((i = 0; i < 3000; i++)); do echo "$((i * 31 + 7)) 1"; done >many.tsv
+run run "${quickstart[@]}" --insert many.tsv --save kept.tsr
+expect_status 1
+cmp table.tsr kept.tsr || fail "it was overwritten"
+
+finish

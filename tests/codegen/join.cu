@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel of a user: it works on two tables at once, whatever they are made of, by calls that inline. What it must
+// keep to: a context's table is a constant, and all lanes of a warp come to a search together. Linked by
+// two_tables_test.cc.
+#include "core/kernels/bulk.cuh"
+
+// The context of this thread's tile in a table.
+static __device__ __forceinline__ tsr_ctx context_of(const tsr_state *state, uint32_t table, tsr_scratch *scratch) {
+  tsr_ctx c = {state, table, 0, 0, 0, scratch};
+  uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
+  c.lane = warp_lane & (lanes - 1u);
+  c.base = warp_lane & ~(lanes - 1u);
+  c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
+  return c;
+}
+
+// Each lane has a pair of its own; the tile inserts them in turn.
+static __device__ __forceinline__ void insert(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    if (!(todo >> turn & 1u)) continue;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
+    walk_insert(c, &turn_key, &turn_cell, tsr_duplicates(c));
+  }
+}
+
+struct join_arguments {
+  tsr_state tables[2];
+  uint64_t n;
+  const tsr_key *keys;
+  tsr_cell *cells;
+};
+
+// For each key of the first table its value becomes a key of the second, and the key its value.
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
+    join_tables(const __grid_constant__ join_arguments a) {
+  tsr_scratch scratch = {};
+  uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+  tsr_ctx first = context_of(&a.tables[0], 0, &scratch), second = context_of(&a.tables[1], 1, &scratch);
+  tsr_key key = i < a.n ? a.keys[i] : 0;
+  tsr_cell cell = 0;
+  uint32_t found = bulk_search(&first, key, i < a.n, 1, &cell);
+  insert(&second, (tsr_key)cell, (tsr_cell)key, found);
+}
+
+#define LOOK_UP(name, table)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1) name(const __grid_constant__ join_arguments a) {  \
+    tsr_scratch scratch = {};                                                                                          \
+    uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
+    tsr_ctx c = context_of(&a.tables[table], table, &scratch);                                                         \
+    tsr_cell cell = 0;                                                                                                 \
+    if (bulk_search(&c, i < a.n ? a.keys[i] : 0, i < a.n, 1, &cell)) a.cells[i] = cell;                                \
+  }
+LOOK_UP(look_up_first, 0)
+LOOK_UP(look_up_second, 1)
+
+// To show that a test can tell a call that stayed a call.
+__device__ __noinline__ uint32_t kept_apart(const tsr_ctx *c, tsr_key key, tsr_cell *cell) {
+  return bulk_search(c, key, 1, 1, cell);
+}
+extern "C" __global__ void calls_a_function(const __grid_constant__ join_arguments a) {
+  tsr_scratch scratch = {};
+  tsr_ctx c = context_of(&a.tables[0], 0, &scratch);
+  kept_apart(&c, a.keys[threadIdx.x], &a.cells[threadIdx.x]);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// linking.h.
+#include "tests/codegen/linking.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/kernels/bulk.h"
+
+namespace linking {
+
+static tsr_options options_of_tests() {
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  options.capacity = 1u << 20;
+  return options;
+}
+
+Composed::Composed(const tsr_spec *spec, uint32_t sm, tsr_status *status, tsr_error *error) {
+  tsr_options options = options_of_tests();
+  *status = tsr_compose(spec, &options, sm, 1, &composition, error);
+}
+
+bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal) {
+  tsr_options options = options_of_tests();
+  tsr_error error = {};
+  tsr_status status = tsr_spec_link(spec, &options, sm, use_cache, &link->link, &error);
+  if (status == TSR_OK) return true;
+  EXPECT_TRUE(status == TSR_INCOMPATIBLE || status == TSR_BAD_SPEC) << "status " << status << ": " << error.message;
+  EXPECT_EQ(error.status, status);
+  *refusal = error.message;
+  EXPECT_GT(refusal->size(), 20u) << "a refusal is a sentence: " << *refusal;
+  EXPECT_EQ(refusal->find('\n'), std::string::npos) << *refusal;
+  return false;
+}
+
+uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {
+  tsr_status status;
+  tsr_error error = {};
+  Composed composed(spec, sm, &status, &error);
+  EXPECT_EQ(status, TSR_OK) << error.message;
+  if (status) return 0;
+  const tsr_shape &shape = composed.composition->shape;
+  uint32_t bytes = shape.bucket_bytes / shape.tile_lanes;
+  if (shape.fresh && shape.share_lanes > shape.tile_lanes) bytes *= 2; // what it fetched for others, and its own
+  uint32_t counters = shape.statistics ? 8 : 0;
+  return (bytes <= 64 ? 64 : 64 + bytes / 4) + counters;
+}
+
+bool is_form_of(const std::string &kernel, const std::string &operation) {
+  return kernel == "tsr_" + operation || kernel == "tsr_roomy_" + operation;
+}
+
+void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers) {
+  EXPECT_EQ(link.kernel_count, kernels);
+  EXPECT_EQ(link.other_functions, 0u) << "a device function was not inlined";
+  for (size_t i = 0; i < link.kernel_count; i++) {
+    const tsr_kernel_info &kernel = link.kernels[i];
+    std::string name = kernel.name;
+    EXPECT_EQ(kernel.stack_bytes, 0u) << name << ", " << kernel.registers << " registers";
+    EXPECT_GE(kernel.registers, 8u) << name << ": not read from the cubin?";
+    if (is_form_of(name, "find") || is_form_of(name, "contains") || is_form_of(name, "multiplicity")) {
+      EXPECT_LE(kernel.registers, registers) << name;
+    }
+    EXPECT_FALSE(text_of(link, name).empty()) << name;
+  }
+}
+
+std::string text_of(const tsr_link &link, const std::string &kernel) {
+  const char *bytes = static_cast<const char *>(link.cubin);
+  Elf64_Ehdr head;
+  if (!bytes || link.cubin_bytes < sizeof head) {
+    ADD_FAILURE() << "no cubin";
+    return "";
+  }
+  memcpy(&head, bytes, sizeof head);
+  auto section = [&](size_t i) {
+    Elf64_Shdr read = {};
+    size_t at = head.e_shoff + i * sizeof read;
+    if (at + sizeof read <= link.cubin_bytes) memcpy(&read, bytes + at, sizeof read);
+    return read;
+  };
+  Elf64_Shdr names = section(head.e_shstrndx);
+  for (size_t i = 0; i < head.e_shnum; i++) {
+    Elf64_Shdr one = section(i);
+    size_t at = names.sh_offset + one.sh_name;
+    if (at >= link.cubin_bytes || one.sh_offset + one.sh_size > link.cubin_bytes) continue;
+    if (".text." + kernel == bytes + at) return std::string(bytes + one.sh_offset, one.sh_size);
+  }
+  ADD_FAILURE() << "the cubin has no section .text." << kernel;
+  return "";
+}
+
+} // namespace linking

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of generated code share: linking a spec without a GPU, and what must hold of every cubin.
+// Read next: recipes_test.cc.
+#ifndef TSR_TESTS_CODEGEN_LINKING_H
+#define TSR_TESTS_CODEGEN_LINKING_H
+
+#include <cstdint>
+#include <string>
+
+#include "core/cuda/link.h"
+#include "core/tessera.h"
+#include "tests/codegen/choices.h"
+
+namespace linking {
+
+// A tsr_link that frees itself.
+class Link {
+public:
+  Link() = default;
+  Link(const Link &) = delete;
+  Link &operator=(const Link &) = delete;
+  ~Link() { tsr_link_free(&link); }
+  tsr_link link = {};
+  std::string cubin() const { return std::string((const char *)link.cubin, link.cubin_bytes); }
+};
+
+// Links all operations of a spec of 2^20 pairs. `refusal` is the sentence if the parts refuse it (then the result is
+// false); any other failure is a failed test.
+bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal);
+
+// Whether a kernel is a bulk operation, in one of its forms (core/kernels/bulk.cu).
+bool is_form_of(const std::string &kernel, const std::string &operation);
+
+// No function beside the kernels, no stack, so no spill, and at most `registers` for kernels that only look.
+void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers);
+
+// 64, which lets 1024 threads share a multiprocessor, plus what a lane holds of a bucket where that is over 64 bytes.
+uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm);
+
+// The machine code of one kernel, the section .text.<kernel>; a failed test and "" if there is none.
+std::string text_of(const tsr_link &link, const std::string &kernel);
+
+struct Composed {
+  Composed(const tsr_spec *spec, uint32_t sm, tsr_status *status, tsr_error *error);
+  Composed(const Composed &) = delete;
+  Composed &operator=(const Composed &) = delete;
+  ~Composed() { tsr_composition_free(composition); }
+  tsr_composition *composition = nullptr;
+};
+
+} // namespace linking
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables that no recipe describes: every two options - a layout and a bucket shape, a policy and a width, a scheme and
+// a concurrency - that the parts accept together are linked together at least once, for sm_80 and sm_90. The parts are
+// whatever is found, so that a new plugin is tested without a line here.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <set>
+
+#include "core/kernels/bulk.h"
+#include "tests/codegen/linking.h"
+
+namespace {
+
+std::set<std::string> refusals;
+
+bool accepts(const choices::Choice &choice) {
+  choices::Spec spec = choice.entries().parse();
+  tsr_status status;
+  tsr_error error = {};
+  linking::Composed composed(spec.get(), choice.sm, &status, &error);
+  if (status == TSR_OK) return true;
+  EXPECT_TRUE(status == TSR_INCOMPATIBLE || status == TSR_BAD_SPEC) << choice.name() << ": " << error.message;
+  EXPECT_GT(strlen(error.message), 20u) << choice.name();
+  EXPECT_EQ(strchr(error.message, '\n'), nullptr) << choice.name();
+  refusals.insert(error.message);
+  return false;
+}
+
+const std::vector<choices::Choice> &matrix() {
+  static const std::vector<choices::Choice> chosen = choices::cover_pairs(choices::Options::all(), accepts);
+  return chosen;
+}
+
+std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
+
+class Matrix : public testing::TestWithParam<choices::Choice> {};
+
+TEST_P(Matrix, P22_P26_Links) {
+  choices::Spec spec = GetParam().entries().parse();
+  ASSERT_TRUE(spec);
+  linking::Link link;
+  std::string refusal;
+  ASSERT_TRUE(linking::link_spec(spec.get(), GetParam().sm, false, &link, &refusal)) << refusal;
+  linking::expect_sound(link.link, TSR_BULKS, linking::registers_allowed(spec.get(), GetParam().sm));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Matrix, testing::ValuesIn(matrix()), name_of);
+
+TEST(MatrixSize, HoldsLinkedAndRefusedTables) {
+  std::cout << matrix().size() << " tables, " << refusals.size() << " refusals\n";
+  for (const std::string &sentence : refusals) std::cout << "refused: " << sentence << "\n";
+  EXPECT_GT(matrix().size(), 100u);
+  EXPECT_FALSE(refusals.empty());
+}
+
+// Every part found stands in the matrix, or its own refusals would hide it.
+TEST(MatrixSize, HoldsEveryPart) {
+  std::set<std::string> seen;
+  for (const choices::Choice &choice : matrix())
+    for (const std::string &name : {"layout " + choice.layout, "probing " + choice.probing, "hasher " + choice.hasher})
+      seen.insert(name);
+  for (const char *role : {"layout", "probing", "hasher"}) {
+    std::vector<std::string> names = choices::plugins_of(role);
+    EXPECT_FALSE(names.empty()) << role;
+    for (const std::string &name : names) EXPECT_TRUE(seen.count(role + (" " + name))) << role << " " << name;
+  }
+}
+
+// A lane without a slot is refused by every layout.
+TEST(MatrixSize, RefusesLanesWithoutSlots) {
+  for (const std::string &layout : choices::plugins_of("layout"))
+    for (uint32_t slots = 1; slots <= 16; slots *= 2)
+      for (uint32_t lanes = 2 * slots; lanes <= 32; lanes *= 2) {
+        choices::Choice choice = matrix().at(0);
+        choice.layout = layout;
+        choice.key_bits = choice.value_bits = 32;
+        choice.bucket_slots = slots;
+        choice.tile_lanes = lanes;
+        EXPECT_FALSE(accepts(choice)) << choice.name();
+      }
+}
+
+} // namespace

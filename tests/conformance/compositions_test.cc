@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Level 4: every layout x probing scheme x hasher that composes, at all widths and policies, against the oracle through
+// the public API on the cpu backend. Refused combinations must be refused with a sentence. Read next: lanes_test.cc.
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <sstream>
+
+#include "tests/conformance/lanes.h"
+#include "tests/oracle/exercise.h"
+
+namespace tessera_test {
+namespace {
+
+struct Triple {
+  std::string layout, probing, hasher;
+};
+std::ostream &operator<<(std::ostream &out, const Triple &t) {
+  return out << t.layout << "_" << t.probing << "_" << t.hasher;
+}
+
+std::string triple_name(const testing::TestParamInfo<Triple> &info) {
+  std::ostringstream text;
+  text << info.param;
+  return text.str();
+}
+
+// Those that a plugin under test takes part in.
+std::vector<Triple> triples() {
+  std::set<std::string> under_test;
+  for (const PluginFile &file : subjects()) under_test.insert(file.role + "_" + file.name);
+  std::vector<Triple> result;
+  const std::vector<std::string> hashers = plugins_of(TSR_ROLE_HASHER);
+  size_t pair = 0; // where all plugins are under test two hashers, or one, take their turn with each pair of the others
+  for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
+    for (const std::string &probing : plugins_of(TSR_ROLE_PROBING)) {
+      pair++;
+      for (size_t i = 0; i < hashers.size(); i++) {
+        bool has_turn = i == pair % hashers.size() || (!sanitized && i == (pair + hashers.size() / 2) % hashers.size());
+        if (!has_turn && subjects().size() > 1) continue;
+        if (under_test.count("layout_" + layout) || under_test.count("probing_" + probing) ||
+            under_test.count("hasher_" + hashers[i]))
+          result.push_back({layout, probing, hashers[i]});
+      }
+    }
+  return result;
+}
+
+// Operations of one exercise: fewer where many compositions share the time.
+uint64_t effort(uint64_t operations) {
+  static const uint64_t count = triples().size();
+  return std::max<uint64_t>(10, scaled(operations, 3) * 12 / std::max<uint64_t>(12, count));
+}
+
+std::set<std::string> took_part; // "layout_packed", ...: in a composition that worked
+uint64_t composed, refused;
+
+class OnComposition : public testing::TestWithParam<Triple> {
+protected:
+  Recipe recipe() const {
+    Recipe result;
+    result.part[TSR_ROLE_LAYOUT] = GetParam().layout;
+    result.part[TSR_ROLE_PROBING] = GetParam().probing;
+    result.part[TSR_ROLE_HASHER] = GetParam().hasher;
+    return result;
+  }
+
+  // Calls body(recipe) for every combination of widths and policy; those that are refused must say why. A scheme that
+  // needs an allocator gets the first that it accepts.
+  template <class Body>
+  void for_each(bool mixed, Body body) {
+    for (Widths widths : all_widths)
+      for (uint32_t policy = 0; policy < TSR_DUPLICATES_POLICIES; policy++) {
+        if (!is_policy_for(widths.value_bits, policy)) continue;
+        Recipe r = recipe();
+        r.key_bits = widths.key_bits;
+        r.value_bits = widths.value_bits;
+        r.duplicates = policy;
+        r.mixed = mixed;
+        std::ostringstream text;
+        text << r;
+        SCOPED_TRACE(text.str());
+        tsr_error error = {}, first = {};
+        bool works = compose(r, 1, &first) != nullptr;
+        for (const std::string &allocator : plugins_of(TSR_ROLE_ALLOCATOR)) {
+          if (works) break;
+          r.part[TSR_ROLE_ALLOCATOR] = allocator;
+          works = compose(r, 1, &error) != nullptr;
+        }
+        if (!works) {
+          refused++;
+          EXPECT_TRUE(first.status == TSR_INCOMPATIBLE || first.status == TSR_UNSUPPORTED) << first.message;
+          expect_sentence(first, "a refused composition");
+          continue;
+        }
+        composed++;
+        took_part.insert(
+            {"layout_" + GetParam().layout, "probing_" + GetParam().probing, "hasher_" + GetParam().hasher});
+        body(r);
+        if (HasFailure()) return; // one composition that shows it is enough
+      }
+  }
+
+  std::unique_ptr<Table> create(const Recipe &recipe) {
+    SpecPointer spec = spec_of(recipe);
+    std::string directories = plugin_directories();
+    tsr_options options = {};
+    options.plugins = directories.c_str();
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    EXPECT_EQ(tsr_table_create(spec.get(), &options, &table, &error), TSR_OK) << error.message;
+    return table ? std::make_unique<Table>(table, recipe.key_bits, recipe.value_bits) : nullptr;
+  }
+
+  static uint64_t slots(Table *table) {
+    tsr_table_info info;
+    tsr_table_describe(table->get(), &info);
+    return info.slots;
+  }
+
+  void exercise(const Recipe &recipe, uint64_t stream, uint64_t operations, uint64_t batch_max) {
+    std::unique_ptr<Table> table = create(recipe);
+    ASSERT_NE(table, nullptr);
+    Random random(stream);
+    Exercise::Options options;
+    options.slots = slots(table.get());
+    options.operations = operations;
+    options.batch_max = batch_max;
+    Exercise exercise(*table, recipe.duplicates, random, options);
+    EXPECT_EQ(exercise.run(), "");
+    EXPECT_EQ(exercise.overfill(), "");
+  }
+};
+
+TEST_P(OnComposition, RandomOperationsAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 0;
+  for_each(false, [&](Recipe r) {
+    for (uint64_t capacity : {7u, 250u}) { // hardly more than a bucket; some dozens
+      r.capacity = capacity;
+      r.seed = 1 + Random(stream).below(1000);
+      exercise(r, ++stream, effort(80), 64);
+    }
+  });
+}
+
+// Bucket sizes and small bounds of the scheme, at one capacity.
+TEST_P(OnComposition, ParametersDoNotChangeTheMeaning) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 1000, tried = 0;
+  const bool first_hasher = GetParam().hasher == plugins_of(TSR_ROLE_HASHER)[0]; // enough for the other roles
+  const tsr_plugin *plugins[TSR_ROLES] = {};
+  for (const PluginFile &file : plugin_files())
+    if (file.name == recipe().part[role_of(file.role)]) plugins[role_of(file.role)] = loaded(file);
+  for_each(false, [&](Recipe r) {
+    r.capacity = 120;
+    for (uint32_t role : {TSR_ROLE_LAYOUT, TSR_ROLE_PROBING, TSR_ROLE_HASHER})
+      for (const tsr_parameter *row = plugins[role]->parameters; row->name; row++)
+        for (uint64_t value : {row->minimum, row->minimum + 1, row->maximum}) {
+          // a bound in the thousands is one of time: what it does to a full table takes as long
+          if (value > row->maximum || value > 1000 || (role != TSR_ROLE_HASHER && !first_hasher)) continue;
+          if (sanitized && ++tried % 4 != 0) continue;
+          Recipe other = r;
+          other.set(role, row->name, value);
+          tsr_error error = {};
+          if (!compose(other, 1, &error)) continue; // an admissible value may need the company of another
+          SCOPED_TRACE(std::string(row->name) + " = " + std::to_string(value));
+          exercise(other, ++stream, 12, 64);
+        }
+  });
+}
+
+// Batches longer than what one thread takes at a time; ThreadSanitizer sees memory that is reached past the kit.
+TEST_P(OnComposition, P24_ThreadsAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 2000;
+  for_each(false, [&](Recipe r) {
+    if (sanitized && r.key_bits == 64) return;
+    r.capacity = 5000;
+    std::unique_ptr<Table> table = create(r);
+    ASSERT_NE(table, nullptr);
+    Random random(++stream);
+    Exercise::Options options;
+    options.slots = slots(table.get());
+    options.pool =
+        options.slots * 9 / 10; // walks over thousands of full buckets would take the time of all other tests
+    options.operations = scaled(12, 2);
+    options.batch_max = 7000;
+    EXPECT_EQ(Exercise(*table, r.duplicates, random, options).run(), "");
+  });
+}
+
+// A stash is further room: the same laws, more keys placed.
+TEST_P(OnComposition, StashAgreesWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 7000;
+  for_each(false, [&](Recipe r) {
+    for (uint64_t stash : {1u, 20u}) {
+      r.stash = stash;
+      r.capacity = 60;
+      exercise(r, ++stream, effort(40), 64);
+    }
+  });
+}
+
+// What may overlap is still right when it does not, and whatever cannot be promised is refused.
+TEST_P(OnComposition, MixedOperationsAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 3000;
+  for_each(true, [&](Recipe r) { exercise(r, ++stream, effort(40), 64); });
+}
+
+TEST_P(OnComposition, StatisticsAndOptionalArgumentsChangeNothing) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 4000;
+  for_each(false, [&](Recipe r) {
+    r.statistics = true;
+    std::unique_ptr<Table> table = create(r);
+    ASSERT_NE(table, nullptr);
+    Random random(++stream);
+    std::set<uint64_t> distinct;
+    while (distinct.size() < r.capacity / 2) distinct.insert(random.bits(r.key_bits));
+    std::vector<uint64_t> numbers(distinct.begin(), distinct.end());
+    uint64_t n = numbers.size();
+    Array keys(r.key_bits, numbers), values(r.value_bits, numbers), found(r.value_bits, n);
+    std::vector<uint8_t> present(n, 255);
+    tsr_error error = {};
+    tsr_report report = {};
+    ASSERT_EQ(tsr_insert(table->get(), n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_contains(table->get(), n, keys.data(), present.data(), nullptr, &error), TSR_OK) << error.message;
+    EXPECT_EQ(present, std::vector<uint8_t>(n, 1));
+    if (r.value_bits) {
+      ASSERT_EQ(tsr_find(table->get(), n, keys.data(), found.data(), nullptr, &error), TSR_OK) << error.message;
+      EXPECT_EQ(found.numbers(n), values.numbers(n));
+    } else {
+      EXPECT_EQ(tsr_find(table->get(), n, keys.data(), present.data(), nullptr, &error), TSR_UNSUPPORTED);
+    }
+    ASSERT_EQ(tsr_erase(table->get(), n, keys.data(), nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_table_report(table->get(), &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.inserted, n);
+    EXPECT_EQ(report.found, r.value_bits ? 2 * n : n);
+    EXPECT_EQ(report.erased, n);
+    EXPECT_GE(report.insert_probes, n) << "every operation looks at a bucket";
+    EXPECT_GE(report.find_probes, report.found);
+    EXPECT_GE(report.erase_probes, n);
+    EXPECT_GE(report.insert_probes_max, 1u);
+    EXPECT_LE(report.find_probes_max, report.find_probes);
+    ASSERT_EQ(tsr_table_report_reset(table->get(), &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_table_report(table->get(), &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.inserted + report.find_probes + report.erase_keys, 0u);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Kit, OnComposition, testing::ValuesIn(triples()), triple_name);
+
+// Runs after the compositions: no plugin may have been refused everywhere.
+class Tally : public testing::Environment {
+  void TearDown() override {
+    if (composed + refused == 0) return; // a filter chose other tests
+    printf("%llu compositions worked, %llu were refused with a sentence\n", (unsigned long long)composed,
+           (unsigned long long)refused);
+    if (getenv("TEST_TOTAL_SHARDS")) return; // each process saw a part
+    for (const PluginFile &file : subjects()) {
+      if (file.role == tsr_role_names[TSR_ROLE_ALLOCATOR] || testing::GTEST_FLAG(filter) != "*") continue;
+      EXPECT_TRUE(took_part.count(file.role + "_" + file.name)) << file << " took part in no composition that works";
+    }
+  }
+};
+const testing::Environment *const tally = testing::AddGlobalTestEnvironment(new Tally);
+
+} // namespace
+} // namespace tessera_test

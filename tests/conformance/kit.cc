@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kit.h: which plugins there are, and specs that name them.
+#include "tests/conformance/kit.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace tessera_test {
+
+static const char *environment(const char *name) {
+  const char *value = getenv(name);
+  return value ? value : "";
+}
+
+const char *built_list() { return environment("TSR_CONFORM_LIST"); }
+
+// "a/b/probing_cuckoo.so" -> probing, cuckoo; roles are checked when the file is loaded.
+static PluginFile split(const std::string &path, bool is_subject) {
+  size_t slash = path.rfind('/');
+  std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+  size_t bar = file.find('_'), end = file.rfind(".so");
+  PluginFile result = {path, file, "", is_subject};
+  if (bar != std::string::npos && end != std::string::npos && bar < end) {
+    result.role = file.substr(0, bar);
+    result.name = file.substr(bar + 1, end - bar - 1);
+  }
+  return result;
+}
+
+const std::vector<PluginFile> &plugin_files() {
+  static const std::vector<PluginFile> files = [] {
+    std::vector<PluginFile> found;
+    std::set<std::string> names;
+    std::stringstream given(environment("TSR_CONFORM"));
+    for (std::string path; std::getline(given, path, ':');)
+      if (!path.empty() && names.insert(path.substr(path.rfind('/') + 1)).second) found.push_back(split(path, true));
+    bool all_are_subjects = found.empty();
+    std::ifstream built(built_list());
+    for (std::string path; std::getline(built, path);)
+      if (!path.empty() && names.insert(path.substr(path.rfind('/') + 1)).second)
+        found.push_back(split(path, all_are_subjects));
+    return found;
+  }();
+  return files;
+}
+
+std::vector<PluginFile> subjects() {
+  std::vector<PluginFile> result;
+  for (const PluginFile &file : plugin_files())
+    if (file.is_subject) result.push_back(file);
+  return result;
+}
+
+std::vector<std::string> plugins_of(uint32_t role) {
+  std::vector<std::string> names;
+  for (const PluginFile &file : plugin_files())
+    if (file.role == tsr_role_names[role]) names.push_back(file.name);
+  return names;
+}
+
+std::string plugin_directories() {
+  std::string directories;
+  std::set<std::string> seen;
+  for (const PluginFile &file : plugin_files()) {
+    size_t slash = file.path.rfind('/');
+    std::string directory = slash == std::string::npos ? "." : file.path.substr(0, slash);
+    if (seen.insert(directory).second) directories += (directories.empty() ? "" : ":") + directory;
+  }
+  return directories;
+}
+
+const tsr_plugin *loaded(const PluginFile &file) {
+  const tsr_plugin *plugin = nullptr;
+  tsr_error error = {};
+  if (tsr_registry_load(file.path.c_str(), &plugin, &error)) ADD_FAILURE() << error.message;
+  return plugin;
+}
+
+uint32_t role_of(const std::string &word) {
+  uint32_t role = 0;
+  while (role < TSR_ROLES && word != tsr_role_names[role]) role++;
+  return role;
+}
+
+std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
+  const bool keeps_all = recipe.duplicates == TSR_DUPLICATES_KEEP;
+  out << "[table]\nkind = " << (keeps_all ? "multi" : "") << (recipe.value_bits ? "map" : "set")
+      << "\nkey_bits = " << recipe.key_bits << "\n";
+  if (recipe.value_bits) out << "value_bits = " << recipe.value_bits << "\n";
+  out << "capacity = " << recipe.capacity << "\nload_factor = " << recipe.load_factor << "\nseed = " << recipe.seed
+      << "\nbackend = cpu\n";
+  if (!keeps_all) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
+  if (recipe.mixed) out << "concurrency = mixed\n";
+  if (recipe.stash) out << "stash = " << recipe.stash << "\n";
+  if (recipe.statistics) out << "statistics = yes\n";
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    if (!recipe.part[role].empty()) out << tsr_role_names[role] << " = " << recipe.part[role] << "\n";
+  std::string section;
+  for (const auto &parameter : recipe.parameters) { // sorted, so a section comes once
+    size_t dot = parameter.first.find('.');
+    if (parameter.first.substr(0, dot) != section) out << "[" << (section = parameter.first.substr(0, dot)) << "]\n";
+    out << parameter.first.substr(dot + 1) << " = " << parameter.second << "\n";
+  }
+  return out;
+}
+
+SpecPointer spec_of(const Recipe &recipe) {
+  std::ostringstream text;
+  text << recipe;
+  tsr_spec *spec = nullptr;
+  tsr_error error = {};
+  if (tsr_spec_parse(text.str().c_str(), "kit.ini", &spec, &error))
+    ADD_FAILURE() << error.message << "\n" << text.str();
+  return SpecPointer(spec);
+}
+
+CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error) {
+  SpecPointer spec = spec_of(recipe);
+  std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  tsr_composition *composition = nullptr;
+  tsr_status status = tsr_compose(spec.get(), &options, 0, lanes, &composition, error);
+  EXPECT_EQ(status == TSR_OK, composition != nullptr);
+  return CompositionPointer(composition);
+}
+
+std::vector<Recipe> working_recipes(const PluginFile &file) {
+  std::vector<Recipe> result;
+  uint32_t own = role_of(file.role);
+  std::vector<std::string> parts[TSR_ROLES];
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    parts[role] = role == own ? std::vector<std::string>{file.name} : plugins_of(role);
+    if (role == TSR_ROLE_ALLOCATOR && role != own) parts[role].insert(parts[role].begin(), "");
+  }
+  for (Widths widths : all_widths) {
+    bool works = false;
+    Recipe recipe;
+    recipe.key_bits = widths.key_bits;
+    recipe.value_bits = widths.value_bits;
+    for (const auto &layout : parts[TSR_ROLE_LAYOUT])
+      for (const auto &probing : parts[TSR_ROLE_PROBING])
+        for (const auto &hasher : parts[TSR_ROLE_HASHER])
+          for (const auto &allocator : parts[TSR_ROLE_ALLOCATOR]) {
+            if (works) break;
+            recipe.part[TSR_ROLE_LAYOUT] = layout;
+            recipe.part[TSR_ROLE_PROBING] = probing;
+            recipe.part[TSR_ROLE_HASHER] = hasher;
+            recipe.part[TSR_ROLE_ALLOCATOR] = allocator;
+            tsr_error error = {};
+            works = compose(recipe, 1, &error) != nullptr;
+          }
+    if (works) result.push_back(recipe);
+  }
+  EXPECT_FALSE(result.empty()) << file << " works with its default parameters in no composition at all";
+  return result;
+}
+
+void expect_sentence(const tsr_error &error, const std::string &about) {
+  std::string text = error.message;
+  EXPECT_GE(std::count(text.begin(), text.end(), ' '), 4) << about << ": no sentence: '" << text << "'";
+  EXPECT_EQ(text.find('\n'), std::string::npos) << about << ": more than one line: '" << text << "'";
+  EXPECT_LT(text.size() + 1, size_t{TSR_MESSAGE_BYTES}) << about << ": cut: '" << text << "'";
+}
+
+} // namespace tessera_test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conformance kit: the laws of plugins/README.md as tests, run over every plugin that was built. No plugin is named
+// here. The plugins are those of the file in TSR_CONFORM_LIST (one path a line, made by the build), or the
+// colon-separated paths in TSR_CONFORM, which are then tested together with the others as companions.
+// Read next: load_test.cc, parameters_test.cc, laws_test.cc, compositions_test.cc, lanes_test.cc: the levels, in order.
+#ifndef TSR_TESTS_KIT_H
+#define TSR_TESTS_KIT_H
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/compose.h"
+#include "core/registry.h"
+#include "core/tessera.h"
+#include "tests/oracle/random.h"
+
+namespace tessera_test {
+
+// A plugin as its file name tells it; nothing has been loaded yet.
+struct PluginFile {
+  std::string path, role, name;
+  bool is_subject; // else only a companion
+};
+
+inline std::ostream &operator<<(std::ostream &out, const PluginFile &file) {
+  return out << file.role << "/" << file.name;
+}
+
+const std::vector<PluginFile> &plugin_files();      // subjects and companions
+std::vector<PluginFile> subjects();                 // those under test
+std::vector<std::string> plugins_of(uint32_t role); // names, subjects first
+std::string plugin_directories();                   // for tsr_options.plugins
+const char *built_list();                           // path of the list that the build made; "" if there is none
+const tsr_plugin *loaded(const PluginFile &file);   // NULL and a failure if it is not sound
+// The other roles have a plugin too, or there is nothing to compose.
+uint32_t role_of(const std::string &word);
+
+struct SpecFree {
+  void operator()(tsr_spec *spec) const { tsr_spec_free(spec); }
+};
+using SpecPointer = std::unique_ptr<tsr_spec, SpecFree>;
+struct CompositionFree {
+  void operator()(tsr_composition *composition) const { tsr_composition_free(composition); }
+};
+using CompositionPointer = std::unique_ptr<tsr_composition, CompositionFree>;
+
+// What a spec says.
+struct Recipe {
+  std::string part[TSR_ROLES]; // names; "" = absent
+  uint32_t key_bits = 32, value_bits = 32;
+  uint32_t duplicates = TSR_DUPLICATES_FIRST;
+  bool mixed = false, statistics = false;
+  uint64_t capacity = 200, seed = 1, stash = 0;
+  std::string load_factor = "0.8";
+  std::map<std::string, uint64_t> parameters; // "section.key" -> value
+
+  void set(uint32_t role, const std::string &key, uint64_t value) {
+    parameters[std::string(tsr_role_names[role]) + "." + key] = value;
+  }
+};
+std::ostream &operator<<(std::ostream &out, const Recipe &recipe); // the spec's text
+
+SpecPointer spec_of(const Recipe &recipe);
+// NULL if the composition is refused: then `error` says why.
+CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error);
+
+// Recipes in which this plugin works with its default parameters and companions with theirs: one for each admissible
+// pair of widths (and one set of companions each). Fails the test if there is none.
+std::vector<Recipe> working_recipes(const PluginFile &file);
+
+// A refusal must tell its reader what to do: one sentence without a newline.
+void expect_sentence(const tsr_error &error, const std::string &about);
+
+// Fails with what was found, if anything.
+inline void expect_none(const std::string &findings, const std::string &when = "") {
+  if (!findings.empty()) ADD_FAILURE() << when << (when.empty() ? "" : ":\n") << findings;
+}
+
+// keep: not a word of a spec, but what a multiset and a multimap do
+const char *const policy_words[] = {"first", "replace", "add", "min", "max", "promise_unique", "keep"};
+// (key_bits, value_bits) of all tables.
+struct Widths {
+  uint32_t key_bits, value_bits;
+};
+constexpr Widths all_widths[] = {{32, 0}, {32, 32}, {32, 64}, {64, 0}, {64, 32}, {64, 64}};
+
+// Whether a spec may ask for this: a set has no values to combine.
+inline bool is_policy_for(uint32_t value_bits, uint32_t policy) {
+  return value_bits || policy == TSR_DUPLICATES_FIRST || policy >= TSR_DUPLICATES_PROMISE_UNIQUE;
+}
+
+// Tests with a plugin as parameter, named role_name.
+class OnPlugin : public testing::TestWithParam<PluginFile> {};
+inline std::string plugin_test_name(const testing::TestParamInfo<PluginFile> &info) {
+  return info.param.role + "_" + info.param.name;
+}
+
+} // namespace tessera_test
+
+#endif

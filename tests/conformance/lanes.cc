@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// lanes.h: memory of a composition, and bulk operations lane by lane.
+#include "tests/conformance/lanes.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace tessera_test {
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+static constexpr unsigned char guard_byte = 0x6B;
+
+Memory::Memory(const tsr_composition *composition) : state_(tsr_composition_state(composition)) {
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
+      const tsr_region *region = &composition->part[role].plan.regions[i];
+      state_.part[role].region[i] = add(region->name, tsr_region_bytes(composition, region), region->fill);
+    }
+  if (composition->lock_bytes) state_.locks = static_cast<uint32_t *>(add("locks", composition->lock_bytes, 0));
+  clear();
+}
+
+Memory::~Memory() {
+  for (Block &block : blocks_) free(block.start);
+}
+
+void *Memory::add(const std::string &name, uint64_t bytes, uint8_t fill) {
+  void *start = nullptr;
+  if (posix_memalign(&start, 256, bytes + 2 * guard)) abort();
+  Block block = {name, static_cast<unsigned char *>(start), bytes, fill};
+  memset(block.start, guard_byte, bytes + 2 * guard);
+  blocks_.push_back(block);
+  return block.start + guard;
+}
+
+void Memory::clear() {
+  state_.has_erased = 0;
+  for (Block &block : blocks_) memset(block.start + guard, block.fill, block.bytes);
+}
+
+std::string Memory::check_guards() const {
+  for (const Block &block : blocks_)
+    for (uint64_t i = 0; i < guard; i++)
+      if (block.start[i] != guard_byte || block.start[guard + block.bytes + i] != guard_byte)
+        return "something was written beside the region " + block.name;
+  return "";
+}
+
+tsr_cpu cpu_of(const tsr_composition *composition, const tsr_tile_services *tile) {
+  tsr_cpu cpu = {};
+  cpu.shape = &composition->shape;
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &composition->part[role];
+    cpu.config[role] = part->config;
+    cpu.functions[role] = part->image ? part->image->functions : nullptr;
+  }
+  cpu.tile = tile;
+  return cpu;
+}
+
+tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, tsr_scratch *scratch) {
+  tsr_ctx c = {};
+  c.t = state;
+  c.lane = lane;
+  c.mask = cpu->shape->tile_lanes == 32 ? 0xFFFFFFFFu : (1u << cpu->shape->tile_lanes) - 1u;
+  c.scratch = scratch;
+  c.cpu = cpu;
+  return c;
+}
+
+// ---- Tables -------------------------------------------------------------------------------------
+
+LaneTable::LaneTable(CompositionPointer composition, uint32_t tiles)
+    : Subject(composition->shape.key_bits, composition->shape.value_bits), composition_(std::move(composition)),
+      memory_(composition_.get()) {
+  for (uint32_t i = 0; i < tiles; i++) tiles_.push_back(std::make_unique<Tile>(composition_->shape.tile_lanes));
+}
+
+uint64_t LaneTable::collectives() const {
+  uint64_t sum = 0;
+  for (const auto &tile : tiles_) sum += tile->collectives();
+  return sum;
+}
+
+// Tiles take groups of items in turn; all lanes of a tile make the same calls, those past the end without an item.
+std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.cell_bits);
+  uint32_t lanes = composition_->shape.tile_lanes;
+  uint64_t groups = (bulk->n + lanes - 1) / lanes;
+  std::vector<std::string> complaints(tiles_.size());
+  tally_ = {};
+  bulk->state = memory_.state();
+  bulk->tally = &tally_;
+  auto work = [&](size_t t) {
+    Tile &tile = *tiles_[t];
+    tsr_cpu cpu = cpu_of(composition_.get(), tile.services());
+    complaints[t] = tile.run([&](uint32_t lane) {
+      uint64_t hits = 0;
+      for (uint64_t group = t; group < groups; group += tiles_.size()) {
+        tsr_scratch scratch = {};
+        tsr_ctx c = context_of(&bulk->state, &cpu, lane, &scratch);
+        uint64_t item = group * lanes + lane;
+        hits += functions->lane[op](&c, bulk, item, item < bulk->n);
+      }
+      __atomic_fetch_add(&tally_.hits, hits, __ATOMIC_RELAXED);
+    });
+  };
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < tiles_.size(); t++) threads.emplace_back(work, t);
+  work(0);
+  for (std::thread &thread : threads) thread.join();
+  for (const std::string &complaint : complaints)
+    if (!complaint.empty()) return complaint;
+  return "";
+}
+
+std::string LaneTable::insert(Batch &batch) { return inserting(TSR_BULK_insert, batch, nullptr, 0); }
+
+// As tsr_find_or_insert: values that are written after their keys are read when the inserts are done.
+std::string LaneTable::find_or_insert(Batch &batch, uint64_t missing) {
+  Array obtained(value_bits, batch.keys.size());
+  std::string complaint =
+      inserting(TSR_BULK_obtain, batch, composition_->shape.whole_pairs ? obtained.data() : nullptr, missing);
+  batch.obtained = obtained.numbers(batch.keys.size());
+  if (!complaint.empty() || composition_->shape.whole_pairs) return complaint;
+  Batch later;
+  later.keys = batch.keys;
+  complaint = find(later, missing);
+  batch.obtained = later.values;
+  return complaint;
+}
+
+std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, uint64_t missing) {
+  size_t n = batch.keys.size();
+  std::vector<uint64_t> canaries(n, canary);
+  Array keys(key_bits, batch.keys), values(value_bits, batch.values);
+  Array back_keys(key_bits, canaries), back_values(value_bits, canaries);
+  batch.codes.assign(n, 255);
+  tsr_bulk bulk = {};
+  bulk.n = n;
+  bulk.keys = keys.data();
+  bulk.values = values.data();
+  bulk.homeless_keys = back_keys.data();
+  bulk.homeless_values = back_values.data();
+  bulk.results = batch.codes.data();
+  bulk.values_out = values_out;
+  bulk.missing = missing;
+  std::string complaint = launch(op, &bulk);
+  batch.back_keys = back_keys.numbers(n);
+  batch.back_values = back_values.numbers(n);
+  uint64_t failed = static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), TSR_NOT_PLACED));
+  if (complaint.empty() && tally_.not_placed != failed) complaint = "the tally of failed inserts is wrong";
+  return complaint.empty() ? check_back(batch) : complaint;
+}
+
+std::string LaneTable::find(Batch &batch, uint64_t missing) {
+  Array keys(key_bits, batch.keys), values(value_bits, batch.keys.size());
+  batch.codes.assign(batch.keys.size(), 255);
+  tsr_bulk bulk = {};
+  bulk.n = batch.keys.size();
+  bulk.keys = keys.data();
+  bulk.values_out = values.data();
+  bulk.results = batch.codes.data();
+  bulk.missing = missing;
+  std::string complaint = launch(TSR_BULK_find, &bulk);
+  batch.values = values.numbers(batch.keys.size());
+  return complaint;
+}
+
+std::string LaneTable::contains(Batch &batch) {
+  Array keys(key_bits, batch.keys);
+  batch.codes.assign(batch.keys.size(), 255);
+  tsr_bulk bulk = {};
+  bulk.n = batch.keys.size();
+  bulk.keys = keys.data();
+  bulk.results = batch.codes.data();
+  return launch(TSR_BULK_contains, &bulk);
+}
+
+std::string LaneTable::count_all(Batch &batch) {
+  Array keys(key_bits, batch.keys);
+  batch.codes.assign(batch.keys.size(), 255);
+  batch.counts.assign(batch.keys.size(), canary);
+  tsr_bulk bulk = {};
+  bulk.n = batch.keys.size();
+  bulk.keys = keys.data();
+  bulk.counts = batch.counts.data();
+  bulk.results = batch.codes.data();
+  return launch(TSR_BULK_multiplicity, &bulk);
+}
+
+// As tsr_find_all: count, sum up, gather.
+std::string LaneTable::find_all(Batch &batch, uint64_t room) {
+  std::string complaint = count_all(batch);
+  batch.counts.push_back(0);
+  uint64_t sum = 0;
+  for (uint64_t &count : batch.counts) sum += std::exchange(count, sum);
+  Array keys(key_bits, batch.keys), values(value_bits, std::vector<uint64_t>(room + 1, canary));
+  tsr_bulk bulk = {};
+  bulk.n = batch.keys.size();
+  bulk.keys = keys.data();
+  bulk.counts = batch.counts.data();
+  bulk.values_out = values.data();
+  bulk.room = room;
+  if (complaint.empty()) complaint = launch(TSR_BULK_gather, &bulk);
+  batch.values = values.numbers(room + 1);
+  if (complaint.empty() && batch.values[room] != canary >> (64 - value_bits)) complaint = "values beyond the room";
+  batch.values.resize(room);
+  return complaint;
+}
+
+std::string LaneTable::erase(Batch &batch) { return erasing(TSR_BULK_erase, batch); }
+std::string LaneTable::erase_pairs(Batch &batch) { return erasing(TSR_BULK_remove, batch); }
+
+std::string LaneTable::erasing(uint32_t op, Batch &batch) {
+  Array keys(key_bits, batch.keys), values(value_bits, batch.values);
+  batch.codes.assign(batch.keys.size(), 255);
+  tsr_bulk bulk = {};
+  bulk.n = batch.keys.size();
+  bulk.keys = keys.data();
+  bulk.values = values.data();
+  bulk.results = batch.codes.data();
+  if (bulk.n) memory_.note_erase();
+  return launch(op, &bulk);
+}
+
+std::string LaneTable::clear() {
+  memory_.clear();
+  return "";
+}
+
+std::string LaneTable::size(uint64_t *size) {
+  tsr_bulk bulk = {};
+  bulk.n = tsr_composition_buckets(composition_.get());
+  std::string complaint = launch(TSR_BULK_count, &bulk);
+  *size = tally_.hits;
+  return complaint;
+}
+
+std::string LaneTable::exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) {
+  uint64_t room;
+  std::string complaint = size(&room);
+  if (!complaint.empty()) return complaint;
+  Array key_array(key_bits, room), value_array(value_bits, room);
+  tsr_bulk bulk = {};
+  bulk.n = tsr_composition_buckets(composition_.get());
+  bulk.keys_out = key_array.data();
+  bulk.values_out = value_array.data();
+  complaint = launch(TSR_BULK_export, &bulk);
+  if (complaint.empty() && tally_.hits != room) complaint = "count and export differ";
+  *keys = key_array.numbers(room);
+  *values = value_array.numbers(room);
+  return complaint;
+}
+
+} // namespace tessera_test

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// laws.h for one pair of widths: BUILD gives TSR_KEY_BITS and TSR_CELL_BITS.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wextra" // C may mix enumerators and numbers in `?:`
+#include "plugins/probing.cuh"
+#pragma GCC diagnostic pop
+
+#include "tests/conformance/laws.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include "tests/oracle/random.h"
+
+namespace tessera_test {
+namespace {
+
+// ---- Layout -------------------------------------------------------------------------------------
+
+struct SlotModel {
+  enum { EMPTY, FULL, ERASED } state = EMPTY;
+  tsr_key key = 0;
+  tsr_cell cell = 0;
+};
+
+// A table of buckets beside the real one. Every lane has one and makes the same calls with the same random numbers.
+class LayoutLaws {
+public:
+  LayoutLaws(const tsr_ctx *c, uint64_t buckets, Findings *findings)
+      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_CELL_BITS), slots_(tsr_bucket_slots(c)),
+        policy_(tsr_duplicates(c)), model_(buckets * slots_) {}
+
+  void run() {
+    expect(!tsr_can_exchange(c_) || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
+    uint64_t all = model_.size() / slots_, hashed = c_->t->buckets;
+    for (uint64_t ref = 0; ref < all; ref++) verify(ref);
+    std::set<uint64_t> refs = {0, hashed - 1};
+    if (tsr_tile_lanes(c_) == 1) refs.insert(hashed / 2);
+    for (uint64_t ref = hashed; ref < all; ref++) refs.insert(ref); // the tail
+    for (uint64_t ref : refs) fill(ref);
+    for (uint64_t ref : refs) {
+      if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
+      if (tsr_can_exchange(c_) && has_exchange()) exchange(ref);
+      erase_some(ref);
+      refill(ref);
+    }
+    for (uint64_t ref = 0; ref < all; ref++) verify(ref);
+  }
+
+private:
+  template <class... Parts>
+  void expect(bool right, uint64_t ref, uint32_t slot, Parts... parts) {
+    findings_->expect(right, "bucket ", ref, " of ", c_->t->buckets, ", slot ", slot, " of ", slots_, ", lane ",
+                      c_->lane, " of ", tsr_tile_lanes(c_), ": ", parts...);
+  }
+
+  bool has_exchange() const {
+    return static_cast<const tsr_layout_functions *>(c_->cpu->functions[TSR_ROLE_LAYOUT])->exchange != nullptr;
+  }
+
+  tsr_key new_key() {
+    // keys one bit away from the markers, and the markers' substitute, are ordinary keys
+    const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1), (tsr_key)(TSR_EMPTY_KEY >> 1)};
+    for (;;) {
+      tsr_key key = random_.chance(4) ? awkward[random_.below(4)] : (tsr_key)random_.next();
+      if (key < TSR_ERASED_KEY && used_.insert(key).second) return key;
+      if (key < 2 || used_.size() > 1000000) continue;
+    }
+  }
+  tsr_cell new_cell() {
+    if (TSR_CELL_BITS == 0) return 0;
+    const tsr_cell awkward[] = {0, (tsr_cell) ~(tsr_cell)0, (tsr_cell) ~(tsr_cell)1};
+    return random_.chance(3) ? awkward[random_.below(3)] : (tsr_cell)random_.next();
+  }
+  SlotModel &at(uint64_t ref, uint32_t slot) { return model_[ref * slots_ + slot]; }
+
+  tsr_bucket load(uint64_t ref) {
+    tsr_bucket b;
+    layout_load(c_, ref, 1, random_.chance(2) ? TSR_LOAD_FRESH : 0, &b);
+    return b;
+  }
+
+  std::vector<uint32_t> shuffled() {
+    std::vector<uint32_t> order(slots_);
+    for (uint32_t i = 0; i < slots_; i++) order[i] = i;
+    for (uint32_t i = slots_; i > 1; i--) std::swap(order[i - 1], order[random_.below(i)]);
+    return order;
+  }
+
+  // The whole bucket against the model.
+  void verify(uint64_t ref) {
+    tsr_bucket b = load(ref);
+    uint32_t empties = 0, vacant = 0, some = static_cast<uint32_t>(random_.below(slots_)), matches = 0;
+    for (uint32_t slot = 0; slot < slots_; slot++) {
+      const SlotModel &m = at(ref, slot);
+      empties |= (m.state == SlotModel::EMPTY ? 1u : 0u) << slot;
+      vacant |= (m.state != SlotModel::FULL ? 1u : 0u) << slot;
+    }
+    expect(layout_empties(c_, &b) == empties, ref, 0, "empties is wrong, expected ", empties);
+    expect(layout_vacant(c_, &b) == vacant, ref, 0, "vacant is wrong, expected ", vacant);
+    expect(layout_match(c_, &b, absent_key()) == 0, ref, 0, "matches a key that nobody stored");
+    if (at(ref, some).state == SlotModel::FULL) matches = 1u << some;
+    tsr_key asked = matches ? at(ref, some).key : absent_key();
+    expect(layout_match(c_, &b, asked) == matches, ref, some, "match is wrong, expected ", matches);
+    for (uint32_t slot = 0; slot < slots_; slot++) {
+      const SlotModel &m = at(ref, slot);
+      if (m.state != SlotModel::FULL) continue;
+      tsr_key key = layout_key(c_, &b, slot);
+      tsr_cell cell = layout_cell(c_, &b, slot);
+      expect(key == m.key, ref, slot, "key is ", key, ", stored was ", m.key);
+      expect(cell == m.cell, ref, slot, "cell is ", cell, ", stored was ", m.cell);
+    }
+    tsr_ballot(c_, 1); // cell may read memory: no lane goes on to change it before all have looked
+  }
+
+  tsr_key absent_key() {
+    for (;;) {
+      tsr_key key = (tsr_key)random_.next();
+      if (key < TSR_ERASED_KEY && !used_.count(key)) return key;
+    }
+  }
+
+  void store(uint64_t ref, uint32_t slot, tsr_key key, tsr_cell cell) {
+    SlotModel &m = at(ref, slot);
+    m.state = SlotModel::FULL;
+    m.key = key;
+    m.cell = TSR_CELL_BITS ? cell : 0;
+  }
+
+  // Into a vacant slot, empty or erased; a second claim with the same look must fail and change nothing.
+  void claim(uint64_t ref, uint32_t slot) {
+    tsr_bucket b = load(ref), stale = load(ref);
+    tsr_key key = new_key();
+    tsr_cell cell = new_cell();
+    expect(layout_cas(c_, &b, slot, key, cell), ref, slot, "cas into a vacant slot failed");
+    store(ref, slot, key, cell);
+    verify(ref);
+    expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote a slot that had changed");
+    verify(ref);
+  }
+
+  void fill(uint64_t ref) {
+    for (uint32_t slot : shuffled()) claim(ref, slot);
+    verify((ref + 1) % (model_.size() / slots_)); // a neighbour
+  }
+
+  tsr_cell combined(tsr_cell present, tsr_cell offered) {
+    switch (policy_) {
+    case TSR_DUPLICATES_ADD:
+      return (tsr_cell)(present + offered);
+    case TSR_DUPLICATES_MIN:
+      return std::min(present, offered);
+    case TSR_DUPLICATES_MAX:
+      return std::max(present, offered);
+    default:
+      return offered;
+    }
+  }
+
+  void update(uint64_t ref) {
+    for (uint32_t slot : shuffled()) {
+      tsr_bucket b = load(ref);
+      for (int i = 0; i < 3; i++) { // also with a look that is older than the value
+        tsr_cell offered = new_cell();
+        expect(layout_update(c_, &b, slot, offered), ref, slot, "update of a slot that holds the key failed");
+        at(ref, slot).cell = combined(at(ref, slot).cell, offered);
+      }
+      verify(ref);
+    }
+  }
+
+  void exchange(uint64_t ref) {
+    for (uint32_t slot : shuffled()) {
+      tsr_bucket stale = load(ref);
+      tsr_key given = new_key(), key = given;
+      tsr_cell given_cell = new_cell(), cell = given_cell;
+      expect(layout_exchange(c_, ref, slot, &key, &cell), ref, slot, "exchange failed");
+      expect(key == at(ref, slot).key && cell == at(ref, slot).cell, ref, slot, "exchange returned ", key, ", ", cell,
+             ", stored was ", at(ref, slot).key, ", ", at(ref, slot).cell);
+      store(ref, slot, given, given_cell);
+      verify(ref);
+      expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote an exchanged pair");
+      if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST)
+        expect(!layout_update(c_, &stale, slot, new_cell()), ref, slot, "update touched a slot that holds another key");
+      expect(!layout_erase(c_, &stale, slot), ref, slot, "erase removed a key that it did not see");
+      verify(ref);
+      tsr_bucket b = load(ref); // a full slot that has not changed may be swapped by cas too
+      tsr_key next = new_key();
+      tsr_cell next_cell = new_cell();
+      expect(layout_cas(c_, &b, slot, next, next_cell), ref, slot, "cas of an unchanged pair failed");
+      store(ref, slot, next, next_cell);
+    }
+    verify(ref);
+  }
+
+  void erase_some(uint64_t ref) {
+    for (uint32_t slot : shuffled()) {
+      if (random_.chance(3)) continue;
+      tsr_bucket b = load(ref), stale = load(ref);
+      expect(layout_erase(c_, &b, slot), ref, slot, "erase of a pair failed");
+      at(ref, slot).state = SlotModel::ERASED;
+      verify(ref);
+      tsr_bucket after = load(ref);
+      expect(layout_match(c_, &after, at(ref, slot).key) == 0, ref, slot, "an erased key still matches");
+      expect(!layout_erase(c_, &stale, slot), ref, slot, "a pair was erased twice");
+      expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas took an erased slot for its pair");
+      verify(ref);
+    }
+  }
+
+  // Tombstones are used again; no slot is empty any more.
+  void refill(uint64_t ref) {
+    for (uint32_t slot : shuffled())
+      if (at(ref, slot).state == SlotModel::ERASED) claim(ref, slot);
+  }
+
+  const tsr_ctx *c_;
+  Findings *findings_;
+  Random random_;
+  uint32_t slots_, policy_;
+  std::vector<SlotModel> model_;
+  std::set<tsr_key> used_;
+};
+
+void layout_laws(const tsr_ctx *c, uint64_t buckets, Findings *findings) { LayoutLaws(c, buckets, findings).run(); }
+
+// The cell that belongs to a key, so that a torn pair shows.
+tsr_cell cell_of(tsr_key key) { return (tsr_cell)((uint64_t)key * 0x9E3779B97F4A7C15u); }
+
+void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Findings *findings) {
+  const uint32_t slots = tsr_bucket_slots(writer);
+  const uint64_t full = (slots < 32 ? 1ull << slots : 1ull << 32) - 1;
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> seen{0};
+  std::thread writing([&] {
+    Random random(1);
+    // on a busy machine the reader may come late; the last bound is for a layout that never shows a pair
+    for (uint64_t round = 0; (round < rounds || seen.load() < rounds / 10) && round < 1000 * rounds; round++) {
+      uint32_t slot = static_cast<uint32_t>(random.below(slots));
+      tsr_key key = (tsr_key)random.next() >> 1; // below the markers
+      tsr_bucket b;
+      layout_load(writer, 0, 1, TSR_LOAD_FRESH, &b);
+      if (layout_vacant(writer, &b) >> slot & 1)
+        layout_cas(writer, &b, slot, key, cell_of(key));
+      else
+        layout_erase(writer, &b, slot);
+    }
+    done.store(true);
+  });
+  while (!done.load()) {
+    tsr_bucket b;
+    layout_load(reader, 0, 1, TSR_LOAD_FRESH, &b);
+    for (uint64_t mask = full & ~uint64_t{layout_vacant(reader, &b)}; mask; mask &= mask - 1, seen++) {
+      uint32_t slot = tsr_lowest((uint32_t)mask);
+      tsr_key key = layout_key(reader, &b, slot);
+      tsr_cell cell = layout_cell(reader, &b, slot);
+      if (cell != cell_of(key))
+        findings->expect(false, "slot ", slot, " of ", slots, ": key ", key, " was read with cell ", cell,
+                         ", and was stored with ", cell_of(key), " alone");
+    }
+  }
+  writing.join();
+  findings->expect(seen > 0, "the reader saw no pair");
+}
+
+// ---- Hasher -------------------------------------------------------------------------------------
+
+constexpr uint32_t members[] = {0, 1, 2, 3, 7, 1000, 0xFFFFFFFF};
+
+// How many of n random keys have the same hash by both.
+uint64_t common(const tsr_ctx *a, uint32_t i, const tsr_ctx *b, uint32_t j, uint64_t n) {
+  Random random(i * 31 + j);
+  uint64_t same = 0;
+  for (uint64_t k = 0; k < n; k++) {
+    tsr_key key = (tsr_key)random.next();
+    same += hasher_hash(a, key, i) == hasher_hash(b, key, j);
+  }
+  return same;
+}
+
+void hasher_laws(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Findings *findings) {
+  constexpr uint64_t n = 500, few = 5; // of n random keys two good functions agree on none
+  for (uint32_t i : members) {
+    findings->expect(common(same[0], i, same[1], i, n) == n, "member ", i, ": one seed gives two functions");
+    tsr_ctx elsewhere = *same[0]; // a function of (key, i, state) alone
+    elsewhere.lane = 5;
+    elsewhere.base = 8;
+    elsewhere.table = 3;
+    findings->expect(common(same[0], i, &elsewhere, i, n) == n, "member ", i, ": the lane changes the hash");
+    for (size_t other = 0; other < others.size(); other++)
+      findings->expect(common(same[0], i, &others[other], i, n) <= few, "member ", i, ": seed number ", other,
+                       " gives the same function");
+    for (uint32_t j : members)
+      if (i < j)
+        findings->expect(common(same[0], i, same[0], j, n) <= few, "members ", i, " and ", j, " are the same function");
+  }
+}
+
+void avalanche(const tsr_ctx *c, uint32_t i, uint64_t sample, Findings *findings) {
+  std::vector<uint64_t> flips(TSR_KEY_BITS * TSR_KEY_BITS);
+  Random random(i);
+  for (uint64_t k = 0; k < sample; k++) {
+    tsr_key key = (tsr_key)random.next();
+    tsr_hash hash = hasher_hash(c, key, i);
+    for (uint32_t in = 0; in < TSR_KEY_BITS; in++) {
+      tsr_hash change = hash ^ hasher_hash(c, key ^ (tsr_key)1 << in, i);
+      for (uint32_t out = 0; out < TSR_KEY_BITS; out++) flips[in * TSR_KEY_BITS + out] += change >> out & 1;
+    }
+  }
+  for (uint32_t in = 0; in < TSR_KEY_BITS; in++)
+    for (uint32_t out = 0; out < TSR_KEY_BITS; out++) {
+      double p = (double)flips[in * TSR_KEY_BITS + out] / (double)sample;
+      findings->expect(p >= 0.45 && p <= 0.55, "member ", i, ": key bit ", in, " flips hash bit ", out,
+                       " with probability ", p);
+    }
+}
+
+// Standard deviations by which the buckets are less even than chance would have them.
+double unevenness(const std::vector<uint64_t> &counts, uint64_t n) {
+  double expected = (double)n / (double)counts.size(), chi_square = 0;
+  for (uint64_t count : counts) chi_square += ((double)count - expected) * ((double)count - expected) / expected;
+  double freedom = (double)counts.size() - 1;
+  return (chi_square - freedom) / std::sqrt(2 * freedom);
+}
+
+void even_buckets(const tsr_ctx *c, uint32_t i, uint64_t buckets, Findings *findings) {
+  const uint64_t n = 32 * buckets;
+  Random random(buckets);
+  struct Set {
+    const char *name;
+    uint64_t first, stride; // 0: random keys
+  };
+  const Set sets[] = {{"random", 0, 0},
+                      {"sequential", 0, 1},
+                      {"sequential", 123456789, 1},
+                      {"every 8th", 0, 8},
+                      {"every 4096th", 0, 4096},
+                      {"every 12345th", 0, 12345},
+                      {"high bits", 0, (uint64_t)1 << (TSR_KEY_BITS - 17)}};
+  for (const Set &set : sets) {
+    std::vector<uint64_t> counts(buckets);
+    uint64_t distinct = set.stride ? std::min<uint64_t>(n, width_mask(TSR_KEY_BITS) / set.stride) : n;
+    for (uint64_t k = 0; k < distinct; k++) {
+      tsr_key key = set.stride ? (tsr_key)(set.first + k * set.stride) : (tsr_key)random.next();
+      uint64_t bucket = tsr_reduce(hasher_hash(c, key, i), buckets);
+      if (findings->expect(bucket < buckets, "bucket ", bucket, " of ", buckets)) counts[bucket]++;
+    }
+    double off = unevenness(counts, distinct);
+    findings->expect(off < 6, "member ", i, ": ", set.name, " keys in ", buckets, " buckets are ", off,
+                     " standard deviations too uneven");
+  }
+}
+
+// Two members send a key to one bucket no more often than chance would.
+void independent_members(const tsr_ctx *c, uint64_t buckets, uint64_t sample, Findings *findings) {
+  for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t j = i + 1; j < 4; j++) {
+      uint64_t same = 0;
+      for (uint64_t key = 0; key < sample; key++)
+        same += tsr_reduce(hasher_hash(c, (tsr_key)key, i), buckets) ==
+                tsr_reduce(hasher_hash(c, (tsr_key)key, j), buckets);
+      double expected = (double)sample / (double)buckets;
+      findings->expect((double)same < expected + 6 * std::sqrt(expected) + 1, "members ", i, " and ", j, " agree on ",
+                       same, " of ", sample, " sequential keys in ", buckets, " buckets, expected ", expected);
+    }
+}
+
+void mixing_laws(const tsr_ctx *c, uint64_t sample, Findings *findings) {
+  for (uint32_t i : {0u, 1u, 3u}) {
+    avalanche(c, i, sample, findings);
+    for (uint64_t buckets : {64u, 1000u, 1021u, 1024u}) even_buckets(c, i, buckets, findings);
+  }
+  independent_members(c, 64, 4 * sample, findings);
+}
+
+// ---- Probing ------------------------------------------------------------------------------------
+
+// All buckets of a key's walk, in order; stops when it is longer than any law allows.
+std::vector<uint64_t> walk_of(const tsr_ctx *c, tsr_key key, uint64_t limit) {
+  std::vector<uint64_t> refs;
+  tsr_probe probe = {};
+  while (refs.size() <= limit && probing_next(c, key, &probe)) {
+    refs.push_back(probe.ref);
+    probe.visited++;
+  }
+  return refs;
+}
+
+void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  const uint64_t buckets = c->t->buckets, limit = 4 * buckets + 256;
+  Random random(buckets);
+  tsr_key before = 0;
+  for (uint64_t k = 0; k < keys; k++) {
+    const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1)};
+    tsr_key key = k < 3 ? awkward[k] : (tsr_key)random.next();
+    if (key >= TSR_ERASED_KEY) continue; // parts never see the markers
+    std::vector<uint64_t> walk = walk_of(c, key, limit);
+    findings->expect(!walk.empty(), "key ", key, " may live nowhere");
+    if (!findings->expect(walk.size() <= limit, "the walk of key ", key, " over ", buckets, " buckets does not end"))
+      continue;
+    uint64_t highest = walk.empty() ? 0 : *std::max_element(walk.begin(), walk.end());
+    if (!findings->expect(highest < buckets, "the walk of key ", key, " goes to bucket ", highest, " of ", buckets))
+      continue;
+    walk_of(c, before, limit); // another key's walk between must not matter
+    findings->expect(walk_of(c, key, limit) == walk, "the second walk of key ", key, " differs from the first");
+    tsr_ctx elsewhere = *c; // a function of key, probe and state alone
+    elsewhere.lane = 5;
+    elsewhere.base = 8;
+    elsewhere.table = 3;
+    findings->expect(walk_of(&elsewhere, key, limit) == walk, "the lane changes the walk of key ", key);
+    before = key;
+    if (walk.size() < buckets) continue;
+    std::vector<bool> visited(buckets);
+    uint64_t twice = 0;
+    for (uint64_t ref : walk) {
+      twice += visited[ref];
+      visited[ref] = true;
+    }
+    // as long as the table and longer: then it must be a permutation; cuckoo-like walks of tiny tables may repeat
+    bool covers = std::find(visited.begin(), visited.end(), false) == visited.end();
+    if (buckets > 64)
+      findings->expect(twice == 0 && covers, "the walk of key ", key, " has ", walk.size(), " steps in ", buckets,
+                       " buckets, ", twice, " of them in vain");
+  }
+}
+
+void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings) {
+  for (uint64_t number : keys) {
+    tsr_key key = (tsr_key)number;
+    if (key >= TSR_ERASED_KEY) continue;
+    bool found = false;
+    uint64_t step = 0, passed_an_empty = 0, first_filled = 0;
+    for (uint64_t ref : walk_of(c, key, 4 * c->t->buckets + 256)) {
+      tsr_bucket b;
+      layout_load(c, ref, 1, TSR_LOAD_FRESH, &b);
+      if (step == 0) first_filled = tsr_bucket_slots(c) - tsr_count_bits(layout_empties(c, &b));
+      found = layout_match(c, &b, key) != 0;
+      if (found) break;
+      if (layout_empties(c, &b) && !passed_an_empty) passed_an_empty = step + 1;
+      step++;
+    }
+    if (!findings->expect(found, "key ", key, " is in the table, but not on its walk")) continue;
+    if (tsr_ends_at_empty(c))
+      findings->expect(!passed_an_empty, "key ", key, " lies at step ", step, " of its walk, but step ",
+                       passed_an_empty - 1, " has an empty slot");
+    if (step > 0)
+      findings->expect(first_filled >= tsr_first_slots(c), "key ", key, " lies at step ", step,
+                       " of its walk, but its first bucket has had only ", first_filled, " pairs");
+  }
+}
+
+} // namespace
+
+extern const Laws TSR_FACE(laws);
+const Laws TSR_FACE(laws) = {TSR_KEY_BITS, TSR_CELL_BITS, layout_laws, race_laws,
+                             hasher_laws,  mixing_laws,   walk_laws,   placement_laws};
+
+} // namespace tessera_test

@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The kit can fail: sound plugins with one line broken, each against one rule, built out of the tree and given to
+# `tessera conform`, which must name the rule. A mutant is made by sed from a plugin that the kit accepts; if its line
+# is not found any more, the test says so. Rules that the loader or compose enforce are the matter of tests/bad_plugins.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+top=$PWD
+export TESSERA_CONFORM=$top/tests/conformance/conformance
+export TESSERA_PLUGINS=$rooms:$top/allocators
+declare -A widths_of=([layout]=key_cell [probing]=key_cell [hasher]=key [allocator]=none)
+
+packed=layout:layouts/packed
+columns=layout:layouts/soa
+linear=probing:plugins/template/probing/template
+cuckoo=probing:probing/cuckoo
+iceberg=probing:probing/iceberg
+# In front of the line that ends the linear scheme's plan().
+plan_first() { printf 's/^  shape->ends_at_empty = 1;/  %s\\n&/' "${1//$'\n'/\\n}"; }
+mixer=hasher:plugins/template/hasher/template
+units=allocator:allocators/slab_light
+
+# What an author of a plugin has: the SDK alone.
+mkdir -p "$work/sdk"
+cp -rL "$top/plugins" "$work/sdk"
+
+# build ROLE NAME: the plugin of NAME.c and NAME.cuh in the current folder; what is said goes to the file log.
+build() {
+  TSR_NVCC='' TSR_CFLAGS=-O1 bash "$work/sdk/plugins/build_plugin.sh" --role "$1" --name "$2" \
+    --widths "${widths_of[$1]}" --out "$1_$2.so" "$2.c" "$2.cuh" >log 2>&1
+}
+
+# mutate ROLE:SOURCE [c|cuh SCRIPT]...: applies each sed script to that file, in a new folder; sets role and name, which
+# is the source's unless `as` has another.
+count=0
+mutate() {
+  local source=${1#*:}
+  role=${1%%:*}
+  name=${as:-$(basename "$source")}
+  shift
+  count=$((count + 1))
+  mkdir "$work/$count" && cd "$work/$count" || exit 1
+  cp "$top/$source.c" "$name.c"
+  cp "$top/$source.cuh" "$name.cuh"
+  while (($#)); do
+    sed -E "$2" "$name.$1" >changed
+    ! cmp -s changed "$name.$1" || fail "$source.$1 has no line any more for: $2"
+    mv changed "$name.$1"
+    shift 2
+  done
+}
+
+# make_mutant ROLE:SOURCE [c|cuh SCRIPT]...: builds it; sets file.
+make_mutant() {
+  mutate "$@"
+  build "$role" "$name" || fail "does not compile: $(cat log)"
+  file=$PWD/${role}_$name.so
+}
+
+# fails_to_build RULE WHAT PATTERN ROLE:SOURCE [c|cuh SCRIPT]...: the build must refuse it, with a line that matches.
+fails_to_build() {
+  local pattern=$3
+  case_of "$1: $2"
+  shift 3
+  mutate "$@"
+  ! build "$role" "$name" || fail "was built"
+  grep -qE -- "$pattern" log || fail "no '$pattern' in: $(cat log)"
+}
+
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail.
+breaks() {
+  local rule=$1 number=${1/-/}
+  case_of "$rule: $2"
+  shift 2
+  make_mutant "$@"
+  GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300
+  expect_status 1
+  expect_out "^\[  FAILED  \] .*[./]([A-Z0-9]+_)*${number}_"
+  expect_err "${file##*/}: breaks the contract"
+}
+
+# ---- What is not broken ----------------------------------------------------------------------------------------------
+
+for part in "$linear" "$mixer" layout:plugins/template/layout/template "$units"; do
+  case_of "${part#*:} keeps the contract"
+  make_mutant "$part"
+  GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*' run conform "$file"
+  expect_status 0
+  expect_out 'keeps the contract$'
+done
+
+# ---- What is not built -----------------------------------------------------------------------------------------------
+
+fails_to_build P-01 "a symbol is not resolved" 'undefined reference to .somewhere' "$linear" \
+  c "$(plan_first 'extern void somewhere(void);\n  somewhere();')"
+fails_to_build P-20 "it includes what is not in the SDK" 'core/tessera\.h: No such file' "$linear" \
+  cuh 's/^#include "plugins.*/&\n#include "core\/tessera.h"/'
+fails_to_build P-20 "its function has a prototype of its own" 'incompatible.pointer.type|[Ii]ncompatible' "$linear" \
+  cuh 's/tsr_key key, tsr_probe \*probe\)/tsr_key key, tsr_probe *probe, int more)/' \
+  cuh 's/^  if \(probe->visited >= /  (void)more;\n&/'
+fails_to_build P-21 "its function has a name of its own" 'undeclared|not defined' "$linear" \
+  cuh 's/^TSR_DEVICE bool TSR_PART\(next\)/TSR_DEVICE bool my_next/'
+fails_to_build P-21 "its functions are in no table" 'TSR_FUNCTIONS|undefined reference' "$linear" \
+  cuh 's/^TSR_PART_FUNCTIONS.*//'
+as=Linear fails_to_build P-05 "its name is none" '--name Linear: a name is 1 to 24 of a-z' "$linear"
+
+# ---- The host half ---------------------------------------------------------------------------------------------------
+
+breaks P-09 "it does something when it is loaded" "$linear" \
+  c '$a #include <unistd.h>\n__attribute__((constructor)) static void hello(void) { if (write(1, "hello", 5)) return; }'
+breaks P-10 "its plan() keeps state" "$linear" \
+  c "$(plan_first 'static uint64_t calls;\n  plan->state[7] = calls++;')"
+breaks P-11 "its default is below its minimum" "$linear" cuh 's/max_probes, 0, 0,/max_probes, 0, 1,/'
+breaks P-11 "a parameter is not told in a sentence" "$linear" cuh 's/"Buckets visited [^"]*"/"buckets"/'
+breaks P-11 "it refuses its own maximum" "$linear" \
+  c "$(plan_first 'if (own->max_probes == 4294967295u)
+    return tsr_fail(error, TSR_INCOMPATIBLE, "probing = template does not count as far as that");')"
+breaks P-12 "its plan() writes a fact of another" "$linear" c "$(plan_first 'shape->whole_pairs ^= 1;')"
+breaks P-13 "it refuses without a sentence" "$linear" \
+  c "$(plan_first 'if (shape->cell_bits == 64) return tsr_fail(error, TSR_INCOMPATIBLE, "no");')"
+breaks P-13 "its refusal names nothing" "$linear" \
+  c "$(plan_first 'if (shape->cell_bits == 64)
+    return tsr_fail(error, TSR_INCOMPATIBLE, "this does not work with that, sorry");')"
+breaks P-14 "two of its regions have one name" "$columns" c 's/"values"/"keys"/'
+
+# ---- The device half -------------------------------------------------------------------------------------------------
+
+case_of "P-23: a loop in it has no end"
+make_mutant "$cuckoo" cuh 's/if \(chain >= .* \|\| lost >= 65536\) return false;//'
+GTEST_FILTER='*P23_*' run conform "$file" --timeout 10
+expect_status 1
+expect_err 'was not done after 10 seconds: a loop in it has no end \(P-23\)'
+
+breaks P-25 "a collective is reached by one lane alone" "$packed" \
+  cuh '/^TSR_DEVICE uint32_t TSR_PART\(vacant\)/,/^}/s/^  uint32_t mask = 0;/&\n  if (c->lane != 0) return 0;/'
+
+# ---- Layouts ---------------------------------------------------------------------------------------------------------
+
+breaks P-30 "erase empties the slot" "$packed" \
+  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/TSR_ERASED_KEY/TSR_EMPTY_KEY/'
+breaks P-31 "it promises whole pairs and reads cells apart" "$columns" \
+  c 's/shape->whole_pairs = .*;/shape->whole_pairs = 1;/'
+breaks P-32 "cas takes what is there for what load saw" "$columns" \
+  cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
+breaks P-32 "only the owner learns whether cas worked" "$packed" \
+  cuh '/^TSR_INLINE bool packed_swap_seen/,/^}/s/return tsr_shuffle32.*;/return tsr_shuffle32(c, swapped, owner) \&\& swapped;/'
+breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
+  cuh '/^TSR_DEVICE uint32_t TSR_PART\(match\)/,/^}/s/^  return mask;/  return mask << (tsr_tile_lanes(c) > 1);/'
+breaks P-33 "an erased slot is not vacant" "$packed" \
+  cuh '/^TSR_DEVICE uint32_t TSR_PART\(vacant\)/,/^}/s/>= TSR_ERASED_KEY/== TSR_EMPTY_KEY/'
+breaks P-34 "a tail bucket is the first bucket" "$columns" \
+  cuh 's/tsr_slot_index\(c, ref, slot\)/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot)/'
+breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
+  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/if \(erased\) soa_combine.*;//'
+breaks P-36 "exchange forgets the value" "$packed" \
+  cuh '/^TSR_DEVICE bool TSR_PART\(exchange\)/,/^}/s/^  \*cell = .*;//'
+breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
+  c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  shape->can_exchange = 1;\n&/'
+
+# ---- Probing schemes -------------------------------------------------------------------------------------------------
+
+breaks P-40 "its second walk is another one" "$linear" \
+  cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, 0) + (calls++ << (TSR_KEY_BITS - 2))/' \
+  cuh 's/^TSR_DEVICE bool/static tsr_hash calls;\n&/'
+breaks P-40 "the lane takes part in the walk" "$linear" cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, c->lane)/'
+breaks P-41 "its walk does not end" "$linear" cuh 's/^  if \(probe->visited >= TSR_WORD.*$//'
+breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t->buckets/probe->ref < c->t->buckets/'
+breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" \
+  cuh 's/cuckoo_bucket\(c, \*key, 0\)/cuckoo_bucket(c, *key, 1)/'
+breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
+  cuh 's/return cuckoo_bucket\(c, key, next\);/return (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
+breaks P-44 "it loses the homeless pair" "$cuckoo" cuh '/chain >= /s/return false/return true/'
+breaks P-44 "it hands back the pair it was given" "$cuckoo" \
+  cuh '/chain >= /s/return false;/{ *key = given; return false; }/' \
+  cuh 's/^  uint64_t bucket = cuckoo_bucket\(c, \*key, 0\);/  tsr_key given = *key;\n&/'
+breaks P-46 "it leaves the first bucket too early" "$iceberg" \
+  cuh 's/<= tsr_bucket_slots\(c\) - tsr_first_slots\(c\)/<= tsr_bucket_slots(c) - 1/'
+breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
+  c 's/^  shape->moves_pairs = 1;/&\n  shape->holds_many = 1;/'
+
+# ---- Hashers ---------------------------------------------------------------------------------------------------------
+
+breaks P-50 "the lane takes part in the hash" "$mixer" cuh 's/\(i \+ 1u\)/(i + 1u + c->lane)/'
+breaks P-51 "it takes no seed" "$mixer" cuh 's/TSR_WORD\(c, TEMPLATE_SEED\)/0 * &/'
+breaks P-51 "the seed's upper half does not count" "$mixer" c 's/shape->seed \*/(uint32_t)shape->seed */'
+breaks P-51 "its members are one" "$mixer" cuh 's/\(i \+ 1u\)/(0 * i + 1u)/'
+breaks P-52 "its top bit is 0" "$mixer" cuh 's/^  return (h \^ h >> [0-9]+);/  return (\1) >> 1;/'
+breaks P-52 "a bit of the key does not count" "$mixer" \
+  cuh 's/^  tsr_hash h = key \+/  tsr_hash h = (key \& ~(tsr_key)4) +/'
+
+# ---- Allocators ------------------------------------------------------------------------------------------------------
+
+breaks P-60 "its pool has no end" "$units" cuh 's/^  return TSR_NO_HANDLE;/  return 0;/'
+breaks P-61 "a unit is handed out twice" "$units" \
+  cuh 's/return block \* TSR_BLOCK_UNITS \+ unit;/return block * TSR_BLOCK_UNITS + (unit \& ~1u);/'
+breaks P-61 "two units have one address" "$units" \
+  cuh 's/handle \* TSR_PARAMETER\(c, unit_bytes\)/(handle \/ 2) * TSR_PARAMETER(c, unit_bytes)/'
+breaks P-62 "what is released does not come back" "$units" \
+  cuh 's/^  tsr_block_give\(.*$/  (void)c, (void)handle, (void)units;/'
+breaks P-63 "an address moves when the pool grows" "$units" \
+  cuh 's/\+ handle \* TSR_PARAMETER/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * TSR_PARAMETER/'
+breaks P-65 "a run of units is one unit" "$units" cuh 's/\(uint32_t\)spread, units\)/(uint32_t)spread, 1)/'
+
+finish

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Level 2: the parameters of a plugin. Each is documented and bounded, its bounds hold, and the defaults alone work.
+// Read next: laws_test.cc.
+#include <cctype>
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "tests/conformance/kit.h"
+#include "tests/oracle/exercise.h"
+
+namespace tessera_test {
+namespace {
+
+std::vector<tsr_parameter> rows_of(const tsr_plugin *plugin) {
+  std::vector<tsr_parameter> rows;
+  for (const tsr_parameter *row = plugin->parameters; row->name; row++) rows.push_back(*row);
+  return rows;
+}
+
+TEST_P(OnPlugin, P11_ParametersAreDocumentedAndBounded) {
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  std::set<std::string> names;
+  std::vector<bool> taken(plugin->config_bytes);
+  for (const tsr_parameter &row : rows_of(plugin)) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second) << "two parameters of one name";
+    for (const char *letter = row.name; *letter; letter++)
+      EXPECT_TRUE(islower(*letter) || isdigit(*letter) || *letter == '_') << row.name;
+    std::string doc = row.doc ? row.doc : "";
+    EXPECT_GT(doc.size(), 10u);
+    EXPECT_TRUE(!doc.empty() && isupper(doc[0]) && doc.back() == '.') << "no sentence: " << doc;
+    EXPECT_EQ(doc.find('\n'), std::string::npos);
+    EXPECT_EQ(doc.find(". "), std::string::npos) << "more than one sentence: " << doc;
+    EXPECT_LE(row.minimum, row.initial);
+    EXPECT_LE(row.initial, row.maximum);
+    uint32_t bytes = row.type == TSR_PARAMETER_U32 ? 4 : 8;
+    EXPECT_TRUE(row.type == TSR_PARAMETER_U32 || row.type == TSR_PARAMETER_U64);
+    EXPECT_TRUE(row.type == TSR_PARAMETER_U64 || row.maximum <= UINT32_MAX);
+    ASSERT_LE(row.offset + bytes, plugin->config_bytes);
+    EXPECT_EQ(row.offset % bytes, 0u);
+    for (uint32_t i = row.offset; i < row.offset + bytes; i++) {
+      EXPECT_FALSE(taken[i]) << "two parameters share memory";
+      taken[i] = true;
+    }
+  }
+}
+
+// Whether the value is accepted, alone or with other values of the plugin's other parameters: a bound may need company.
+bool accepted(const std::vector<Recipe> &recipes, uint32_t role, const std::vector<tsr_parameter> &rows, size_t which,
+              uint64_t value, tsr_error *error) {
+  size_t combinations = 1;
+  for (size_t i = 0; i < rows.size() && combinations < 1000; i++) combinations *= 3;
+  for (size_t combination = 0; combination < combinations; combination++)
+    for (Recipe recipe : recipes) {
+      size_t rest = combination;
+      for (size_t i = 0; i < rows.size(); i++, rest /= 3) {
+        const uint64_t choices[] = {rows[i].initial, rows[i].minimum, rows[i].maximum};
+        if (i != which && rest % 3) recipe.set(role, rows[i].name, choices[rest % 3]);
+      }
+      recipe.set(role, rows[which].name, value);
+      if (compose(recipe, 1, error)) return true;
+    }
+  return false;
+}
+
+TEST_P(OnPlugin, P11_BoundsAreAcceptedAndOnePastIsNot) {
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  std::vector<tsr_parameter> rows = rows_of(plugin);
+  std::vector<Recipe> recipes = working_recipes(GetParam());
+  for (size_t i = 0; i < rows.size(); i++) {
+    for (uint64_t bound : {rows[i].minimum, rows[i].initial, rows[i].maximum}) {
+      tsr_error error = {};
+      EXPECT_TRUE(accepted(recipes, plugin->role, rows, i, bound, &error))
+          << rows[i].name << " = " << bound << " is in range, but no composition takes it: " << error.message;
+    }
+    std::vector<uint64_t> outside;
+    if (rows[i].minimum > 0) outside.push_back(rows[i].minimum - 1);
+    if (rows[i].maximum < UINT64_MAX) outside.push_back(rows[i].maximum + 1);
+    for (uint64_t value : outside) {
+      tsr_error error = {};
+      EXPECT_FALSE(accepted(recipes, plugin->role, rows, i, value, &error)) << rows[i].name << " = " << value;
+      EXPECT_EQ(error.status, TSR_BAD_SPEC);
+      EXPECT_NE(strstr(error.message, rows[i].name), nullptr) << error.message;
+      expect_sentence(error, rows[i].name);
+    }
+  }
+}
+
+TEST_P(OnPlugin, P11_UnknownParametersAreRefused) {
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  for (Recipe recipe : working_recipes(GetParam())) {
+    recipe.set(plugin->role, "no_such_parameter", 1);
+    tsr_error error = {};
+    EXPECT_EQ(compose(recipe, 1, &error), nullptr);
+    EXPECT_EQ(error.status, TSR_BAD_SPEC);
+    EXPECT_NE(strstr(error.message, "no_such_parameter"), nullptr) << error.message;
+  }
+}
+
+// Every parameter at some values of its range, in all widths and policies, with every companion: what is refused is
+// refused with a sentence that names a part or a parameter.
+TEST_P(OnPlugin, P13_RefusalsAreSentences) {
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  std::vector<Recipe> recipes;
+  std::vector<std::string> parts[TSR_ROLES];
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    parts[role] = role == plugin->role ? std::vector<std::string>{GetParam().name} : plugins_of(role);
+  for (Widths widths : all_widths)
+    for (const std::string &layout : parts[TSR_ROLE_LAYOUT])
+      for (const std::string &probing : parts[TSR_ROLE_PROBING]) {
+        Recipe recipe;
+        recipe.key_bits = widths.key_bits;
+        recipe.value_bits = widths.value_bits;
+        recipe.part[TSR_ROLE_HASHER] = parts[TSR_ROLE_HASHER][0];
+        recipe.part[TSR_ROLE_LAYOUT] = layout;
+        recipe.part[TSR_ROLE_PROBING] = probing;
+        if (plugin->role == TSR_ROLE_ALLOCATOR) recipe.part[TSR_ROLE_ALLOCATOR] = GetParam().name;
+        for (recipe.duplicates = 0; recipe.duplicates < TSR_DUPLICATES_POLICIES; recipe.duplicates++)
+          for (bool mixed : {false, true}) {
+            recipe.mixed = mixed;
+            if (is_policy_for(recipe.value_bits, recipe.duplicates)) recipes.push_back(recipe);
+          }
+      }
+  std::vector<Recipe> odd;
+  for (const Recipe &recipe : recipes)
+    for (const tsr_parameter &row : rows_of(plugin))
+      for (uint64_t value : {row.minimum, row.minimum + 1, row.minimum + 2, row.maximum - 1, row.maximum}) {
+        if (value < row.minimum || value > row.maximum) continue;
+        odd.push_back(recipe);
+        odd.back().set(plugin->role, row.name, value);
+      }
+  recipes.insert(recipes.end(), odd.begin(), odd.end());
+  for (const Recipe &recipe : recipes) {
+    tsr_error error = {};
+    if (compose(recipe, 1, &error)) continue;
+    std::ostringstream text;
+    text << recipe;
+    SCOPED_TRACE(text.str());
+    EXPECT_EQ(error.status, TSR_INCOMPATIBLE) << error.message;
+    expect_sentence(error, "a refused composition");
+    std::string message = error.message;
+    bool names = false;
+    for (uint32_t role = 0; role < TSR_ROLES; role++) {
+      names = names || (!recipe.part[role].empty() &&
+                        message.find(tsr_role_names[role] + (" = " + recipe.part[role])) != std::string::npos);
+      names = names || message.find("[" + std::string(tsr_role_names[role]) + "] ") != std::string::npos;
+    }
+    EXPECT_TRUE(names) << "it names neither a part nor a parameter: " << message;
+    if (HasFailure()) return;
+  }
+}
+
+// P-12 and P-10: plan() is a function of its arguments, from any thread, and writes its own facts only.
+TEST_P(OnPlugin, P10_P12_PlanIsAFunctionAndWritesItsOwnFacts) {
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  for (const Recipe &recipe : working_recipes(GetParam())) {
+    tsr_error error = {};
+    CompositionPointer composition = compose(recipe, 1, &error);
+    ASSERT_NE(composition, nullptr);
+    // what it saw, with a mark in every fact that it may write
+    tsr_shape before = composition->shape;
+    before.has_place = before.guard = before.fresh = before.in_step = before.has_stash = before.claims_first = 0;
+    if (plugin->role == TSR_ROLE_PROBING) {
+      before.buckets = before.buckets_min;
+      before.ends_at_empty = before.moves_pairs = before.first_slots = 0;
+    }
+    const void *config = composition->part[plugin->role].config;
+    tsr_shape shapes[3];
+    tsr_plan plans[3];
+    memset(plans, 0, sizeof plans);
+    auto plan = [&](int i) {
+      shapes[i] = before;
+      tsr_error why = {};
+      return plugin->plan(config, &shapes[i], &plans[i], &why);
+    };
+    tsr_status status = TSR_OK;
+    std::thread other([&] { status = plan(1); });
+    EXPECT_EQ(plan(0), TSR_OK);
+    other.join();
+    EXPECT_EQ(status, TSR_OK);
+    EXPECT_EQ(plan(2), TSR_OK);
+    for (int i = 1; i < 3; i++) {
+      EXPECT_EQ(memcmp(&shapes[i], &shapes[0], sizeof shapes[0]), 0) << "another call, other facts";
+      EXPECT_EQ(memcmp(&plans[i], &plans[0], sizeof plans[0]), 0) << "another call, another plan";
+    }
+    tsr_shape rest = shapes[0]; // without what it may write
+    if (plugin->role == TSR_ROLE_LAYOUT) {
+      rest.bucket_slots = before.bucket_slots;
+      rest.tile_lanes = before.tile_lanes;
+      rest.share_lanes = before.share_lanes;
+      rest.bucket_bytes = before.bucket_bytes;
+      rest.can_exchange = before.can_exchange;
+      rest.whole_pairs = before.whole_pairs;
+    } else if (plugin->role == TSR_ROLE_ALLOCATOR) {
+      rest.units = before.units;
+      rest.unit_bytes = before.unit_bytes;
+      rest.units_at_once = before.units_at_once;
+      rest.reuses_units = before.reuses_units;
+    } else if (plugin->role == TSR_ROLE_PROBING) {
+      rest.buckets = before.buckets;
+      rest.ends_at_empty = before.ends_at_empty;
+      rest.moves_pairs = before.moves_pairs;
+      rest.first_slots = before.first_slots;
+    }
+    EXPECT_EQ(memcmp(&rest, &before, sizeof rest), 0) << "plan() wrote a fact that is another's";
+  }
+}
+
+// A table of every width, made and destroyed many times, and used once in a while.
+TEST_P(OnPlugin, P08_DefaultsAloneMakeAWorkingTable) {
+  TSR_TRACE_SEED;
+  std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  Random random(1);
+  for (const Recipe &recipe : working_recipes(GetParam())) {
+    std::ostringstream text;
+    text << recipe;
+    SCOPED_TRACE(text.str());
+    SpecPointer spec = spec_of(recipe);
+    for (uint64_t i = 0; i < scaled(200); i++) {
+      tsr_table *table = nullptr;
+      tsr_error error = {};
+      ASSERT_EQ(tsr_table_create(spec.get(), &options, &table, &error), TSR_OK) << error.message;
+      Table subject(table, recipe.key_bits, recipe.value_bits);
+      if (i % 50 != 0) continue;
+      Exercise::Options exercise;
+      exercise.slots = 200;
+      exercise.operations = 20;
+      EXPECT_EQ(Exercise(subject, recipe.duplicates, random, exercise).run(), "");
+    }
+  }
+}
+
+} // namespace
+} // namespace tessera_test

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device.h. The driver's streams come from libcuda itself: the tests are built where there is no toolkit.
+#include "tests/device/device.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/compose.h"
+
+namespace device {
+
+const std::string &backend() {
+  static const std::string name = [] {
+    const char *given = getenv("TSR_TEST_BACKEND");
+    return std::string(given && *given ? given : "cuda");
+  }();
+  return name;
+}
+
+uint32_t sm() {
+  static const uint32_t found = [] {
+    tsr_device_info info = {};
+    tsr_error error = {};
+    if (backend() == "cpu") return 0u;
+    EXPECT_EQ(tsr_device_describe(0, &info, &error), TSR_OK) << error.message;
+    return info.sm;
+  }();
+  return found;
+}
+
+bool accepts(const choices::Choice &choice) {
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_composition *composition = nullptr;
+  tsr_error error = {};
+  tsr_status status = tsr_compose(choice.entries().parse().get(), &options, sm(), 1, &composition, &error);
+  tsr_composition_free(composition);
+  if (status == TSR_OK) return true;
+  EXPECT_TRUE(status == TSR_INCOMPATIBLE || status == TSR_BAD_SPEC) << choice.name() << ": " << error.message;
+  EXPECT_GT(strlen(error.message), 20u) << choice.name();
+  return false;
+}
+
+choices::Options options() {
+  choices::Options all = choices::Options::all();
+  all.sms = {sm()};
+  return all;
+}
+
+Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on) {
+  choices::Entries entries = choice.entries();
+  entries.set("table", "backend", on.empty() ? backend() : on);
+  entries.set("table", "load_factor", std::to_string(load_factor));
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  options.capacity = capacity;
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_table_create(entries.parse().get(), &options, &table, &error), TSR_OK) << error.message;
+  return Table(table);
+}
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+Array::Array(tsr_table *table, uint32_t bits, size_t count) : table_(table), bits_(bits), count_(count) {
+  tsr_error error = {};
+  if (!bits) return;
+  EXPECT_EQ(tsr_memory_allocate(table, count * bits / 8, &memory_, &error), TSR_OK) << error.message;
+}
+
+Array::Array(tsr_table *table, uint32_t bits, const std::vector<uint64_t> &numbers)
+    : Array(table, bits, numbers.size()) {
+  std::vector<unsigned char> bytes(count_ * bits / 8 + 8);
+  for (size_t i = 0; i < count_ && bits; i++) memcpy(&bytes[i * bits / 8], &numbers[i], bits / 8);
+  tsr_error error = {};
+  if (!memory_) return;
+  EXPECT_EQ(tsr_memory_copy(table, memory_, bytes.data(), count_ * bits / 8, &error), TSR_OK) << error.message;
+}
+
+std::vector<uint64_t> Array::numbers() const {
+  std::vector<uint64_t> result(count_);
+  std::vector<unsigned char> bytes(count_ * bits_ / 8 + 8);
+  tsr_error error = {};
+  if (!memory_) return result;
+  EXPECT_EQ(tsr_memory_copy(table_, bytes.data(), memory_, count_ * bits_ / 8, &error), TSR_OK) << error.message;
+  for (size_t i = 0; i < count_; i++) memcpy(&result[i], &bytes[i * bits_ / 8], bits_ / 8);
+  return result;
+}
+
+// ---- Streams ------------------------------------------------------------------------------------
+
+namespace {
+
+struct Driver {
+  int (*init)(unsigned);
+  int (*retain)(void **, int);
+  int (*push)(void *);
+  int (*create)(void **, unsigned);
+  int (*destroy)(void *);
+};
+
+// The driver with device 0's primary context current, which is the one that the library uses.
+const Driver &driver() {
+  static const Driver loaded = [] {
+    Driver d = {};
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = nullptr;
+    EXPECT_NE(library, nullptr) << dlerror();
+    if (!library) exit(1);
+    auto load = [library](const char *name, auto *function) {
+      void *address = dlsym(library, name);
+      EXPECT_NE(address, nullptr) << name;
+      memcpy(function, &address, sizeof address);
+    };
+    load("cuInit", &d.init);
+    load("cuDevicePrimaryCtxRetain", &d.retain);
+    load("cuCtxPushCurrent_v2", &d.push);
+    load("cuStreamCreate", &d.create);
+    load("cuStreamDestroy_v2", &d.destroy);
+    EXPECT_EQ(d.init(0), 0);
+    EXPECT_EQ(d.retain(&context, 0), 0);
+    EXPECT_EQ(d.push(context), 0);
+    return d;
+  }();
+  return loaded;
+}
+
+} // namespace
+
+Streams::Streams() {
+  enum { kNonBlocking = 1 }; // does not wait for the default stream, which would hide a missing order
+  if (backend() == "cpu") {
+    one = &one;
+    two = &two;
+    return;
+  }
+  EXPECT_EQ(driver().create(&one, kNonBlocking), 0);
+  EXPECT_EQ(driver().create(&two, kNonBlocking), 0);
+}
+
+Streams::~Streams() {
+  if (backend() == "cpu") return;
+  EXPECT_EQ(driver().destroy(one), 0);
+  EXPECT_EQ(driver().destroy(two), 0);
+}
+
+// ---- Pairs --------------------------------------------------------------------------------------
+
+std::vector<std::pair<uint64_t, uint64_t>> pairs_of(tsr_table *table) {
+  tsr_table_info info;
+  tsr_table_describe(table, &info);
+  tsr_error error = {};
+  uint64_t size = 0, written = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> pairs;
+  EXPECT_EQ(tsr_size(table, &size, &error), TSR_OK) << error.message;
+  const std::vector<uint64_t> zeros(size + 1);
+  Array keys(table, info.key_bits, zeros), values(table, info.value_bits, zeros);
+  EXPECT_EQ(tsr_export(table, size + 1, keys.data(), values.data(), &written, &error), TSR_OK) << error.message;
+  EXPECT_EQ(written, size);
+  std::vector<uint64_t> all_keys = keys.numbers(), all_values = values.numbers();
+  for (uint64_t i = 0; i < size; i++) pairs.emplace_back(all_keys[i], all_values[i]);
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+uint64_t key_of(uint64_t i, uint32_t bits) {
+  if (bits == 32) { // MurmurHash3's finalizers are bijections
+    uint32_t h = (uint32_t)i;
+    h = (h ^ h >> 16) * 0x85EBCA6Bu;
+    h = (h ^ h >> 13) * 0xC2B2AE35u;
+    return h ^ h >> 16;
+  }
+  i = (i ^ i >> 33) * 0xFF51AFD7ED558CCDu;
+  i = (i ^ i >> 33) * 0xC4CEB9FE1A85EC53u;
+  return i ^ i >> 33;
+}
+
+} // namespace device

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests on a device share: tables on the backend under test, arrays in its memory, streams. The backend is
+// cuda, or that of TSR_TEST_BACKEND: with cpu the same tests run where there is no GPU, one after the other. Read next:
+// device_test.cc (right answers), races_test.cc (many threads at once).
+#ifndef TSR_TESTS_DEVICE_DEVICE_H
+#define TSR_TESTS_DEVICE_DEVICE_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tessera.h"
+#include "tests/codegen/choices.h"
+
+namespace device {
+
+const std::string &backend(); // "cuda" or "cpu"
+uint32_t sm();                // of the device; 0 on the cpu backend
+
+// Whether the parts accept each other on this device. A refusal without a sentence is a failed test.
+bool accepts(const choices::Choice &choice);
+
+// All parts found here, for this device.
+choices::Options options();
+
+struct Destroy {
+  void operator()(tsr_table *table) const { tsr_table_destroy(table); }
+};
+using Table = std::unique_ptr<tsr_table, Destroy>;
+
+// NULL, and a failed test, if it cannot be made. on: a backend, "" = the one under test.
+Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "");
+
+// Numbers in the device's memory, `bits` each; they belong to a table and must be freed before it.
+class Array {
+public:
+  Array(tsr_table *table, uint32_t bits, size_t count);
+  Array(tsr_table *table, uint32_t bits, const std::vector<uint64_t> &numbers);
+  Array(const Array &) = delete;
+  Array &operator=(const Array &) = delete;
+  ~Array() { tsr_memory_free(table_, memory_); }
+  void *data() { return memory_; } // NULL at 0 bits
+  std::vector<uint64_t> numbers() const;
+
+private:
+  tsr_table *table_;
+  uint32_t bits_;
+  size_t count_;
+  void *memory_ = nullptr;
+};
+
+// Two streams; on the cpu backend two numbers that nobody looks at.
+class Streams {
+public:
+  Streams();
+  ~Streams();
+  Streams(const Streams &) = delete;
+  Streams &operator=(const Streams &) = delete;
+  void *one = nullptr, *two = nullptr;
+};
+
+// All pairs of a table, sorted.
+std::vector<std::pair<uint64_t, uint64_t>> pairs_of(tsr_table *table);
+
+// A bijection of the numbers of that many bits, so that different i give different keys in no order.
+uint64_t key_of(uint64_t i, uint32_t bits);
+
+} // namespace device
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Right answers on a GPU: every two options of a table that the parts accept together, against the oracle of
+// tests/oracle, and the same pairs as the cpu backend; the order of operations on two streams. Cases whose names start
+// with Small are meant for compute-sanitizer. Runs on the cpu backend too (device.h).
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/device/device.h"
+#include "tests/oracle/exercise.h"
+
+namespace {
+
+using choices::Choice;
+
+std::string name_of(const testing::TestParamInfo<Choice> &info) { return info.param.name(); }
+
+uint32_t policy_of(const Choice &choice) {
+  for (uint32_t i = 0; i < choices::kPolicies.size(); i++)
+    if (choice.duplicates == choices::kPolicies[i]) return i;
+  return 0;
+}
+
+const std::vector<Choice> &tables() {
+  static const std::vector<Choice> all = choices::cover_pairs(device::options(), device::accepts);
+  return all;
+}
+
+// A few: every part and every number of lanes is among them.
+std::vector<Choice> few_tables() {
+  choices::Options options = device::options();
+  options.shapes = {{1, 1}, {4, 1}, {8, 2}, {8, 8}, {16, 4}, {32, 32}, {32, 16}};
+  options.duplicates = {"first", "min", "keep"};
+  options.statistics = {"yes"};
+  options.stashes = {0};
+  options.widths = {{32, 32}, {64, 64}, {32, 0}};
+  return choices::cover_pairs(options, device::accepts);
+}
+
+std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operations, uint64_t batch_max, bool overfill) {
+  device::Table made = device::create(choice, capacity, 1);
+  if (!made) return "no table";
+  tsr_table_info info;
+  tsr_table_describe(made.get(), &info);
+  if (info.backend != device::backend()) return std::string("the table is on backend ") + info.backend;
+  tessera_test::Table table(made.release(), choice.key_bits, choice.value_bits);
+  tessera_test::Random random(capacity + operations);
+  tessera_test::Exercise::Options options;
+  options.slots = info.slots + choice.stash;
+  options.operations = operations;
+  options.batch_max = batch_max;
+  tessera_test::Exercise exercise(table, policy_of(choice), random, options);
+  std::string complaint = exercise.run();
+  return complaint.empty() && overfill ? exercise.overfill() : complaint;
+}
+
+class Oracle : public testing::TestWithParam<Choice> {};
+TEST_P(Oracle, Agrees) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 1500, 50, 1500, true), "");
+}
+INSTANTIATE_TEST_SUITE_P(Covering, Oracle, testing::ValuesIn(tables()), name_of);
+
+class Exact : public testing::TestWithParam<Choice> {};
+TEST_P(Exact, Agrees) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 200, 25, 300, true), "");
+}
+INSTANTIATE_TEST_SUITE_P(Small, Exact, testing::ValuesIn(few_tables()), name_of);
+
+TEST(Covering, HoldsEveryPartOnThisDevice) {
+  EXPECT_GT(tables().size(), 60u);
+  for (const std::string &layout : choices::plugins_of("layout"))
+    EXPECT_TRUE(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.layout == layout; }));
+  for (const std::string &probing : choices::plugins_of("probing"))
+    EXPECT_TRUE(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.probing == probing; }));
+}
+
+// ---- Both backends ------------------------------------------------------------------------------
+
+void insert_all(tsr_table *table, const Choice &choice, const std::vector<uint64_t> &keys,
+                const std::vector<uint64_t> &values) {
+  device::Array key_array(table, choice.key_bits, keys), value_array(table, choice.value_bits, values);
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(table, keys.size(), key_array.data(), value_array.data(), nullptr, &error), TSR_OK)
+      << error.message;
+  tsr_report report;
+  ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+  ASSERT_EQ(report.not_placed, 0u) << "the test's load factor is too high, or its stash too small";
+}
+
+// A batch of distinct keys, and then, if the policy commutes, one with doubles. Every pair finds room, or the backends
+// would choose which ones do not: so there is a stash, for schemes with few buckets for a key, and a bucket has 4 slots.
+void expect_same_pairs(Choice choice, uint64_t n) {
+  choice.stash = 1024;
+  choice.bucket_slots = std::max(choice.bucket_slots, 4u);
+  device::Table here = device::create(choice, n, 0.25), there = device::create(choice, n, 0.25, "cpu");
+  ASSERT_TRUE(here && there);
+  bool commutes = choice.duplicates == "add" || choice.duplicates == "min" || choice.duplicates == "max";
+  uint64_t mask = tessera_test::width_mask(choice.value_bits);
+  std::vector<uint64_t> keys, values;
+  for (uint64_t i = 0; i < n; i++) {
+    keys.push_back(i < 4 ? tessera_test::awkward_numbers(choice.key_bits)[i] : device::key_of(i, choice.key_bits));
+    values.push_back(device::key_of(i + 77, 64) & mask);
+  }
+  for (tsr_table *table : {here.get(), there.get()}) {
+    ASSERT_NO_FATAL_FAILURE(insert_all(table, choice, keys, values));
+    std::vector<uint64_t> half(keys.begin(), keys.begin() + (long)n / 2), reversed(values.rbegin(), values.rend());
+    half.insert(half.end(), half.begin(), half.end());
+    reversed.resize(half.size());
+    if (commutes) {
+      ASSERT_NO_FATAL_FAILURE(insert_all(table, choice, half, reversed));
+    }
+  }
+  auto one = device::pairs_of(here.get()), two = device::pairs_of(there.get());
+  EXPECT_EQ(one.size(), n);
+  EXPECT_EQ(two.size(), n) << "on the cpu backend";
+  EXPECT_TRUE(one == two);
+}
+
+class Backends : public testing::TestWithParam<Choice> {};
+TEST_P(Backends, HoldTheSamePairs) { expect_same_pairs(GetParam(), 30000); }
+INSTANTIATE_TEST_SUITE_P(Few, Backends, testing::ValuesIn(few_tables()), name_of);
+INSTANTIATE_TEST_SUITE_P(Add, Backends, testing::ValuesIn([] {
+                           std::vector<Choice> adding = few_tables(), kept;
+                           std::set<std::string> names;
+                           for (Choice &choice : adding) {
+                             choice.duplicates = "add";
+                             if (choice.value_bits && names.insert(choice.name()).second) kept.push_back(choice);
+                           }
+                           return kept;
+                         }()),
+                         name_of);
+
+// ---- Two streams --------------------------------------------------------------------------------
+
+// Each step works on what the step before left, on the other stream, and the host waits for nothing.
+void expect_order(const Choice &choice, uint64_t n) {
+  device::Table table = device::create(choice, n, 0.8);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> numbers, expected;
+  for (uint64_t i = 0; i < n; i++) {
+    numbers.push_back(device::key_of(i, choice.key_bits));
+    expected.push_back(i & tessera_test::width_mask(choice.value_bits));
+  }
+  {
+    device::Streams streams;
+    device::Array keys(t, choice.key_bits, numbers), values(t, choice.value_bits, expected);
+    device::Array found(t, choice.value_bits, n), erased(t, 8, n), before(t, 8, n), after(t, 8, n), again(t, 8, n);
+    auto at = [](device::Array *array) { return static_cast<uint8_t *>(array->data()); };
+    tsr_error error = {};
+    tsr_call one = {}, two = {};
+    one.stream = streams.one;
+    two.stream = streams.two;
+    auto done = [&error](tsr_status status) { EXPECT_EQ(status, TSR_OK) << error.message; };
+    done(tsr_insert(t, n, keys.data(), values.data(), &one, &error));
+    done(tsr_contains(t, n, keys.data(), at(&before), &two, &error));
+    if (choice.value_bits) done(tsr_find(t, n, keys.data(), found.data(), &two, &error));
+    one.results = at(&erased);
+    done(tsr_erase(t, n, keys.data(), &one, &error));
+    one.results = nullptr;
+    done(tsr_contains(t, n, keys.data(), at(&after), &two, &error));
+    done(tsr_insert(t, n, keys.data(), values.data(), &one, &error));
+    done(tsr_contains(t, n, keys.data(), at(&again), &two, &error));
+    done(tsr_clear(t, streams.one, &error));
+    done(tsr_insert(t, n / 2, keys.data(), values.data(), &two, &error));
+    done(tsr_table_wait(t, &error));
+    EXPECT_EQ(before.numbers(), std::vector<uint64_t>(n, 1));
+    EXPECT_EQ(after.numbers(), std::vector<uint64_t>(n, 0));
+    EXPECT_EQ(again.numbers(), std::vector<uint64_t>(n, 1));
+    EXPECT_EQ(erased.numbers(), std::vector<uint64_t>(n, TSR_ERASED));
+    if (choice.value_bits) {
+      EXPECT_EQ(found.numbers(), expected);
+    }
+    EXPECT_EQ(device::pairs_of(t).size(), n / 2);
+  }
+}
+
+Choice plain(const char *layout, const char *probing, uint32_t slots, uint32_t lanes, const char *policy) {
+  return {layout, probing, "murmur3", policy, "phased", "no", slots, lanes, 32, 32, device::sm(), 0};
+}
+
+TEST(TwoStreams, AreOrderedByTheTable) {
+  uint64_t n = device::backend() == "cpu" ? 200000 : 4 << 20;
+  expect_order(plain("packed", "cuckoo", 4, 1, "promise_unique"), n);
+  expect_order(plain("packed", "cuckoo", 8, 4, "first"), n);
+  expect_order(plain("soa", "double_hashing", 8, 8, "replace"), n);
+}
+TEST(Small, TwoStreamsAreOrdered) { expect_order(plain("packed", "cuckoo", 4, 1, "first"), 1500); }
+
+// ---- Multimaps ----------------------------------------------------------------------------------
+
+// `pairs` pairs of each key, then every value of every key and of as many absent ones, by another stream and without a
+// wait: where each key's values lie is summed over all keys, in as many levels as that takes.
+void expect_all_values(const Choice &choice, uint64_t distinct, uint64_t pairs) {
+  const uint64_t n = distinct * pairs, mask = tessera_test::width_mask(choice.value_bits);
+  device::Table table = device::create(choice, n, 0.7);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> inserted, offered, asked;
+  for (uint64_t i = 0; i < n; i++) {
+    inserted.push_back(device::key_of(i % distinct, choice.key_bits));
+    offered.push_back(i & mask);
+  }
+  for (uint64_t i = 0; i < 2 * distinct; i++) asked.push_back(device::key_of(i, choice.key_bits));
+  {
+    device::Streams streams;
+    device::Array keys(t, choice.key_bits, inserted), values(t, choice.value_bits, offered);
+    device::Array queries(t, choice.key_bits, asked), offsets(t, 64, 2 * distinct + 1), found(t, choice.value_bits, n);
+    device::Array counts(t, 64, 2 * distinct), codes(t, 8, 2 * distinct), recounted(t, 8, 2 * distinct);
+    tsr_error error = {};
+    tsr_call one = {}, two = {};
+    one.stream = streams.one;
+    two.stream = streams.two;
+    auto done = [&error](tsr_status status) { ASSERT_EQ(status, TSR_OK) << error.message; };
+    done(tsr_insert(t, n, keys.data(), values.data(), &one, &error));
+    two.results = static_cast<uint8_t *>(codes.data());
+    done(tsr_find_all(t, 2 * distinct, queries.data(), static_cast<uint64_t *>(offsets.data()), n, found.data(), &two,
+                      &error));
+    two.results = static_cast<uint8_t *>(recounted.data());
+    done(tsr_erase_pairs(t, n / 2, keys.data(), values.data(), &one, &error));
+    done(tsr_count_all(t, 2 * distinct, queries.data(), static_cast<uint64_t *>(counts.data()), &two, &error));
+    done(tsr_table_wait(t, &error));
+    std::vector<uint64_t> places = offsets.numbers(), all = found.numbers(), left = counts.numbers();
+    std::vector<uint64_t> answered = codes.numbers();
+    EXPECT_EQ(places[0], 0u);
+    uint64_t wrong = 0, sum = 0;
+    for (uint64_t i = 0; i < 2 * distinct; i++) {
+      const uint64_t expected = i < distinct ? pairs : 0;
+      wrong += places[i + 1] - places[i] != expected || answered[i] != (expected ? TSR_FOUND : TSR_MISSING);
+      if (places[i + 1] - places[i] != expected || places[i + 1] > n) continue;
+      std::sort(all.begin() + (long)places[i], all.begin() + (long)places[i + 1]);
+      for (uint64_t j = 0; j < expected; j++) wrong += all[places[i] + j] != ((i + j * distinct) & mask);
+      sum += left[i];
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(sum, n - n / 2);
+    tsr_report report;
+    ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.erased, n / 2);
+    EXPECT_EQ(device::pairs_of(t).size(), n - n / 2);
+  }
+}
+
+Choice multimap(const char *layout, uint32_t slots, uint32_t lanes, uint32_t bits) {
+  return {layout, "double_hashing", "murmur3", "keep", "phased", "no", slots, lanes, bits, bits, device::sm(), 0};
+}
+
+TEST(Multimaps, ShowEveryValue) {
+  const bool is_cpu = device::backend() == "cpu";
+  expect_all_values(multimap("packed", 4, 1, 32), is_cpu ? 20000 : 3 << 20, 1); // sums in three levels
+  expect_all_values(multimap("aos", 8, 8, 32), is_cpu ? 5000 : 1 << 18, 8);
+  expect_all_values(multimap("aos", 8, 1, 64), is_cpu ? 5000 : 1 << 18, 7);
+  expect_all_values(multimap("soa", 16, 4, 64), is_cpu ? 500 : 1 << 15, 60);
+  expect_all_values(multimap("soa", 32, 32, 32), is_cpu ? 500 : 1 << 15, 33);
+}
+TEST(Small, MultimapsShowEveryValue) {
+  expect_all_values(multimap("aos", 8, 2, 32), 300, 5);
+  expect_all_values(multimap("packed", 4, 1, 32), 1024, 1); // 2048 counts and the sum: one more than a tile holds
+  expect_all_values(multimap("soa", 16, 16, 64), 40, 20);
+}
+
+// ---- More streams -------------------------------------------------------------------------------
+
+// More streams than the table keeps account of.
+TEST(TwoStreams, AndManyMore) {
+  Choice choice = plain("packed", "cuckoo", 8, 1, "first");
+  uint64_t n = 20000, batches = 24;
+  device::Table table = device::create(choice, n * batches, 0.8);
+  ASSERT_TRUE(table);
+  std::vector<std::unique_ptr<device::Streams>> streams;
+  std::vector<uint64_t> numbers;
+  for (uint64_t i = 0; i < n * batches; i++) numbers.push_back(device::key_of(i, 32));
+  {
+    device::Array keys(table.get(), 32, numbers), present(table.get(), 8, n * batches);
+    tsr_error error = {};
+    for (uint64_t i = 0; i < batches; i++) {
+      if (i % 2 == 0) streams.push_back(std::make_unique<device::Streams>());
+      tsr_call call = {};
+      call.stream = i % 2 ? streams.back()->two : streams.back()->one;
+      void *from = static_cast<char *>(keys.data()) + 4 * i * n;
+      ASSERT_EQ(tsr_insert(table.get(), n, from, from, &call, &error), TSR_OK) << error.message;
+    }
+    tsr_call call = {};
+    call.stream = streams[0]->one;
+    ASSERT_EQ(
+        tsr_contains(table.get(), n * batches, keys.data(), static_cast<uint8_t *>(present.data()), &call, &error),
+        TSR_OK);
+    ASSERT_EQ(tsr_table_wait(table.get(), &error), TSR_OK) << error.message;
+    EXPECT_EQ(present.numbers(), std::vector<uint64_t>(n * batches, 1));
+  }
+}
+
+} // namespace

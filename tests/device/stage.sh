@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Collects in a folder what a machine with a GPU needs to run the device tests: programs, plugins, recipes. Build first:
+#
+#   bazel build //tests/device/... //core/cli:tessera
+#   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
+#   (carry DIR there)  DIR/run_all.sh
+#
+# Read next: run_all.sh.
+
+set -euo pipefail
+
+fail() {
+  echo "stage.sh: $*" >&2
+  exit 1
+}
+
+(($# >= 1)) || fail "usage: stage.sh DIR [BAZEL_BIN]"
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+mkdir -p "$1"
+target=$(cd "$1" && pwd)
+bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //core/cli:tessera"
+rooms=(layouts probing hashers allocators)
+
+[[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera}
+rm -f "$target"/*_test
+
+for program in {device,races,races_without_guard,endurance,endurance_without_guard}_test; do
+  [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
+  cp "$bin/tests/device/$program" "$target/"
+done
+[[ ! -f $bin/core/cli/tessera ]] || cp "$bin/core/cli/tessera" "$target/"
+plugins=0
+for room in "${rooms[@]}"; do
+  mkdir -p "$target/$room"
+  for plugin in "$bin/$room"/*.so; do
+    [[ -f $plugin ]] || continue
+    cp "$plugin" "$target/$room/"
+    plugins=$((plugins + 1))
+  done
+done
+((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
+cp -r "$root/specs" "$target/"
+cp "$root/tests/device/run_all.sh" "$target/"
+chmod -R u+w "$target"
+
+# What the programs load and the other machine may lack; there, only what is missing is taken from here.
+mkdir -p "$target/lib"
+ldd "$target"/*_test "$target"/*/*.so 2>/dev/null | sed -n 's/^.* => \(\/[^ ]*\).*/\1/p' | sort -u |
+  while read -r library; do
+    case ${library##*/} in
+      libgomp* | libatomic* | libz* | libgcc_s* | libstdc++*) cp -L "$library" "$target/lib/" ;;
+    esac
+  done
+
+megabytes=$(du -sm "$target" | cut -f 1)
+echo "$target: $plugins plugins, $megabytes MB"
+((megabytes < 64)) || fail "$target has $megabytes MB; what is carried must be below 64"

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# //:dist away from its checkout: in a folder with a blank in its name, with an empty environment, on the cpu backend.
+# Then the SDK in it alone builds the example plugin, and a program is built against it.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+package=$PWD/tessera.tar.gz
+program=$PWD/tests/dist/program.c
+home=$work/"an installed copy"
+mkdir "$home"
+tar -xzf "$package" -C "$home" --strip-components=1
+tessera=$home/bin/tessera
+specs=$home/share/tessera/specs
+sdk=$home/share/tessera/sdk
+parts=("$home"/lib/tessera/*.so)
+cpu=(--set table.backend=cpu)
+
+# As harness.sh has it, but with nothing in the environment besides what `with` holds.
+with=()
+run() {
+  status=0
+  command_line=$*
+  env -i ${with[@]+"${with[@]}"} "$tessera" "$@" >"$work/out" 2>"$work/err" || status=$?
+}
+
+cd "$work" || exit 1
+printf '1 10\n2 20\n3 30\n' >pairs.tsv
+printf '1\n3\n4\n' >queries.tsv
+
+# ---- The folder ------------------------------------------------------------------------------------------------------
+
+case_of "the package has one folder and every part that was built"
+folders=$(tar -tzf "$package" | cut -d / -f 1 | sort -u)
+version=$(env -i "$tessera" version)
+[[ $folders == "${version/tessera /tessera-}" ]] || fail "its folders are: $folders"
+((${#parts[@]} >= 4)) || fail "it holds ${#parts[@]} plugins"
+for file in LICENSE README.md include/tessera.h lib/libtessera.so "${specs#"$home/"}/quickstart.ini" \
+  "${sdk#"$home/"}/plugins/plugin.h"; do
+  [[ -s $home/$file ]] || fail "there is no $file"
+done
+
+case_of "the same inputs make the same bytes"
+! tar --full-time -tvzf "$package" | grep -v '0/0 .* 1970-01-01 00:00:00 ' || fail "it tells who packed it, or when"
+
+case_of "nothing in it names the place where it was built"
+! grep -rlF -e /execroot/ -e /bazel-out/ "$home" || fail "these files do"
+
+# ---- The program -----------------------------------------------------------------------------------------------------
+
+case_of "list finds the plugins"
+run list
+expect_status 0
+expect_out "^${#parts[@]} plugins$"
+
+case_of "the program finds its plugins when the shell finds it"
+(PATH=$home/bin:$PATH && cd / && env -u TESSERA_PLUGINS tessera list) >out 2>err || fail "$(cat err)"
+expect_out "^${#parts[@]} plugins$"
+ln -s "$tessera" linked
+env -i ./linked list >out 2>err || fail "through a link: $(cat err)"
+expect_out "^${#parts[@]} plugins$"
+
+case_of "every recipe composes"
+for spec in "$specs"/*.ini "$specs"/*/*.ini; do
+  run check "$spec" "${cpu[@]}"
+  expect_status 0
+done
+
+case_of "run works"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.tsv --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '1 10' '3 30' '4 -'
+
+case_of "new finds its templates"
+run new probing mine --at "$work/new"
+expect_status 0
+bash "$sdk/plugins/build_plugin.sh" --role probing --name mine --widths key_cell --out "$work/new/probing_mine.so" \
+  "$work/new/mine.c" "$work/new/mine.cuh" >log 2>&1 || fail "does not compile: $(cat log)"
+run run "$specs/quickstart.ini" "${cpu[@]}" --plugins "$work/new" --set table.probing=mine --insert pairs.tsv \
+  --find queries.tsv --out rows.tsv
+expect_rows rows.tsv '1 10' '3 30' '4 -'
+
+# ---- A plugin of a third party ---------------------------------------------------------------------------------------
+
+case_of "the example is built by the SDK alone"
+cp -r "$sdk/plugins/example" "third party"
+lines=$(cat "third party"/triangular.c* | wc -l)
+((lines < 100)) || fail "it has $lines lines"
+(cd "third party" && env -i PATH="$PATH" bash "$sdk/plugins/build_plugin.sh" --role probing --name triangular \
+  --widths key_cell --out probing_triangular.so triangular.c triangular.cuh) >log 2>&1 || fail "$(cat log)"
+
+case_of "the example loads and composes"
+theirs=(--plugins "third party" --set table.probing=triangular)
+run describe probing/triangular --plugins "third party"
+expect_status 0
+expect_out 'max_probes'
+run check "$specs/quickstart.ini" "${cpu[@]}" "${theirs[@]}" --set table.capacity=1000
+expect_status 0
+expect_out 'triangular'
+expect_out '\b256\b' # 1000 / 0.8 slots are 157 buckets of 8
+
+case_of "the example works with every layout, full to the last slot"
+for ((i = 1; i <= 256; i++)); do echo "$i $((1000 * i))"; done >full.tsv
+tr ' ' '\t' <full.tsv >expected.tsv
+for recipe in quickstart u64_map; do
+  run run "$specs/$recipe.ini" "${cpu[@]}" "${theirs[@]}" --set table.capacity=256 --set table.load_factor=1 \
+    --insert full.tsv --find full.tsv --out rows.tsv
+  expect_status 0
+  expect_out ' 256 items: 256 inserted'
+  cmp expected.tsv rows.tsv || fail "$recipe: wrong rows"
+done
+
+# ---- conform ---------------------------------------------------------------------------------------------------------
+
+# build_bad NAME PLAN-STATEMENT NEXT-STATEMENT: the example with a statement put before what the function does.
+build_bad() {
+  mkdir -p bad
+  sed "s/triangular/$1/g; s/^  uint64_t buckets = 1;/  $2\n&/" "third party/triangular.c" >"bad/$1.c"
+  sed "s/triangular/$1/g; s/^  if (probe->visited >= /  $3\n&/" "third party/triangular.cuh" >"bad/$1.cuh"
+  TSR_CFLAGS='-include stdlib.h -include signal.h' bash "$sdk/plugins/build_plugin.sh" --role probing --name "$1" \
+    --widths key_cell --out "bad/probing_$1.so" "bad/$1.c" "bad/$1.cuh" >log 2>&1 || fail "$1: $(cat log)"
+}
+
+case_of "the example keeps the contract, all of it"
+run conform "third party/probing_triangular.so"
+expect_status 0
+expect_out '^[0-9]+ compositions worked, '
+expect_out 'third party/probing_triangular.so: keeps the contract$'
+
+# Its first levels find these.
+with=(GTEST_FILTER='*OnPlugin*:*OnProbing*')
+
+case_of "conform tells a plugin that breaks a law"
+build_bad meddles 'shape->seed++;' ''
+run conform bad/probing_meddles.so
+expect_status 1
+expect_out 'FAILED.*P12'
+expect_err 'probing_meddles.so: breaks the contract'
+
+case_of "conform survives a plugin that crashes, ends its process or hangs"
+build_bad crashes 'raise(SIGSEGV);' ''
+run conform bad/probing_crashes.so
+expect_status 1
+expect_err 'probing_crashes.so: crashed the kit: Segmentation fault'
+build_bad leaves_early 'exit(0);' ''
+run conform bad/probing_leaves_early.so
+expect_status 1
+expect_err "probing_leaves_early.so: ended the kit's process"
+build_bad hangs 'for (volatile int i = 1; i;) {}' ''
+run conform bad/probing_hangs.so --timeout 2
+expect_status 1
+expect_err 'probing_hangs.so: was not done after 2 seconds'
+with=()
+
+case_of "conform refuses what is no plugin"
+refuses "'absent.so': cannot be opened" conform absent.so
+refuses 'is no regular file' conform "$work"
+refuses 'whole number of seconds' conform "third party/probing_triangular.so" --timeout 0
+cp pairs.tsv probing_garbage.so
+run conform probing_garbage.so
+expect_status 1
+with=(TESSERA_CONFORM="$work/absent")
+refuses 'is no program' conform "third party/probing_triangular.so"
+with=()
+mkdir -p empty_tmp
+with=(TMPDIR="$work/empty_tmp" GTEST_FILTER='*P01*')
+run conform "third party/probing_triangular.so"
+[[ -z $(ls empty_tmp) ]] || fail "left files behind"
+with=()
+
+# ---- A program of a user ---------------------------------------------------------------------------------------------
+
+case_of "a program is built by what pkg-config says"
+flags=$(PKG_CONFIG_PATH=$home/lib/pkgconfig pkg-config --cflags --libs tessera) || fail "pkg-config knows no tessera"
+[[ tessera\ $(PKG_CONFIG_PATH=$home/lib/pkgconfig pkg-config --modversion tessera) == "$version" ]] ||
+  fail "pkg-config tells another version"
+eval "cc -std=c11 -Wall -Wextra -Werror -o program '$program' $flags" >log 2>&1 || fail "$(cat log)"
+out=$(env -i LD_LIBRARY_PATH="$home/lib" ./program 2>&1) || fail "the program fails: $out"
+[[ $out == '70 420 1 9' ]] || fail "the program prints $out"
+
+finish

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Tables in the pages that say what `tessera` says. What lies between the two lines of
+#
+#   <!-- tessera describe ROLE --markdown -->
+#   <!-- end -->
+#
+# is the output of that command. It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which
+# compares).
+
+# Paths of the pages with such a block, from the checkout's top.
+list_pages() {
+  find . \( -name '.?*' -o -name 'bazel-*' \) -prune -o -name '*.md' -type f -print | sed 's|^\./||' | sort |
+    while read -r page; do
+      ! grep -q '^<!-- tessera ' "$page" || echo "$page"
+    done
+}
+
+# rewritten PAGE: its text with every block made anew by $tessera.
+rewritten() {
+  local line words inside=
+  while IFS= read -r line; do
+    if [[ $inside && $line == '<!-- end -->' ]]; then
+      inside=
+    elif [[ $inside ]]; then
+      continue
+    elif [[ $line =~ ^'<!-- tessera '(describe [a-z/_0-9]+ --markdown)' -->'$ ]]; then
+      inside=$line
+      read -ra words <<<"${BASH_REMATCH[1]}"
+      echo "$line"
+      "$tessera" "${words[@]}" </dev/null || return 1
+      continue
+    elif [[ $line == '<!-- tessera '* ]]; then
+      echo "$1: not a command for a table: $line" >&2
+      return 1
+    fi
+    printf '%s\n' "$line"
+  done <"$1"
+  [[ ! $inside ]] || {
+    echo "$1: has no line '<!-- end -->' behind $inside" >&2
+    return 1
+  }
+}

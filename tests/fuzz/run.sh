@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Searches for inputs that break a reader, by libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
+#
+#   tests/fuzz/run.sh SECONDS [TARGET...]      all targets, or some, each for that long
+#
+# Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev and zlib1g-dev. What it finds, and
+# its growing corpus, lies in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
+# belongs into tests/fuzz/corpus/<target>. Read next: fuzz.h.
+
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
+shift
+targets=(spec number sequence npy tsv save)
+((!$#)) || targets=("$@")
+work=${TESSERA_FUZZ:-${TMPDIR:-/tmp}/tessera_fuzz}
+failed=()
+
+sources_of() {
+  case $1 in
+    spec) echo core/spec.c core/number.c ;;
+    number) echo core/number.c ;;
+    sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
+    save)
+      ls core/*.c core/cpu/*.c core/cuda/*.c | grep -v '^core/cpu/bulk.c$'
+      echo "tests/fuzz/file.c $work/save/core/*"
+      ;;
+    *)
+      echo "run.sh: $1: there is no such target; the targets are spec, number, sequence, npy, tsv and save" >&2
+      exit 2
+      ;;
+  esac
+}
+
+# As ThreadSanitizer has it in .bazelrc: threads without OpenMP.
+flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
+
+# What core/BUILD generates, and the plugins of the saved tables in the corpus; both without device code.
+build_core() {
+  local folder=$1/core key cell part name
+  mkdir -p "$folder"
+  bash core/embed_headers.sh plugins/*.h plugins/*.cuh >"$folder/sdk_headers.c"
+  for key in 32 64; do
+    for cell in 0 32 64; do
+      "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_KEY_BITS=$key \
+        -DTSR_CELL_BITS=$cell -c -o "$folder/bulk_k${key}c$cell.o" core/cpu/bulk.c
+    done
+  done
+  TSR_NVCC='' bash plugins/build_images.sh --widths key_cell --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
+    --sdk-root . core/kernels/bulk.cu
+  TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol tsr_roofline_images --sdk-root . \
+    --out "$folder/roofline_images.o" core/kernels/roofline.cu
+  for part in layout:layouts/packed layout:layouts/soa probing:probing/cuckoo probing:probing/double_hashing; do
+    name=${part##*/}
+    TSR_NVCC='' bash plugins/build_plugin.sh --role "${part%:*}" --name "$name" --widths key_cell \
+      --out "$1/${part%:*}_$name.so" "${part#*:}.c" "${part#*:}.cuh"
+  done
+  TSR_NVCC='' bash plugins/build_plugin.sh --role hasher --name murmur3 --widths key --out "$1/hasher_murmur3.so" \
+    hashers/murmur3.c hashers/murmur3.cuh
+  export TESSERA_PLUGINS=$1
+}
+
+build() {
+  local sources
+  [[ $1 != save ]] || build_core "$work/save"
+  sources=$(sources_of "$1")
+  # shellcheck disable=SC2086
+  "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer,address,undefined -o "$work/$1/fuzzer" "tests/fuzz/$1_fuzz.c" \
+    $sources -l:libinih.a -lz -lm -ldl -lpthread -latomic
+}
+
+for target in "${targets[@]}"; do
+  mkdir -p "$work/$target/corpus"
+  build "$target"
+  echo "== $target, $seconds seconds"
+  "$work/$target/fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+    -artifact_prefix="$work/$target/" "$work/$target/corpus" "tests/fuzz/corpus/$target" || failed+=("$target")
+done
+
+if ((${#failed[@]})); then
+  echo "run.sh: broken: ${failed[*]}; the inputs are in $work" >&2
+  exit 1
+fi
+echo "nothing was found"

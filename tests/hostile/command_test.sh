@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The program among hostile things: drivers that cannot be used, files of garbage and of endless lines, full disks. It
+# ends soon, with one sentence that names what is wrong. Files that are nearly right are tests/unit's.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+cpu=(--set table.backend=cpu)
+mkdir -p "$work/driver"
+ln -s "$PWD/tests/hostile/libfake_cuda.so" "$work/driver/libcuda.so.1"
+export OMP_NUM_THREADS=1
+cd "$work" || exit 1
+printf '1 10\n2 20\n' >pairs.tsv
+
+# ---- Drivers ---------------------------------------------------------------------------------------------------------
+
+# without_cuda PATTERN VARIABLE=VALUE : a fake driver with this setting.
+without_cuda() {
+  local pattern=$1
+  export LD_LIBRARY_PATH=$work/driver "${2?}"
+  run run "$specs/quickstart.ini" --set table.backend=auto --insert pairs.tsv
+  expect_status 0
+  expect_out "^backend  cpu on .*\(auto: $pattern"
+  run run "$specs/quickstart.ini" --set table.backend=cuda --insert pairs.tsv
+  expect_status 1
+  expect_err "^tessera: $pattern"
+  run check "$specs/quickstart.ini"
+  expect_status 0
+  expect_out "^backend +cpu, because: $pattern"
+  run roofline
+  expect_status 1
+  expect_err "^tessera: $pattern"
+  unset LD_LIBRARY_PATH "${2%%=*}"
+}
+
+case_of "a driver that cannot be used"
+without_cuda 'the CUDA driver found no usable GPU \(error 100\)' FAKE_CUDA_INIT=100
+without_cuda 'the CUDA driver is for CUDA 11\.8; 12\.0 or newer is needed' FAKE_CUDA_DRIVER=11080
+without_cuda 'device = 0: there are 0 GPUs, numbered from 0' FAKE_CUDA_DEVICES=0
+without_cuda 'a device of paper has compute capability 7\.5: the parts. code is for 8\.0 and newer' FAKE_CUDA_SM=75
+
+case_of "a driver that is none"
+mkdir -p broken
+head -c 5000 /dev/zero >broken/libcuda.so.1
+LD_LIBRARY_PATH=$work/broken run run "$specs/quickstart.ini" --set table.backend=cuda --insert pairs.tsv
+expect_status 1
+expect_err '^tessera: no CUDA driver: .*libcuda.so.1'
+
+# ---- Files -----------------------------------------------------------------------------------------------------------
+
+# unreadable STATUS PATTERN ARGUMENTS... : fails within 20 seconds, the last line being one sentence of moderate length.
+unreadable() {
+  local expected=$1 pattern=$2
+  shift 2
+  command_line=$*
+  status=0
+  timeout -k 1 20 "$tessera" "$@" >out 2>err || status=$?
+  expect_status "$expected"
+  (($(wc -c <err) < 4096)) || fail "tessera $command_line: says $(wc -c <err) bytes"
+  tail -n 1 err | grep -aEq -- "^tessera: $pattern" || fail "tessera $command_line: said: $(tail -n 1 err)"
+}
+
+case_of "bytes at random"
+head -c 300000 /dev/urandom >noise
+for ending in tsv npy fa fq fa.gz; do
+  cp noise "noise.$ending"
+  kmers=()
+  [[ $ending == f* ]] && kmers=(--kmers 9)
+  unreadable 1 "noise\\.$ending" run "$specs/quickstart.ini" "${cpu[@]}" "${kmers[@]}" --insert "noise.$ending"
+done
+cp noise noise.u32
+printf x >>noise.u32
+unreadable 1 'noise\.u32: has 300001 bytes: ' run "$specs/quickstart.ini" "${cpu[@]}" --insert noise.u32
+unreadable 2 'noise' check noise
+unreadable 1 'noise: is no saved table' run "$specs/quickstart.ini" "${cpu[@]}" --load noise --find pairs.tsv
+
+case_of "lines of a megabyte"
+head -c 1048576 /dev/zero | tr '\0' 7 >digits
+unreadable 2 'digits:1: ' check digits
+printf '1 1\n' | cat - digits >digits.tsv
+unreadable 1 'digits\.tsv:2: ' run "$specs/quickstart.ini" "${cpu[@]}" --insert digits.tsv
+head -c 1048576 /dev/zero | tr '\0' ' ' | cat - <(echo '3 4') >spaces.tsv
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert spaces.tsv
+expect_status 0
+expect_out ' 1 items: 1 inserted'
+{
+  echo '>one'
+  head -c 1048576 /dev/zero | tr '\0' A
+  echo
+} >letters.fa
+run run "$specs/quickstart.ini" "${cpu[@]}" --kmers 9 --insert letters.fa
+expect_status 0
+expect_out ' 1048568 items: 1 inserted, 1048567 present, 0 not placed$'
+unreadable 2 'there is no command 7{1000}' "$(head -c 1000 digits)"
+
+# ---- Full disks ------------------------------------------------------------------------------------------------------
+
+case_of "a disk that is full leaves the old file"
+for ((i = 0; i < 5000; i++)); do echo "$i $i"; done >many.tsv
+mkdir -p disk
+for what in 'out rows.tsv' 'out rows.npy' 'save table.tsr'; do
+  read -r option file <<<"$what"
+  echo old >"disk/$file"
+  status=0
+  ( # a limit on the size of files stands in for the disk: 8 blocks of 1024 bytes
+    trap '' XFSZ
+    ulimit -f 8
+    exec "$tessera" run "$specs/quickstart.ini" "${cpu[@]}" --insert many.tsv --find many.tsv "--$option" "disk/$file"
+  ) >/dev/null 2>err || status=$?
+  command_line="run --$option disk/$file"
+  expect_status 1
+  expect_err "^tessera: disk/$file: .*cannot be written: File too large$"
+  [[ $(cat "disk/$file") == old ]] || fail "the old $file is gone"
+done
+[[ $(ls disk) == $'rows.npy\nrows.tsv\ntable.tsr' ]] || fail "leaves something behind: $(ls disk)"
+
+case_of "places that cannot be written"
+for what in 'out /dev/full' 'json /dev/full' 'save /dev/full' "out $work/disk" "save $work/disk" "out $work/no/file" \
+  "save $work/no/file" "json $work/no/file"; do
+  read -r option file <<<"$what"
+  run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find pairs.tsv "--$option" "$file"
+  expect_status 1
+  tail -n 1 err | grep -Eq "^tessera: .*$file: " || fail "tessera $command_line: said: $(tail -n 1 err)"
+done
+
+finish

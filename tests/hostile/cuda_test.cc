@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cuda backend on a driver that fails: at every call, one after the other, and at every allocation. Each failure is
+// a sentence; nothing leaks, hangs or crashes; and where memory runs out, the table is as it was.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "plugins/table.h"
+#include "tests/hostile/life.h"
+#include "tests/hostile/machine.h"
+#include "tests/rebuild/tables.h"
+
+namespace {
+
+using namespace tessera_test;
+
+const int64_t calls_max = 20000;
+
+// Nothing is left of a table. A context that cannot be made current is lost, with all that is in it.
+void expect_nothing_left() {
+  const fake_cuda_state &f = fake();
+  EXPECT_EQ(f.programs, 0);
+  EXPECT_EQ(f.links, 0);
+  EXPECT_EQ(f.contexts, 0);
+  const std::string failed = f.failed_call ? f.failed_call : "";
+  if (failed.find("cuCtx") == 0 || (f.for_good && f.failed_call)) return;
+  EXPECT_EQ(f.pushed, 0);
+  EXPECT_EQ(f.allocations, 0);
+  EXPECT_EQ(f.events, 0);
+  EXPECT_EQ(f.modules, 0);
+}
+
+void heal() {
+  fake_cuda_state &f = fake();
+  f.calls_left = -1;
+  f.failed_call = nullptr;
+  f.allocations_only = f.for_good = false;
+  f.failure = FAKE_ILLEGAL_ADDRESS;
+  f.pushed = f.allocations = f.events = f.modules = 0;
+}
+
+// ---- Every call ---------------------------------------------------------------------------------
+
+struct Words {
+  std::string composition;
+  bool for_good;
+};
+std::ostream &operator<<(std::ostream &out, const Words &words) {
+  return out << words.composition << (words.for_good ? ", for good" : ", once");
+}
+
+class EveryCall : public testing::TestWithParam<Words> {};
+
+// Whether a program need not hear of this failure: of freeing, of a log, of what tells host from device memory (it is
+// then taken for the host's), and of the last wait.
+bool may_be_silent(const std::string &call) {
+  for (const char *word : {"Free", "Destroy", "Unload", "Release", "Log", "cuPointer", "cuCtx", "cuEventSynchronize"})
+    if (call.find(word) != std::string::npos) return true;
+  return false;
+}
+
+TEST_P(EveryCall, MayFail) {
+  const std::string words = GetParam().composition + " capacity=32 load_factor=0.3";
+  tsr_spec *spec = spec_of(words);
+  launch_as(spec);
+  heal();
+  ASSERT_EQ(whole_life(spec), 0); // and the driver is loaded
+  expect_nothing_left();
+  int64_t k = 0;
+  for (;; k++) {
+    SCOPED_TRACE(k);
+    heal();
+    fake().calls_left = k;
+    fake().for_good = GetParam().for_good;
+    int failures = whole_life(spec);
+    SCOPED_TRACE(fake().failed_call ? fake().failed_call : "none");
+    expect_nothing_left();
+    if (!fake().failed_call) {
+      EXPECT_EQ(failures, 0);
+      break;
+    }
+    EXPECT_TRUE(failures || may_be_silent(fake().failed_call)) << "nobody heard of it";
+    if (HasFailure()) break;
+    ASSERT_LT(k, calls_max) << "it never works";
+  }
+  EXPECT_GT(k, 300) << "so few calls?";
+  tsr_spec_free(spec);
+  heal();
+}
+
+std::vector<Words> every_composition() {
+  std::vector<Words> all;
+  for (const char *words :
+       {"layout=packed probing=cuckoo", "layout=soa probing=double_hashing",
+        "layout=packed probing=cuckoo growth=double", "layout=soa probing=double_hashing growth=double"})
+    for (bool for_good : {false, true}) all.push_back({words, for_good});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryCall, testing::ValuesIn(every_composition()));
+
+TEST(Roofline, MayFailAtEveryCall) {
+  launch_as(nullptr);
+  for (bool for_good : {false, true})
+    for (int64_t k = 0;; k++) {
+      SCOPED_TRACE(k);
+      ASSERT_LT(k, calls_max) << "it never works";
+      heal();
+      fake().calls_left = k;
+      fake().for_good = for_good;
+      tsr_roofline_row *rows = nullptr;
+      size_t count = 0;
+      tsr_error error = {};
+      tsr_status status = tsr_roofline(0, 4096, &rows, &count, &error);
+      SCOPED_TRACE(fake().failed_call ? fake().failed_call : "none");
+      expect_sentence(status, error);
+      expect_nothing_left();
+      EXPECT_TRUE(status || count == 12) << count;
+      EXPECT_EQ(status != TSR_OK, rows == nullptr);
+      free(rows);
+      if (!fake().failed_call) {
+        EXPECT_EQ(status, TSR_OK) << error.message;
+        EXPECT_GT(k, 300);
+        break;
+      }
+      EXPECT_TRUE(status || may_be_silent(fake().failed_call)) << "nobody heard of it";
+      if (HasFailure()) break;
+    }
+  heal();
+}
+
+// ---- Every allocation ---------------------------------------------------------------------------
+
+class EveryAllocation : public testing::TestWithParam<Words> {
+protected:
+  void SetUp() override {
+    heal();
+    tsr_spec *spec = spec_of(GetParam().composition);
+    launch_as(spec);
+    tsr_spec_free(spec);
+  }
+  void TearDown() override { heal(); }
+
+  // Calls `work` while the 0th, 1st, ... allocation fails, until none does; `check` judges every outcome.
+  static void with_failures(const std::function<tsr_status(tsr_error *)> &work,
+                            const std::function<void(tsr_status)> &check) {
+    fake_cuda_state &f = fake();
+    for (int64_t k = 0;; k++) {
+      SCOPED_TRACE(k);
+      ASSERT_LT(k, calls_max) << "it never works";
+      f.failed_call = nullptr;
+      f.failure = FAKE_OUT_OF_MEMORY;
+      f.allocations_only = true;
+      f.for_good = GetParam().for_good;
+      f.calls_left = k;
+      tsr_error error = {};
+      tsr_status status = work(&error);
+      f.calls_left = -1;
+      expect_sentence(status, error);
+      ASSERT_TRUE(status == TSR_OK || status == TSR_NO_MEMORY) << error.message;
+      ASSERT_EQ(status != TSR_OK,
+                std::string(error.message).find("a device of paper cannot allocate ") != std::string::npos)
+          << error.message;
+      check(status);
+      if (testing::Test::HasFailure()) return;
+      if (!f.failed_call) {
+        ASSERT_EQ(status, TSR_OK) << error.message;
+        ASSERT_GT(k, 0);
+        return;
+      }
+    }
+  }
+
+  static void arrays_of(const std::map<uint32_t, uint32_t> &pairs, std::vector<uint32_t> *keys,
+                        std::vector<uint32_t> *values) {
+    for (const auto &pair : pairs) {
+      keys->push_back(pair.first);
+      values->push_back(pair.second);
+    }
+  }
+};
+
+TEST_P(EveryAllocation, CreateLeavesNothing) {
+  for (const char *wanted : {"cuda", "auto"}) { // what does not fit on the GPU is not moved to the CPU in silence
+    tsr_spec *spec = spec_of(GetParam().composition + " backend=" + wanted);
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    tsr_table *table = nullptr;
+    with_failures([&](tsr_error *error) { return tsr_table_create(spec, &options, &table, error); },
+                  [&](tsr_status status) {
+                    ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
+                    ASSERT_EQ(status != TSR_OK, table == nullptr);
+                    ASSERT_TRUE(!status || fake().allocations == 0);
+                  });
+    tsr_table_destroy(table);
+    tsr_spec_free(spec);
+    ASSERT_EQ(fake().allocations, 0);
+  }
+}
+
+TEST_P(EveryAllocation, InsertAndFindChangeNothing) {
+  Random random(1);
+  auto pairs = some_pairs(random, 300);
+  std::vector<uint32_t> keys, values;
+  arrays_of(pairs, &keys, &values);
+  std::vector<uint32_t> found(keys.size());
+  std::vector<uint8_t> codes(keys.size());
+  tsr_table *table = table_of(GetParam().composition);
+  tsr_call call = {};
+  call.results = codes.data();
+  with_failures(
+      [&](tsr_error *error) { return tsr_insert(table, keys.size(), keys.data(), values.data(), &call, error); },
+      [&](tsr_status status) {
+        ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
+        expect_pairs(table, status ? std::map<uint32_t, uint32_t>() : pairs);
+      });
+  with_failures([&](tsr_error *error) { return tsr_find(table, keys.size(), keys.data(), found.data(), &call, error); },
+                [&](tsr_status status) {
+                  ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
+                  ASSERT_TRUE(status || found == values);
+                });
+  tsr_report report;
+  ASSERT_EQ(tsr_table_report(table, &report, nullptr), TSR_OK);
+  EXPECT_EQ(report.insert_keys, keys.size()) << "calls that did nothing are counted";
+  EXPECT_EQ(report.inserted, keys.size());
+  expect_pairs(table, pairs);
+  tsr_table_destroy(table);
+  ASSERT_EQ(fake().allocations, 0);
+}
+
+TEST_P(EveryAllocation, GrowingLosesNothing) {
+  Random random(2);
+  auto pairs = some_pairs(random, 300);
+  std::vector<uint32_t> keys, values;
+  arrays_of(pairs, &keys, &values);
+  std::vector<uint8_t> codes(keys.size());
+  std::vector<uint32_t> back_keys(keys.size()), back_values(keys.size());
+  tsr_call call = {};
+  call.results = codes.data();
+  call.homeless_keys = back_keys.data();
+  call.homeless_values = back_values.data();
+  tsr_table *table = nullptr;
+  with_failures(
+      [&](tsr_error *error) {
+        int64_t k = fake().calls_left;
+        fake().calls_left = -1;
+        tsr_table_destroy(table);
+        EXPECT_EQ(fake().allocations, 0);
+        table = table_of(GetParam().composition + " capacity=16 growth=double");
+        codes.assign(codes.size(), 255);
+        fake().calls_left = k;
+        return tsr_insert(table, keys.size(), keys.data(), values.data(), &call, error);
+      },
+      [&](tsr_status) {
+        std::map<uint32_t, uint32_t> expected;
+        for (size_t i = 0; i < keys.size(); i++)
+          if (codes[i] == TSR_INSERTED || codes[i] == TSR_NOT_PLACED) expected[keys[i]] = values[i];
+        for (size_t i = 0; i < keys.size(); i++)
+          if (codes[i] == TSR_NOT_PLACED) {
+            ASSERT_EQ(expected.count(back_keys[i]), 1u);
+            ASSERT_EQ(expected[back_keys[i]], back_values[i]);
+            expected.erase(back_keys[i]);
+          }
+        expect_pairs(table, expected);
+      });
+  expect_pairs(table, pairs);
+  tsr_table_destroy(table);
+  ASSERT_EQ(fake().allocations, 0);
+}
+
+TEST_P(EveryAllocation, RehashKeepsTheTable) {
+  Random random(3);
+  auto pairs = some_pairs(random, 500);
+  tsr_table *table = table_of(GetParam().composition);
+  fill(table, pairs);
+  tsr_rehash_options options = {};
+  options.capacity = 3000;
+  int64_t before = fake().allocations;
+  with_failures([&](tsr_error *error) { return tsr_rehash(table, &options, error); },
+                [&](tsr_status status) {
+                  ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
+                  ASSERT_EQ(fake().allocations, before);
+                  ASSERT_EQ(info_of(table).capacity, status ? 1000u : 3000u);
+                  expect_pairs(table, pairs);
+                });
+  tsr_table_destroy(table);
+  ASSERT_EQ(fake().allocations, 0);
+}
+
+TEST_P(EveryAllocation, SaveAndLoad) {
+  Random random(4);
+  const std::string path = testing::TempDir() + "/hostile.tsr";
+  auto pairs = some_pairs(random, 500);
+  tsr_table *table = table_of(GetParam().composition), *loaded = nullptr;
+  fill(table, pairs);
+  ASSERT_EQ(tsr_table_save(table, path.c_str(), nullptr), TSR_OK);
+  tsr_table_destroy(table);
+  tsr_load_options options = {};
+  options.plugins = plugin_folders();
+  with_failures([&](tsr_error *error) { return tsr_table_load(path.c_str(), &options, &loaded, error); },
+                [&](tsr_status status) {
+                  ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
+                  ASSERT_EQ(status != TSR_OK, loaded == nullptr);
+                  ASSERT_TRUE(!status || fake().allocations == 0);
+                });
+  expect_pairs(loaded, pairs);
+  tsr_table_destroy(loaded);
+  ASSERT_EQ(fake().allocations, 0);
+}
+
+std::vector<Words> plain_compositions() {
+  std::vector<Words> all;
+  for (const std::string &words : compositions())
+    for (bool for_good : {false, true}) all.push_back({words, for_good});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryAllocation, testing::ValuesIn(plain_compositions()));
+
+} // namespace

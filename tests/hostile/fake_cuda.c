@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of fake_cuda.h. Their declarations follow the documented ABI of CUDA, as core/cuda/driver.h does.
+ */
+#define _POSIX_C_SOURCE 200809L /* posix_memalign, strdup */
+#include "tests/hostile/fake_cuda.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+API fake_cuda_state fake_cuda;
+
+static int number_of(const char *variable, int otherwise) {
+  const char *text = getenv(variable);
+  return text ? atoi(text) : otherwise;
+}
+
+__attribute__((constructor)) static void start(void) {
+  fake_cuda = (fake_cuda_state){.init_result = number_of("FAKE_CUDA_INIT", 0),
+                                .driver_version = number_of("FAKE_CUDA_DRIVER", 13000),
+                                .devices = number_of("FAKE_CUDA_DEVICES", 1),
+                                .sm = number_of("FAKE_CUDA_SM", 90),
+                                .calls_left = -1,
+                                .failure = FAKE_ILLEGAL_ADDRESS};
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+/* What this call returns. */
+static int result_of(const char *call, bool allocates) {
+  if (fake_cuda.calls_left < 0 || (fake_cuda.allocations_only && !allocates)) return 0;
+  if (fake_cuda.calls_left > 0) {
+    fake_cuda.calls_left--;
+    return 0;
+  }
+  if (!fake_cuda.for_good) fake_cuda.calls_left = -1;
+  if (!fake_cuda.failed_call) fake_cuda.failed_call = call;
+  return fake_cuda.failure;
+}
+
+/* For a call that makes or uses something: it does nothing if it fails. */
+#define MAY_FAIL(allocates)                                                                                            \
+  do {                                                                                                                 \
+    int result = result_of(__func__, allocates);                                                                       \
+    if (result) return result;                                                                                         \
+  } while (0)
+#define NEEDS_CONTEXT                                                                                                  \
+  if (fake_cuda.pushed <= 0) return 201 /* CUDA_ERROR_INVALID_CONTEXT */
+
+/* ---- What lies in the context ---------------------------------------------------------------- */
+
+/* First member of what the driver makes. */
+typedef struct object {
+  struct object *next;
+  void (*release)(struct object *object); /* what it holds besides itself */
+  int64_t *counter;
+} object;
+static object *objects;
+
+static void *make(size_t bytes, void (*release)(object *), int64_t *counter) {
+  object *made = calloc(1, bytes);
+  if (!made) return NULL;
+  *made = (object){objects, release, counter};
+  objects = made;
+  ++*counter;
+  return made;
+}
+
+static int destroy(void *handle) {
+  object **at = &objects, *o;
+  while (*at && *at != handle) at = &(*at)->next;
+  o = *at;
+  if (!o) return 400; /* CUDA_ERROR_INVALID_HANDLE */
+  *at = o->next;
+  if (o->release) o->release(o);
+  --*o->counter;
+  free(o);
+  return 0;
+}
+
+/* All that is left goes with its context, and stays counted. */
+static void lose_objects(void) {
+  while (objects) {
+    int64_t *counter = objects->counter;
+    destroy(objects);
+    ++*counter;
+  }
+}
+
+/* ---- The driver: devices and contexts -------------------------------------------------------- */
+
+API int cuInit(unsigned flags) {
+  (void)flags;
+  return fake_cuda.init_result;
+}
+
+API int cuDriverGetVersion(int *version) {
+  *version = fake_cuda.driver_version;
+  return 0;
+}
+
+API int cuDeviceGetCount(int *count) {
+  MAY_FAIL(false);
+  *count = fake_cuda.devices;
+  return 0;
+}
+
+API int cuDeviceGet(int *device, int ordinal) {
+  MAY_FAIL(false);
+  *device = ordinal;
+  return 0;
+}
+
+API int cuDeviceGetName(char *name, int bytes, int device) {
+  (void)device;
+  MAY_FAIL(false);
+  snprintf(name, (size_t)bytes, "a device of paper");
+  return 0;
+}
+
+API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  (void)device;
+  MAY_FAIL(false);
+  *bytes = (size_t)1 << 30;
+  return 0;
+}
+
+API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  (void)device;
+  MAY_FAIL(false);
+  *value = attribute == 75 ? fake_cuda.sm / 10 : attribute == 76 ? fake_cuda.sm % 10 : 1 << 20;
+  return 0;
+}
+
+API int cuDevicePrimaryCtxRetain(void **context, int device) {
+  (void)device;
+  MAY_FAIL(false);
+  fake_cuda.contexts++;
+  *context = &fake_cuda;
+  return 0;
+}
+
+API int cuDevicePrimaryCtxRelease_v2(int device) {
+  (void)device;
+  if (--fake_cuda.contexts == 0) lose_objects();
+  return result_of(__func__, false);
+}
+
+API int cuCtxPushCurrent_v2(void *context) {
+  MAY_FAIL(false);
+  if (context != &fake_cuda || fake_cuda.contexts <= 0) return 201;
+  fake_cuda.pushed++;
+  return 0;
+}
+
+API int cuCtxPopCurrent_v2(void **context) {
+  NEEDS_CONTEXT;
+  fake_cuda.pushed--;
+  *context = &fake_cuda;
+  return result_of(__func__, false);
+}
+
+API int cuCtxGetLimit(size_t *value, int limit) {
+  NEEDS_CONTEXT;
+  (void)limit;
+  *value = 0;
+  return result_of(__func__, false);
+}
+
+API int cuCtxSetLimit(int limit, size_t value) {
+  NEEDS_CONTEXT;
+  (void)limit;
+  (void)value; /* malloc needs no heap here */
+  return result_of(__func__, false);
+}
+
+API int cuGetErrorName(int result, const char **name) {
+  *name = result == FAKE_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : NULL; /* like a driver of tomorrow */
+  return *name ? 0 : 1;
+}
+
+API int cuGetErrorString(int result, const char **text) {
+  *text = result == FAKE_OUT_OF_MEMORY ? "out of memory" : NULL;
+  return *text ? 0 : 1;
+}
+
+/* ---- The driver: memory ---------------------------------------------------------------------- */
+
+typedef struct block {
+  object object;
+  char *memory;
+  size_t bytes;
+} block;
+
+static void release_block(object *o) { free(((block *)o)->memory); }
+
+/* The block that the address lies in, or NULL. */
+static block *block_of(uint64_t pointer) {
+  for (object *o = objects; o; o = o->next) {
+    block *b = (block *)o;
+    if (o->release == release_block && pointer >= (uintptr_t)b->memory && pointer < (uintptr_t)b->memory + b->bytes)
+      return b;
+  }
+  return NULL;
+}
+
+static int allocate(uint64_t *pointer, size_t bytes) {
+  void *memory;
+  if (!bytes) return 1;
+  if (posix_memalign(&memory, 256, bytes) != 0) return FAKE_OUT_OF_MEMORY;
+  memset(memory, 0xA5, bytes); /* device memory is not zero */
+  block *b = make(sizeof *b, release_block, &fake_cuda.allocations);
+  if (!b) {
+    free(memory);
+    return FAKE_OUT_OF_MEMORY;
+  }
+  b->memory = memory;
+  b->bytes = bytes;
+  *pointer = (uintptr_t)memory;
+  return 0;
+}
+
+static int release(uint64_t pointer) {
+  block *b = block_of(pointer);
+  return b && pointer == (uintptr_t)b->memory ? destroy(b) : 1;
+}
+
+API int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(true);
+  return allocate(pointer, bytes);
+}
+
+API int cuMemAllocAsync(uint64_t *pointer, size_t bytes, void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(true);
+  return allocate(pointer, bytes);
+}
+
+API int cuMemFree_v2(uint64_t pointer) {
+  NEEDS_CONTEXT;
+  int result = release(pointer);
+  return result ? result : result_of(__func__, false);
+}
+
+API int cuMemFreeAsync(uint64_t pointer, void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  int result = release(pointer);
+  return result ? result : result_of(__func__, false);
+}
+
+API int cuMemsetD8Async(uint64_t pointer, unsigned char byte, size_t bytes, void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (!block_of(pointer)) return 1;
+  memset((void *)(uintptr_t)pointer, byte, bytes);
+  return 0;
+}
+
+API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+  return 0;
+}
+
+API int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t pointer) {
+  (void)attributes;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (count != 1) return 1;
+  *(unsigned *)values[0] = block_of(pointer) ? 2 : 0;
+  return 0;
+}
+
+/* ---- The driver: code, events, streams ------------------------------------------------------- */
+
+typedef struct function {
+  struct function *next;
+  char *name;
+} function;
+
+typedef struct module {
+  object object;
+  function *functions;
+} module;
+
+static void release_module(object *o) {
+  module *m = (module *)o;
+  for (function *f; (f = m->functions);) {
+    m->functions = f->next;
+    free(f->name);
+    free(f);
+  }
+}
+
+API int cuModuleLoadData(module **loaded, const void *image) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (memcmp(image, ELFMAG, SELFMAG) != 0) return 200; /* CUDA_ERROR_INVALID_IMAGE */
+  *loaded = make(sizeof **loaded, release_module, &fake_cuda.modules);
+  return *loaded ? 0 : FAKE_OUT_OF_MEMORY;
+}
+
+API int cuModuleUnload(module *m) {
+  NEEDS_CONTEXT;
+  int result = destroy(m);
+  return result ? result : result_of(__func__, false);
+}
+
+API int cuModuleGetFunction(function **found, module *m, const char *name) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  function *f = malloc(sizeof *f);
+  if (!f) return FAKE_OUT_OF_MEMORY;
+  *f = (function){m->functions, strdup(name)};
+  *found = m->functions = f;
+  return 0;
+}
+
+API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
+                       void **extra) {
+  (void)shared_bytes;
+  (void)stream;
+  (void)extra;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z) return 1;
+  if (fake_cuda.launch) fake_cuda.launch(f->name, parameters);
+  return 0;
+}
+
+typedef struct event {
+  object object;
+  int recorded;
+} event;
+
+/* Reads it, so that a sanitizer sees when it was destroyed before. One that was never recorded is as good as past. */
+static int state_of(const event *e) { return e->recorded > 1 ? 400 /* CUDA_ERROR_INVALID_HANDLE */ : 0; }
+
+API int cuEventCreate(event **created, unsigned flags) {
+  (void)flags;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  *created = make(sizeof **created, NULL, &fake_cuda.events);
+  return *created ? 0 : FAKE_OUT_OF_MEMORY;
+}
+
+API int cuEventDestroy_v2(event *e) {
+  NEEDS_CONTEXT;
+  int result = destroy(e);
+  return result ? result : result_of(__func__, false);
+}
+
+API int cuEventRecord(event *e, void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  e->recorded = 1;
+  return 0;
+}
+
+API int cuEventSynchronize(event *e) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  return state_of(e);
+}
+
+API int cuEventElapsedTime(float *milliseconds, event *from, event *to) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  *milliseconds = (float)(to->recorded - from->recorded);
+  return 0;
+}
+
+API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {
+  (void)stream;
+  (void)flags;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  return state_of(e);
+}
+
+API int cuStreamSynchronize(void *stream) {
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  return 0;
+}
+
+/* ---- NVRTC ----------------------------------------------------------------------------------- */
+
+typedef struct program {
+  int compiled;
+} program;
+
+API int nvrtcVersion(int *major, int *minor) {
+  *major = 13;
+  *minor = (int)fake_cuda.nvrtc_minor;
+  return 0;
+}
+
+API int nvrtcCreateProgram(program **created, const char *source, const char *name, int headers,
+                           const char *const *texts, const char *const *names) {
+  (void)source;
+  (void)name;
+  (void)headers;
+  (void)texts;
+  (void)names;
+  MAY_FAIL(false);
+  *created = calloc(1, sizeof **created);
+  fake_cuda.programs++;
+  return *created ? 0 : 1;
+}
+
+API int nvrtcCompileProgram(program *p, int count, const char *const *options) {
+  (void)count;
+  (void)options;
+  MAY_FAIL(false);
+  p->compiled = !fake_cuda.nvrtc_log;
+  return p->compiled ? 0 : 6;
+}
+
+API int nvrtcGetProgramLogSize(program *p, size_t *bytes) {
+  (void)p;
+  MAY_FAIL(false);
+  *bytes = fake_cuda.nvrtc_log ? strlen(fake_cuda.nvrtc_log) + 1 : 1;
+  return 0;
+}
+
+API int nvrtcGetProgramLog(program *p, char *log) {
+  (void)p;
+  MAY_FAIL(false);
+  strcpy(log, fake_cuda.nvrtc_log ? fake_cuda.nvrtc_log : "");
+  return 0;
+}
+
+API int nvrtcGetLTOIRSize(program *p, size_t *bytes) {
+  MAY_FAIL(false);
+  *bytes = 8;
+  return !p->compiled;
+}
+
+API int nvrtcGetLTOIR(program *p, char *code) {
+  MAY_FAIL(false);
+  memset(code, 0x5A, 8);
+  return !p->compiled;
+}
+
+API int nvrtcDestroyProgram(program **p) {
+  free(*p);
+  *p = NULL;
+  fake_cuda.programs--;
+  return result_of(__func__, false);
+}
+
+/* ---- nvJitLink ------------------------------------------------------------------------------- */
+
+enum { KERNELS_MAX = 32, NAME_BYTES = 64 };
+
+typedef struct jitlink {
+  uint32_t count;
+  char kernels[KERNELS_MAX][NAME_BYTES];
+} jitlink;
+
+/* A cubin as far as its symbols go: head, four section heads, symbols, their names, the sections' names. */
+typedef struct cubin {
+  Elf64_Ehdr head;
+  Elf64_Shdr sections[4];
+  Elf64_Sym symbols[KERNELS_MAX + 1];
+  char names[KERNELS_MAX + 1][NAME_BYTES];
+  char section_names[32];
+} cubin;
+
+static void write_cubin(const jitlink *j, cubin *c) {
+  memset(c, 0, sizeof *c);
+  if (fake_cuda.garbage_cubin) return;
+  memcpy(c->head.e_ident, ELFMAG, SELFMAG);
+  c->head.e_shoff = offsetof(cubin, sections);
+  c->head.e_shentsize = sizeof(Elf64_Shdr);
+  c->head.e_shnum = 4;
+  c->head.e_shstrndx = 3;
+  memcpy(c->section_names, "\0.symtab\0.strtab", sizeof "\0.symtab\0.strtab");
+  c->sections[1] = (Elf64_Shdr){
+      .sh_name = 1, .sh_offset = offsetof(cubin, symbols), .sh_size = (j->count + 1) * sizeof(Elf64_Sym), .sh_link = 2};
+  c->sections[2] = (Elf64_Shdr){.sh_name = 9, .sh_offset = offsetof(cubin, names), .sh_size = sizeof c->names};
+  c->sections[3] =
+      (Elf64_Shdr){.sh_name = 9, .sh_offset = offsetof(cubin, section_names), .sh_size = sizeof c->section_names};
+  for (uint32_t i = 0; i < j->count; i++) {
+    c->symbols[i + 1] = (Elf64_Sym){.st_name = (i + 1) * NAME_BYTES, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)};
+    memcpy(c->names[i + 1], fake_cuda.other_kernels ? "nobody_asked" : j->kernels[i],
+           fake_cuda.other_kernels ? sizeof "nobody_asked" : NAME_BYTES);
+  }
+}
+
+API int nvJitLinkVersion(unsigned *major, unsigned *minor) {
+  *major = 13;
+  *minor = fake_cuda.jitlink_minor;
+  return 0;
+}
+
+API int nvJitLinkCreate(jitlink **created, uint32_t count, const char **options) {
+  static const char used[] = "-kernels-used=";
+  MAY_FAIL(false);
+  jitlink *j = calloc(1, sizeof *j);
+  if (!j) return 1;
+  for (uint32_t i = 0; i < count; i++)
+    if (strncmp(options[i], used, sizeof used - 1) == 0 && j->count < KERNELS_MAX)
+      snprintf(j->kernels[j->count++], NAME_BYTES, "%s", options[i] + sizeof used - 1);
+  fake_cuda.links++;
+  *created = j;
+  return 0;
+}
+
+API int nvJitLinkAddData(jitlink *j, int type, const void *data, size_t bytes, const char *name) {
+  (void)j;
+  (void)type;
+  (void)name;
+  MAY_FAIL(false);
+  return fake_cuda.jitlink_log || !data || !bytes;
+}
+
+API int nvJitLinkComplete(jitlink *j) {
+  (void)j;
+  MAY_FAIL(false);
+  return 0;
+}
+
+API int nvJitLinkGetLinkedCubinSize(jitlink *j, size_t *bytes) {
+  (void)j;
+  MAY_FAIL(false);
+  *bytes = sizeof(cubin);
+  return 0;
+}
+
+API int nvJitLinkGetLinkedCubin(jitlink *j, void *cubin_bytes) {
+  MAY_FAIL(false);
+  write_cubin(j, cubin_bytes);
+  return 0;
+}
+
+API int nvJitLinkGetErrorLogSize(jitlink *j, size_t *bytes) {
+  (void)j;
+  MAY_FAIL(false);
+  *bytes = fake_cuda.jitlink_log ? strlen(fake_cuda.jitlink_log) + 1 : 1;
+  return 0;
+}
+
+API int nvJitLinkGetErrorLog(jitlink *j, char *log) {
+  (void)j;
+  MAY_FAIL(false);
+  strcpy(log, fake_cuda.jitlink_log ? fake_cuda.jitlink_log : "");
+  return 0;
+}
+
+API int nvJitLinkDestroy(jitlink **j) {
+  free(*j);
+  *j = NULL;
+  fake_cuda.links--;
+  return result_of(__func__, false);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A CUDA driver and toolkit without a GPU, for tests of what goes wrong: libfake_cuda.so has the functions of libcuda,
+ * libnvrtc and libnvJitLink that Tessera uses. Device memory is host memory, the linker makes cubins that hold names
+ * only, and a launch calls `launch`. Whatever is created is counted until it is destroyed, and any call can fail.
+ * Read next: cuda_test.cc.
+ */
+#ifndef TSR_TESTS_FAKE_CUDA_H
+#define TSR_TESTS_FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FAKE_OUT_OF_MEMORY = 2, FAKE_ILLEGAL_ADDRESS = 700 };
+
+typedef struct fake_cuda_state {
+  /* What the machine is like. The constructor takes them from FAKE_CUDA_INIT, _DRIVER, _DEVICES and _SM, for the
+   * program; tests write them. */
+  int init_result, driver_version, devices, sm;
+  unsigned nvrtc_minor, jitlink_minor;
+  const char *nvrtc_log, *jitlink_log; /* NULL: NVRTC, nvJitLink refuses nothing; otherwise why */
+  bool garbage_cubin, other_kernels;   /* what nvJitLink makes: no ELF file, functions that nobody asked for */
+  void (*launch)(const char *kernel, void **parameters);
+
+  /* Failures: after `calls_left` more calls one fails, and all that follow if `for_good`. A call that frees does so and
+   * reports it: the error of some earlier work. Negative: none. */
+  int64_t calls_left;
+  bool allocations_only, for_good;
+  int failure;             /* what the driver's calls return */
+  const char *failed_call; /* the first; NULL: none yet */
+
+  /* What is there. */
+  int64_t contexts, pushed, allocations, events, modules, programs, links;
+} fake_cuda_state;
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts the fake in the place of CUDA (machine.h).
+#include "tests/hostile/machine.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/kernels/scan.h"
+#include "plugins/plugin.h"
+
+namespace tessera_test {
+
+extern "C" { // the linker sends the library's calls here (--wrap)
+void *__real_dlopen(const char *path, int flags);
+void *__real_dlsym(void *library, const char *symbol);
+tsr_status __real_tsr_registry_find(const char *folders, uint32_t role, const char *name, const tsr_plugin **plugin,
+                                    tsr_error *error);
+}
+
+namespace {
+
+const unsigned char some_code[] = "device code";
+
+void *fake_library() {
+  static void *library = __real_dlopen("tests/hostile/libfake_cuda.so", RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+// "/usr/local/cuda/lib64/libnvrtc.so.13" -> "libnvrtc.so"
+bool is_cuda(const std::string &path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  for (const char *name : {"libcuda.so", "libnvrtc.so", "libnvJitLink.so"})
+    if (file.compare(0, strlen(name), name) == 0) return true;
+  return false;
+}
+
+bool is_there(const std::string &path) {
+  if (path == missing().library) return false;
+  if (path.find('/') == std::string::npos) return toolkit_folder().empty() || path == "libcuda.so.1";
+  return !toolkit_folder().empty() && path.compare(0, toolkit_folder().size(), toolkit_folder()) == 0;
+}
+
+// A plugin whose every image has device code.
+struct Dressed {
+  tsr_plugin plugin;
+  std::vector<tsr_image> images;
+};
+
+} // namespace
+
+extern "C" {
+void *__wrap_dlopen(const char *path, int flags) {
+  if (!is_cuda(path)) return __real_dlopen(path, flags);
+  return is_there(path) ? fake_library() : __real_dlopen("/nonexistent/library.so", flags); // sets dlerror
+}
+
+void *__wrap_dlsym(void *library, const char *symbol) {
+  return symbol == missing().symbol ? nullptr : __real_dlsym(library, symbol);
+}
+
+tsr_status __wrap_tsr_registry_find(const char *folders, uint32_t role, const char *name, const tsr_plugin **plugin,
+                                    tsr_error *error) {
+  static std::map<const tsr_plugin *, std::unique_ptr<Dressed>> known;
+  const tsr_plugin *found;
+  tsr_status status = __real_tsr_registry_find(folders, role, name, &found, error);
+  if (status) return status;
+  auto &dressed = known[found];
+  if (!dressed) {
+    dressed.reset(new Dressed{*found, {}});
+    for (const tsr_image *image = found->images; image->functions; image++) {
+      dressed->images.push_back(*image);
+      dressed->images.back().device = some_code;
+      dressed->images.back().device_bytes = sizeof some_code;
+    }
+    dressed->images.push_back({});
+    dressed->plugin.images = dressed->images.data();
+  }
+  *plugin = &dressed->plugin;
+  return TSR_OK;
+}
+
+// In place of the kernels that the build makes, or does not without nvcc.
+extern const tsr_image __wrap_tsr_bulk_images[];
+const tsr_image __wrap_tsr_bulk_images[] = {{32, 0, nullptr, some_code, sizeof some_code},
+                                            {32, 32, nullptr, some_code, sizeof some_code},
+                                            {32, 64, nullptr, some_code, sizeof some_code},
+                                            {64, 0, nullptr, some_code, sizeof some_code},
+                                            {64, 32, nullptr, some_code, sizeof some_code},
+                                            {64, 64, nullptr, some_code, sizeof some_code},
+                                            {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_roofline_images[];
+const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
+                                                {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_scan_images[];
+const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+}
+
+fake_cuda_state &fake() { return *static_cast<fake_cuda_state *>(__real_dlsym(fake_library(), "fake_cuda")); }
+
+Missing &missing() {
+  static Missing none;
+  return none;
+}
+
+std::string &toolkit_folder() {
+  static std::string none;
+  return none;
+}
+
+// ---- Launches -----------------------------------------------------------------------------------
+
+namespace {
+
+struct Program {
+  tsr_composition *composition = nullptr;
+  tsr_program *program = nullptr;
+  ~Program() {
+    if (program) tsr_cpu_backend.program_destroy(program);
+    tsr_composition_free(composition);
+  }
+};
+std::unique_ptr<Program> running;
+
+void launch(const char *kernel, void **parameters) {
+#define NAME_OF(op) "tsr_" #op,
+  static const char *const names[] = {TSR_BULK_OPS(NAME_OF)};
+#undef NAME_OF
+  for (uint32_t op = 0; op < TSR_BULKS; op++)
+    if (strcmp(kernel, names[op]) == 0) {
+      tsr_status status =
+          tsr_cpu_backend.launch(running->program, op, static_cast<tsr_bulk *>(parameters[0]), nullptr, nullptr);
+      ASSERT_EQ(status, TSR_OK);
+      return;
+    }
+  ASSERT_STREQ(kernel, "tsr_scan_tiles"); // of as many numbers as one tile has
+  const tsr_scan *scan = static_cast<tsr_scan *>(parameters[0]);
+  ASSERT_EQ(scan->tiles, nullptr);
+  ASSERT_EQ(tsr_cpu_backend.prefix_sum(nullptr, scan->numbers, scan->n, nullptr, nullptr), TSR_OK);
+}
+
+} // namespace
+
+void launch_as(const tsr_spec *spec) {
+  tsr_error error = {};
+  tsr_options options = {};
+  options.plugins = "layouts:probing:hashers";
+  running.reset(spec ? new Program : nullptr);
+  fake().launch = spec ? launch : nullptr;
+  if (!spec) return;
+  ASSERT_EQ(tsr_compose(spec, &options, 0, 1, &running->composition, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_cpu_backend.program_create(nullptr, running->composition, &running->program, &error), TSR_OK);
+}
+
+} // namespace tessera_test

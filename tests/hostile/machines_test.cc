@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machines on which CUDA cannot be used, each for one reason, and what is said of it: with backend = cuda as an error,
+// with backend = auto as the reason for the CPU. Every machine is a process of its own, because driver and toolkit are
+// looked for once in a process.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+
+#include "tests/hostile/machine.h"
+#include "tests/rebuild/tables.h"
+
+namespace {
+
+using namespace tessera_test;
+
+enum { SECONDS_MAX = 60 };
+
+// Runs `work` in a child; its failures are said there, and its exit status tells of them. A leak counts as one.
+void in_a_process(const std::function<void()> &work) {
+  fflush(stdout);
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(SECONDS_MAX);
+    work();
+    fflush(stdout);
+    exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int end = 0;
+  ASSERT_EQ(waitpid(child, &end, 0), child);
+  EXPECT_TRUE(WIFEXITED(end) && WEXITSTATUS(end) == 0) << "the child ended with " << end;
+}
+
+tsr_status create(const std::string &words, tsr_table **table, tsr_error *error) {
+  tsr_options options = {};
+  options.plugins = plugin_folders();
+  tsr_spec *spec = spec_of(words);
+  tsr_status status = tsr_table_create(spec, &options, table, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
+void expect_words(const std::string &text, const std::string &words) {
+  EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: " << text;
+}
+
+// ---- Where the cuda backend cannot be opened ----------------------------------------------------
+
+struct Machine {
+  const char *name;
+  void (*break_it)();
+  const char *extra; // of the spec
+  tsr_status status;
+  const char *sentence; // a part of it
+};
+std::ostream &operator<<(std::ostream &out, const Machine &machine) { return out << machine.name; }
+
+const Machine machines[] = {
+    {"NoDriver", [] { missing().library = "libcuda.so.1"; }, "", TSR_NO_DEVICE, "no CUDA driver: "},
+    {"ADriverWithoutAFunction", [] { missing().symbol = "cuMemAllocAsync"; }, "", TSR_NO_DEVICE,
+     "the CUDA driver is too old: it has no cuMemAllocAsync; 12.0 or newer is needed"},
+    {"AnOldDriver", [] { fake().driver_version = 11080; }, "", TSR_NO_DEVICE,
+     "the CUDA driver is for CUDA 11.8; 12.0 or newer is needed"},
+    {"ADriverWithoutAGpu", [] { fake().init_result = 100; }, "", TSR_NO_DEVICE,
+     "the CUDA driver found no usable GPU (error 100)"},
+    {"NoDevice", [] { fake().devices = 0; }, "", TSR_NO_DEVICE, "device = 0: there are 0 GPUs, numbered from 0"},
+    {"NoSuchDevice", [] {}, " device=3", TSR_NO_DEVICE, "device = 3: there are 1 GPUs, numbered from 0"},
+    {"AnOldDevice", [] { fake().sm = 75; }, "", TSR_NO_DEVICE,
+     "a device of paper has compute capability 7.5: the parts' code is for 8.0 and newer"},
+    {"ADeviceThatDoesNotAnswer", [] { fake().calls_left = 3; }, "", TSR_DEVICE_FAILED,
+     "asking for the device's attributes: an unknown error (without a text), error 700"},
+    {"ADeviceWithoutRoomForAContext", [] { fake().calls_left = 7, fake().failure = FAKE_OUT_OF_MEMORY; }, "",
+     TSR_NO_MEMORY, "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"},
+    {"NoNvrtc", [] { missing().library = "libnvrtc.so.13"; }, "", TSR_NOT_FOUND,
+     "libnvrtc.so of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or"},
+    {"NoJitLink", [] { missing().library = "libnvJitLink.so.13"; }, "", TSR_NOT_FOUND,
+     "libnvJitLink.so of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or"},
+    {"ALinkerWithoutAFunction", [] { missing().symbol = "nvJitLinkGetLinkedCubinSize"; }, "", TSR_NOT_FOUND,
+     "the CUDA toolkit has no nvJitLinkGetLinkedCubinSize: 13.0 or newer is needed"},
+    {"ACompilerWithoutAFunction", [] { missing().symbol = "nvrtcGetLTOIR"; }, "", TSR_NOT_FOUND,
+     "the CUDA toolkit has no nvrtcGetLTOIR: 13.0 or newer is needed"},
+    {"ALinkerOlderThanTheCompiler", [] { fake().nvrtc_minor = 2, fake().jitlink_minor = 1; }, "", TSR_NOT_FOUND,
+     "NVRTC is of CUDA 13.2 and nvJitLink of 13.1: they must be of one release; point CUDA_PATH to one toolkit"},
+};
+
+class Machines : public testing::TestWithParam<Machine> {};
+
+TEST_P(Machines, CudaFailsWithASentence) {
+  in_a_process([] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    GetParam().break_it();
+    EXPECT_EQ(create(std::string("backend=cuda") + GetParam().extra, &table, &error), GetParam().status);
+    expect_words(error.message, GetParam().sentence);
+    EXPECT_EQ(table, nullptr);
+    EXPECT_EQ(fake().contexts, 0);
+  });
+}
+
+TEST_P(Machines, AutoTakesTheCpuAndSaysWhy) {
+  in_a_process([] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    GetParam().break_it();
+    ASSERT_EQ(create(std::string("backend=auto") + GetParam().extra, &table, &error), TSR_OK) << error.message;
+    EXPECT_STREQ(info_of(table).backend, "cpu");
+    expect_words(info_of(table).backend_reason, GetParam().sentence);
+    std::map<uint32_t, uint32_t> pairs = {{1, 2}, {3, 4}};
+    fill(table, pairs);
+    expect_pairs(table, pairs);
+    tsr_table_destroy(table);
+    EXPECT_EQ(fake().contexts, 0);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Machines, testing::ValuesIn(machines),
+                         [](const auto &test) { return std::string(test.param.name); });
+
+// ---- Where nothing is broken --------------------------------------------------------------------
+
+TEST(Toolkit, AutoTakesCuda) {
+  in_a_process([] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    ASSERT_EQ(create("backend=auto", &table, &error), TSR_OK) << error.message;
+    EXPECT_STREQ(info_of(table).backend, "cuda");
+    EXPECT_STREQ(info_of(table).backend_reason, "CUDA can be used");
+    tsr_table_destroy(table);
+  });
+}
+
+TEST(Toolkit, IsFoundUnderCudaPathAndCudaHome) {
+  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
+    in_a_process([&] {
+      tsr_table *table = nullptr;
+      tsr_error error = {};
+      toolkit_folder() = "/somewhere/else";
+      unsetenv("CUDA_PATH");
+      unsetenv("CUDA_HOME");
+      setenv(variable, "/somewhere/else", 1);
+      ASSERT_EQ(create("backend=cuda", &table, &error), TSR_OK) << error.message;
+      tsr_table_destroy(table);
+    });
+}
+
+TEST(Toolkit, IsAskedOnlyOnce) { // what was missing does not appear in a running process
+  in_a_process([] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    missing().library = "libnvrtc.so.13";
+    EXPECT_EQ(create("backend=cuda", &table, &error), TSR_NOT_FOUND);
+    missing().library.clear();
+    error = {};
+    EXPECT_EQ(create("backend=cuda", &table, &error), TSR_NOT_FOUND);
+    expect_words(error.message, "libnvrtc.so");
+  });
+}
+
+// ---- Where the code cannot be linked ------------------------------------------------------------
+
+struct Linker {
+  const char *name;
+  void (*break_it)(bool broken);
+  tsr_status status;
+  const char *sentence;
+};
+std::ostream &operator<<(std::ostream &out, const Linker &linker) { return out << linker.name; }
+
+const char *long_log() {
+  static const std::string log = "error: LTO-IR of version 99.0\nis newer " + std::string(5000, '.');
+  return log.c_str();
+}
+
+const Linker linkers[] = {
+    {"CodeNewerThanTheLinker",
+     [](bool broken) { fake().jitlink_log = broken ? "LTO-IR of version 99.0\nis newer than this linker" : nullptr; },
+     TSR_LINK_FAILED, "nvJitLink failed to add murmur3: LTO-IR of version 99.0 is newer than this linker"},
+    {"ALongLog", [](bool broken) { fake().jitlink_log = broken ? long_log() : nullptr; }, TSR_LINK_FAILED,
+     "nvJitLink failed to add murmur3: error: LTO-IR of version 99.0 is newer ..."},
+    {"NoLog", [](bool broken) { fake().jitlink_log = broken ? "" : nullptr; }, TSR_LINK_FAILED,
+     "nvJitLink failed to add murmur3: it left no log"},
+    {"GlueThatDoesNotCompile", [](bool broken) { fake().nvrtc_log = broken ? "glue.cu(1): error" : nullptr; },
+     TSR_LINK_FAILED, "NVRTC refused the generated glue module: glue.cu(1): error"},
+    {"GlueWithALongLog", [](bool broken) { fake().nvrtc_log = broken ? long_log() : nullptr; }, TSR_LINK_FAILED,
+     "NVRTC refused the generated glue module: error: LTO-IR of version 99.0 is newer ..."},
+    {"ACubinThatIsNone", [](bool broken) { fake().garbage_cubin = broken; }, TSR_LINK_FAILED,
+     "nvJitLink made a cubin without tsr_insert"},
+    {"ACubinOfOtherKernels", [](bool broken) { fake().other_kernels = broken; }, TSR_LINK_FAILED,
+     "nvJitLink made a cubin without tsr_insert"},
+};
+
+class Linkers : public testing::TestWithParam<Linker> {};
+
+// Code is linked when it is first needed: the insert fails, and the table is as it was.
+TEST_P(Linkers, FailTheOperation) {
+  for (const char *backend : {"cuda", "auto"})
+    in_a_process([&] {
+      const std::string words = std::string("backend=") + backend;
+      const uint32_t key = 1, value = 2;
+      tsr_table *table = nullptr;
+      tsr_error error = {};
+      tsr_spec *spec = spec_of(words);
+      launch_as(spec);
+      tsr_spec_free(spec);
+      ASSERT_EQ(create(words, &table, &error), TSR_OK) << error.message;
+      GetParam().break_it(true);
+      for (int again = 0; again < 2; again++) {
+        EXPECT_EQ(tsr_insert(table, 1, &key, &value, nullptr, &error), GetParam().status);
+        expect_words(error.message, GetParam().sentence);
+        EXPECT_LT(strlen(error.message), static_cast<size_t>(TSR_MESSAGE_BYTES));
+        EXPECT_EQ(strchr(error.message, '\n'), nullptr);
+      }
+      GetParam().break_it(false);
+      expect_pairs(table, {});
+      fill(table, {{key, value}});
+      expect_pairs(table, {{key, value}});
+      tsr_table_destroy(table);
+      EXPECT_EQ(fake().allocations, 0);
+      EXPECT_EQ(fake().modules, 0);
+      EXPECT_EQ(fake().programs, 0);
+      EXPECT_EQ(fake().links, 0);
+      EXPECT_EQ(fake().contexts, 0);
+      launch_as(nullptr);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Linkers, testing::ValuesIn(linkers),
+                         [](const auto &test) { return std::string(test.param.name); });
+
+} // namespace

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/lab/bench.h over a library that lies (faulty.h): every wrong answer is noticed, every path frees what it took.
+#include "command.h"
+#include "core/lab/bench.h"
+#include "core/lab/roofline.h"
+#include "faulty.h"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A table named `name` takes 1 ms for an operation if it is a, else 2 ms.
+std::string spec(const std::string &name) { return write_file(name + ".ini", "[table]\nkind = " + name + "\n"); }
+
+class Check : public testing::Test {
+protected:
+  void SetUp() override { faulty = {}; }
+  void TearDown() override {
+    EXPECT_EQ(faulty.tables, 0);
+    EXPECT_EQ(faulty.memories, 0);
+    EXPECT_EQ(faulty.pools, 0);
+  }
+
+  static Outcome bench(Fault fault, const std::string &ops, Words more = {}) {
+    Words words = {spec("a"), "--n", "10000", "--repeat", "3", "--ops", ops};
+    faulty.fault = fault;
+    words.insert(words.end(), more.begin(), more.end());
+    return run(tsr_bench_command, words);
+  }
+
+  // Only `op` is wrong, whatever else is measured.
+  static void expect_wrong(Fault fault, const std::string &op, const std::string &sentence) {
+    Outcome outcome = bench(fault, op);
+    EXPECT_EQ(outcome.status, 1) << sentence;
+    EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+    ASSERT_EQ(outcome.rows().size(), 1u);
+    EXPECT_EQ(outcome.rows()[0].back(), "no") << sentence;
+  }
+};
+
+TEST_F(Check, NothingIsWrong) {
+  for (uint32_t value_bits : {0u, 32u, 64u}) {
+    faulty.value_bits = value_bits;
+    Outcome outcome = bench(Fault::NONE, "insert,find100,find50,find0,erase");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 5u);
+    const std::vector<std::string> probes = {"2.0000", "3.0000", "3.0000", "3.0000", "4.0000"};
+    for (size_t i = 0; i < 5; i++) {
+      EXPECT_EQ(rows[i][8], "10.00");
+      EXPECT_EQ(rows[i][9], probes[i]);
+      EXPECT_EQ(rows[i][11], "yes");
+    }
+  }
+}
+
+TEST_F(Check, WrongInserts) {
+  expect_wrong(Fault::LOSES_A_KEY, "insert", "of 10000 keys 9999 were inserted and 0 handed back");
+  expect_wrong(Fault::HIDES_A_KEY, "insert", "10000 keys were inserted, but the table holds 9999");
+  expect_wrong(Fault::HANDS_BACK, "insert", "100 of 10000 keys found no place and were handed back");
+}
+
+TEST_F(Check, WrongFinds) {
+  for (std::string op : {"find100", "find50", "find0"}) {
+    expect_wrong(Fault::WRONG_VALUE, op, op + ": 1 of 10000 answers are wrong");
+    expect_wrong(Fault::FINDS_NOTHING_NEW, op, "answers are wrong");
+  }
+  expect_wrong(Fault::MISCOUNTS_FOUND, "find100", "10000 keys were found, but the report says 9999");
+  expect_wrong(Fault::FINDS_TOO_MUCH, "find0", "1 of 10000 answers are wrong");
+  expect_wrong(Fault::LOSES_A_KEY, "find100", "1 of 10000 answers are wrong");
+  expect_wrong(Fault::HIDES_A_KEY, "find100", "1 of 10000 answers are wrong");
+  faulty.finds = 0;
+  expect_wrong(Fault::ONLY_ONCE, "find100", "1 of 10000 answers are wrong");
+}
+
+TEST_F(Check, WrongFindsInSets) {
+  faulty.value_bits = 0;
+  expect_wrong(Fault::FINDS_TOO_MUCH, "find0", "1 of 10000 answers are wrong");
+  expect_wrong(Fault::LOSES_A_KEY, "find100", "1 of 10000 answers are wrong");
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "find0", "answers are wrong");
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "find100", "answers are wrong");
+}
+
+TEST_F(Check, WrongErases) {
+  expect_wrong(Fault::KEEPS_A_KEY, "erase", "of 10000 keys in the table 9999 were erased, and it still holds 1");
+  expect_wrong(Fault::LOSES_A_KEY, "erase", "of 10000 keys 9999 were inserted");
+}
+
+TEST_F(Check, KeysHandedBackMayBeMissingAndNoOthers) {
+  Outcome outcome = bench(Fault::HANDS_BACK, "find100,find50,find0,erase");
+  EXPECT_EQ(outcome.status, 1) << "not all keys found a place";
+  ASSERT_EQ(outcome.rows().size(), 4u);
+  for (auto &row : outcome.rows()) EXPECT_EQ(row[11], "yes") << outcome.err;
+}
+
+TEST_F(Check, FailuresEndTheRunAndFreeEverything) {
+  for (Fault fault : {Fault::INSERT_FAILS, Fault::FIND_FAILS, Fault::ERASE_FAILS, Fault::NO_MEMORY}) {
+    faulty = {};
+    Outcome outcome = bench(fault, "insert,find100,find50,find0,erase", {spec("b")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err.rfind("tessera: ", 0), 0u);
+    EXPECT_EQ(faulty.tables, 0);
+    EXPECT_EQ(faulty.memories, 0);
+  }
+}
+
+TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
+  Outcome outcome = bench(Fault::NONE, "insert,find0,erase", {spec("b"), spec("c")});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  std::vector<std::string> expected;
+  for (std::string op : {"insert", "find", "erase"})
+    for (int turn = 0; turn < 4; turn++)
+      for (std::string name : {"a ", "b ", "c "}) expected.push_back(name + op);
+  EXPECT_EQ(faulty.operations, expected);
+  auto lines = outcome.lines();
+  ASSERT_EQ(lines.size(), 1 + 9 + 6u);
+  EXPECT_EQ(lines[10], "# ratio " + spec("a") + "/" + spec("b") + ": insert at load 0.8: 2.000");
+  EXPECT_EQ(lines[15], "# ratio " + spec("a") + "/" + spec("c") + ": erase at load 0.8: 2.000");
+}
+
+TEST_F(Check, LimitsAreThoseOfABucketAtTheTablesSize) {
+  faulty.is_cuda = true;
+  const std::string ops = "insert,find100";
+  const std::pair<uint32_t, std::string> cases[] = {{8, "25.0"}, {32, "25.0"}, {64, "50.0"}, {128, "10.0"}, {256, "-"}};
+  for (auto [bucket_bytes, find_limit] : cases) {
+    faulty.bucket_bytes = bucket_bytes;
+    faulty.footprints.clear();
+    Outcome outcome = bench(Fault::NONE, ops, {"--loads", ".5,.9"});
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[0][2], "Model 1, large") << "(the reader drops the quotes)";
+    EXPECT_NE(outcome.out.find("\"Model 1, \"\"large\"\"\""), std::string::npos);
+    EXPECT_EQ(rows[0][10], "100.0");
+    EXPECT_EQ(rows[1][10], find_limit);
+    EXPECT_EQ(faulty.footprints, std::vector<uint64_t>{1 << 17}) << "measured once";
+  }
+  Outcome outcome = bench(Fault::NO_LIMITS, ops);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.rows()[1][10], "-");
+  EXPECT_NE(outcome.err.find("no room to measure"), std::string::npos);
+}
+
+TEST_F(Check, RooflineWithoutADevice) {
+  Outcome outcome = run(tsr_roofline_command, {});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "tessera: no driver\n");
+}
+
+TEST_F(Check, PoolsAreMeasuredBesideMalloc) {
+  Outcome outcome = bench(Fault::NONE, "allocate,release,churn", {"--units", "4", "--loads", ".5"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 6u) << outcome.out;
+  const std::vector<std::string> ops = {"allocate", "release", "churn"};
+  for (size_t i = 0; i < rows.size(); i++) {
+    bool is_malloc = i % 2 == 1, is_churn = i >= 4;
+    EXPECT_EQ(rows[i][3], ops[i / 2]);
+    EXPECT_EQ(rows[i][0] == "malloc", is_malloc);
+    EXPECT_EQ(rows[i][7], "0.5");
+    EXPECT_EQ(std::stod(rows[i][8]), (is_churn ? 80 : 10) / (is_malloc ? 4.0 : 1.0)) << outcome.out;
+    EXPECT_EQ(rows[i][9], is_malloc || ops[i / 2] == "release" ? "0.0000" : "2.0000");
+    EXPECT_EQ(rows[i][11], "yes");
+  }
+  EXPECT_NE(outcome.out.find("/malloc: churn at load .5: 4.000"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Check, WrongPools) {
+  Outcome outcome = bench(Fault::POOL_OVERLAPS, "churn");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("churn: 2 places overlap"), std::string::npos) << outcome.err;
+  ASSERT_EQ(outcome.rows().size(), 2u);
+  EXPECT_EQ(outcome.rows()[0].back(), "no");
+  EXPECT_EQ(outcome.rows()[1].back(), "yes");
+  outcome = bench(Fault::POOL_EXHAUSTED, "allocate");
+  EXPECT_EQ(outcome.status, 0) << "a full pool is an answer";
+  EXPECT_NE(outcome.err.find("1000 allocations found the pool exhausted"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.rows()[0][8], "9.00") << "what failed is no allocation";
+  outcome = bench(Fault::POOL_FAILS, "allocate");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("the pool failed"), std::string::npos) << outcome.err;
+}
+
+} // namespace

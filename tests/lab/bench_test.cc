@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/lab/bench.h and roofline.h on the cpu backend: the command line, the rows, the ratios.
+#include "core/lab/bench.h"
+
+#include <cmath>
+#include <map>
+
+#include "command.h"
+#include "core/lab/roofline.h"
+
+namespace {
+
+const char plugins[] = "layouts:probing:hashers";
+
+std::string spec(const std::string &name, const std::string &extra, const std::string &layout = "packed",
+                 const std::string &probing = "cuckoo") {
+  return write_file(name, "[table]\nlayout = " + layout + "\nprobing = " + probing +
+                              "\nhasher = murmur3\nbackend = cpu\n" + extra + "[layout]\nbucket_slots = 8\n");
+}
+
+const char map32[] = "kind = map\nkey_bits = 32\nvalue_bits = 32\n";
+
+Outcome bench(std::vector<std::string> words) {
+  words.insert(words.end(), {"--plugins", plugins});
+  return run(tsr_bench_command, words);
+}
+
+void expect_usage(std::vector<std::string> words, const std::string &sentence) {
+  Outcome outcome = run(tsr_bench_command, words);
+  EXPECT_EQ(outcome.status, 2) << words.back();
+  EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
+  expect_usage({}, "no spec");
+  expect_usage({"a.ini", "--n"}, "--n needs a value");
+  expect_usage({"a.ini", "--n", "0"}, "--n 0");
+  expect_usage({"a.ini", "--n", "12x"}, "--n 12x");
+  expect_usage({"a.ini", "--n", "2^40"}, "--n 2^40");
+  expect_usage({"a.ini", "--n", "5", "--n", "6"}, "--n is given twice");
+  expect_usage({"a.ini", "--repeat=0"}, "--repeat 0");
+  expect_usage({"a.ini", "--seed", "0"}, "--seed 0");
+  expect_usage({"a.ini", "--loads", ".8,"}, "'' is no load");
+  expect_usage({"a.ini", "--loads", ".8,1.1"}, "'1.1' is no load");
+  expect_usage({"a.ini", "--ops", "insert,mixed"},
+               "'mixed' is no operation of bench: they are insert, find100, find50");
+  expect_usage({"a.ini", "--ops", "insert,churn"}, "ask for one kind at a time");
+  expect_usage({"a.ini", "--units", "0"}, "--units 0");
+  expect_usage({"a.ini", "--tile-lanes", "64"}, "--tile-lanes 64");
+  expect_usage({"a.ini", "--lods", ".8"}, "did you mean --loads?");
+  expect_usage({"a.ini", "--set", "table.load_factor=.5"}, "--loads");
+  expect_usage({spec("bad.ini", map32), "--set", "nonsense"}, "nonsense");
+  expect_usage({"/nowhere/a.ini"}, "/nowhere/a.ini");
+}
+
+TEST(BenchOptions, HelpNamesAllOperations) {
+  Outcome outcome = run(tsr_bench_command, {"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("insert, find100, find50, find0 and erase"), std::string::npos);
+}
+
+TEST(Bench, RowsOfOneSpec) {
+  std::string path = spec("one.ini", map32);
+  Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.lines()[0], "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok");
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 10u) << outcome.out;
+  const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
+  for (size_t i = 0; i < rows.size(); i++) {
+    ASSERT_EQ(rows[i].size(), 12u);
+    EXPECT_EQ(rows[i][0], path);
+    EXPECT_EQ(rows[i][1], "cpu");
+    EXPECT_EQ(rows[i][3], ops[i % 5]);
+    EXPECT_EQ(rows[i][4] + rows[i][5] + rows[i][6], "32324096");
+    EXPECT_EQ(rows[i][7], i < 5 ? "0.5" : "0.8");
+    EXPECT_GT(std::stod(rows[i][8]), 0);
+    EXPECT_GE(std::stod(rows[i][9]), 1) << ops[i % 5];
+    EXPECT_EQ(rows[i][10], "-");
+    EXPECT_EQ(rows[i][11], "yes");
+  }
+}
+
+TEST(Bench, SeveralSpecsTakeTurnsAndAreCompared) {
+  std::string a = spec("a.ini", map32), b = spec("b.ini", map32, "soa", "double_hashing");
+  Outcome outcome = bench({a, b, "--n", "2^12", "--ops", "find100,insert", "--repeat", "3"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 4u) << outcome.out;
+  std::map<std::string, double> mops;
+  for (auto &row : rows) mops[row[0] + row[3]] = std::stod(row[8]);
+  EXPECT_EQ(rows[0][3], "insert");
+  EXPECT_EQ(rows[1][0], b);
+  std::string ratio = "# ratio " + a + "/" + b + ": find100 at load 0.8: ", line = outcome.lines().back();
+  ASSERT_EQ(line.rfind(ratio, 0), 0u) << line;
+  double expected = mops[a + "find100"] / mops[b + "find100"];
+  EXPECT_NEAR(std::stod(line.substr(ratio.size())), expected, 0.01 * expected + 0.001);
+}
+
+TEST(Bench, EveryKindAndWidth) {
+  for (std::string widths :
+       {"kind = set\nkey_bits = 32\n", "kind = set\nkey_bits = 64\n", "kind = map\nkey_bits = 64\nvalue_bits = 32\n",
+        "kind = map\nkey_bits = 32\nvalue_bits = 64\n", "kind = map\nkey_bits = 64\nvalue_bits = 64\n",
+        "kind = multiset\nkey_bits = 32\n", "kind = multimap\nkey_bits = 32\nvalue_bits = 32\n"}) {
+    Outcome outcome = bench({spec("w.ini", widths, "soa", "double_hashing"), "--n", "1000", "--repeat", "1"});
+    EXPECT_EQ(outcome.status, 0) << widths << outcome.err;
+    EXPECT_EQ(outcome.rows().size(), 5u);
+  }
+}
+
+TEST(Bench, WidthsMustAgree) {
+  Outcome outcome = bench({spec("m.ini", map32), spec("s.ini", "kind = set\nkey_bits = 32\n"), "--n", "100"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("same widths"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, CsvGoesToAFile) {
+  std::string csv = testing::TempDir() + "rows.csv";
+  Outcome outcome = bench({spec("f.ini", map32), "--n=100", "--ops=insert", "--repeat=1", "--csv=" + csv});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  std::ifstream file(csv);
+  std::string header, row;
+  std::getline(file, header);
+  std::getline(file, row);
+  EXPECT_EQ(header.rfind("spec,backend,", 0), 0u);
+  EXPECT_NE(row.find(",insert,32,32,100,0.8,"), std::string::npos) << row;
+  outcome = bench({spec("f.ini", map32), "--n=100", "--csv=/nowhere/rows.csv"});
+  EXPECT_EQ(outcome.status, 1);
+}
+
+// Two buckets a key and no evictions cannot fill a table to its last slot.
+TEST(Bench, KeysWithoutAPlaceAreNotedAndTheRestIsRight) {
+  std::string path = spec("full.ini", map32);
+  Outcome outcome = bench({path, "--n", "4096", "--loads", "1", "--repeat", "1", "--set", "probing.max_chain=1",
+                           "--set", "probing.hash_functions=2"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("of 4096 keys found no place and were handed back"), std::string::npos) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 5u) << outcome.err;
+  EXPECT_EQ(rows[0][11], "no");
+  for (size_t i = 1; i < rows.size(); i++) EXPECT_EQ(rows[i][11], "yes") << rows[i][3] << outcome.err;
+}
+
+TEST(Roofline, WrongArgumentsAreRefused) {
+  for (std::vector<std::string> words : std::vector<std::vector<std::string>>{
+           {"x"}, {"--device"}, {"--device", "-1"}, {"--footprint", "1Gi,"}, {"--footprint", "5"}, {"--size", "1"}}) {
+    Outcome outcome = run(tsr_roofline_command, words);
+    EXPECT_EQ(outcome.status, 2) << words[0];
+    EXPECT_NE(outcome.err, "");
+  }
+  EXPECT_EQ(run(tsr_roofline_command, {"--help"}).status, 0);
+}
+
+TEST(BenchPools, RowsOfAllocators) {
+  // a table's spec will do; and so does an allocator alone
+  for (std::string text :
+       {std::string(map32) + "layout = packed\nprobing = cuckoo\nhasher = murmur3\n", std::string()}) {
+    std::string path = write_file("pool.ini", "[table]\nbackend = cpu\nallocator = slab\n" + text);
+    Outcome outcome = run(tsr_bench_command, {path, "--n", "5000", "--loads", ".5,1", "--repeat", "1", "--units", "2",
+                                              "--ops", "churn,allocate,release", "--plugins", "allocators"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 12u) << outcome.out;
+    for (auto &row : rows) {
+      EXPECT_EQ(row[1] + row[4] + row[5] + row[6], "cpu005000");
+      EXPECT_GT(std::stod(row[8]), 0);
+      EXPECT_EQ(row[11], "yes");
+    }
+    EXPECT_GE(std::stod(rows[0][9]), 1);
+  }
+}
+
+TEST(BenchPools, NeedAnAllocator) {
+  Outcome outcome = bench({spec("t.ini", map32), "--n", "100", "--ops", "allocate"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("names no allocator"), std::string::npos) << outcome.err;
+}
+
+} // namespace

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's calls over std::unordered_map, with faults (faulty.h). Keys have 32 bits.
+#include "faulty.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+#include "core/tessera.h"
+
+Faulty faulty;
+
+struct tsr_table {
+  std::unordered_map<uint32_t, uint64_t> pairs;
+  std::string name;
+  tsr_report report;
+  uint64_t capacity;
+  bool statistics, is_timed;
+};
+
+static void note(tsr_table *table, const char *operation) {
+  if (table->is_timed) faulty.operations.push_back(table->name + " " + operation);
+}
+
+static void store(void *array, uint64_t i, uint64_t value) {
+  if (faulty.value_bits == 64) {
+    static_cast<uint64_t *>(array)[i] = value;
+  } else {
+    static_cast<uint32_t *>(array)[i] = static_cast<uint32_t>(value);
+  }
+}
+
+static uint64_t fetch(const void *array, uint64_t i) {
+  if (faulty.value_bits == 0) return 1;
+  return faulty.value_bits == 64 ? static_cast<const uint64_t *>(array)[i] : static_cast<const uint32_t *>(array)[i];
+}
+
+tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *) {
+  const char *statistics = tsr_spec_get(spec, "table", "statistics");
+  const char *name = tsr_spec_get(spec, "table", "kind"); // the tests' specs carry their name there
+  *table = new tsr_table{{}, name, {}, options->capacity, statistics && !strcmp(statistics, "yes"), false};
+  faulty.tables++;
+  return TSR_OK;
+}
+
+void tsr_table_destroy(tsr_table *table) {
+  if (table) faulty.tables--;
+  delete table;
+}
+
+void tsr_table_describe(const tsr_table *table, tsr_table_info *info) {
+  *info = {};
+  info->backend = faulty.is_cuda ? "cuda" : "cpu";
+  info->device = "Model 1, \"large\"";
+  info->backend_reason = "";
+  info->key_bits = 32;
+  info->value_bits = faulty.value_bits;
+  info->bytes = table->capacity * 10;
+  info->bucket_bytes = faulty.bucket_bytes;
+}
+
+tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                      tsr_error *error) {
+  note(table, "insert");
+  if (faulty.fault == Fault::INSERT_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the insert failed");
+  for (uint64_t i = 0; i < n; i++) {
+    uint32_t key = static_cast<const uint32_t *>(keys)[i];
+    bool is_back = faulty.fault == Fault::HANDS_BACK && i % 100 == 7;
+    bool is_lost = faulty.fault == Fault::LOSES_A_KEY && i == 3,
+         is_hidden = faulty.fault == Fault::HIDES_A_KEY && i == 3;
+    if (!is_back && !is_lost && !is_hidden) table->pairs[key] = fetch(values, i);
+    table->report.inserted += !is_back && !is_lost;
+    table->report.not_placed += is_back;
+    if (call && call->results) call->results[i] = is_back ? TSR_NOT_PLACED : TSR_INSERTED;
+    if (call && call->homeless_keys && is_back) static_cast<uint32_t *>(call->homeless_keys)[i] = key;
+  }
+  table->report.insert_probes += table->statistics ? 2 * n : 0;
+  return TSR_OK;
+}
+
+// The answer for one key, and whether it is there.
+static bool look(tsr_table *table, const void *keys, uint64_t i, uint64_t *value) {
+  auto found = table->pairs.find(static_cast<const uint32_t *>(keys)[i]);
+  bool is_there = found != table->pairs.end();
+  if (is_there) *value = found->second;
+  if (i == 5 && faulty.fault == Fault::FINDS_TOO_MUCH) return true;
+  table->report.found += is_there && !(i == 5 && faulty.fault == Fault::MISCOUNTS_FOUND);
+  return is_there;
+}
+
+static tsr_status begin_find(tsr_table *table, uint64_t n, tsr_error *error) {
+  note(table, "find");
+  if (faulty.fault == Fault::FIND_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the find failed");
+  table->report.find_probes += table->statistics ? 3 * n : 0;
+  faulty.finds++;
+  return TSR_OK;
+}
+
+tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values, const tsr_call *call,
+                    tsr_error *error) {
+  tsr_status status = begin_find(table, n, error);
+  bool is_wrong = faulty.fault == Fault::WRONG_VALUE || (faulty.fault == Fault::ONLY_ONCE && faulty.finds == 2);
+  for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
+    uint64_t value = 0;
+    if (!look(table, keys, i, &value)) value = call->missing;
+    if (faulty.fault != Fault::FINDS_NOTHING_NEW) store(values, i, is_wrong && i == 5 ? value + 1 : value);
+  }
+  return status;
+}
+
+tsr_status tsr_contains(tsr_table *table, uint64_t n, const void *keys, uint8_t *present, const tsr_call *,
+                        tsr_error *error) {
+  tsr_status status = begin_find(table, n, error);
+  for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
+    uint64_t value;
+    bool is_there = look(table, keys, i, &value);
+    if (faulty.fault != Fault::FINDS_NOTHING_NEW) present[i] = is_there;
+  }
+  return status;
+}
+
+tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *, tsr_error *error) {
+  note(table, "erase");
+  if (faulty.fault == Fault::ERASE_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the erase failed");
+  for (uint64_t i = faulty.fault == Fault::KEEPS_A_KEY; i < n; i++)
+    table->report.erased += table->pairs.erase(static_cast<const uint32_t *>(keys)[i]);
+  table->report.erase_probes += table->statistics ? 4 * n : 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_clear(tsr_table *table, void *, tsr_error *) {
+  table->pairs.clear();
+  return TSR_OK;
+}
+
+tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
+  *size = table->pairs.size();
+  return TSR_OK;
+}
+
+tsr_status tsr_table_report(tsr_table *table, tsr_report *report, tsr_error *) {
+  *report = table->report;
+  return TSR_OK;
+}
+
+tsr_status tsr_table_report_reset(tsr_table *table, tsr_error *) {
+  table->report = {};
+  return TSR_OK;
+}
+
+tsr_status tsr_memory_allocate(tsr_table *, uint64_t bytes, void **memory, tsr_error *error) {
+  if (faulty.fault == Fault::NO_MEMORY && faulty.memories == 2) return tsr_fail(error, TSR_NO_MEMORY, "memory is full");
+  *memory = malloc(bytes);
+  faulty.memories++;
+  return TSR_OK;
+}
+
+void tsr_memory_free(tsr_table *, void *memory) {
+  if (memory) faulty.memories--;
+  free(memory);
+}
+
+tsr_status tsr_memory_copy(tsr_table *, void *to, const void *from, uint64_t bytes, tsr_error *) {
+  memcpy(to, from, bytes);
+  return TSR_OK;
+}
+
+tsr_status tsr_timer_start(tsr_table *table, void *, tsr_error *) {
+  table->is_timed = true;
+  return TSR_OK;
+}
+
+tsr_status tsr_timer_stop(tsr_table *table, void *, double *milliseconds, tsr_error *) {
+  *milliseconds = table->name == "a" ? 1 : 2;
+  table->is_timed = false;
+  return TSR_OK;
+}
+
+tsr_status tsr_device_describe(int, tsr_device_info *, tsr_error *error) {
+  return tsr_fail(error, TSR_NO_DEVICE, "no driver");
+}
+
+tsr_status tsr_roofline(int, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count, tsr_error *error) {
+  faulty.footprints.push_back(footprint_bytes);
+  if (faulty.fault == Fault::NO_LIMITS) return tsr_fail(error, TSR_NO_MEMORY, "no room to measure");
+  const tsr_roofline_row all[] = {{"read", 128, 8, footprint_bytes, 0.1}, {"read", 64, 8, footprint_bytes, 0.005},
+                                  {"read", 64, 1, footprint_bytes, 0.02}, {"read", 32, 1, footprint_bytes, 0.04},
+                                  {"cas", 8, 1, footprint_bytes, 0.016},  {"read+cas", 32, 1, footprint_bytes, 0.01},
+                                  {"copy", 32, 1, footprint_bytes, 4000}};
+  *rows = static_cast<tsr_roofline_row *>(malloc(sizeof all));
+  memcpy(*rows, all, sizeof all);
+  *count = sizeof all / sizeof all[0];
+  return TSR_OK;
+}
+
+// Takes 1 ms for an operation, malloc 4 ms; looks at two memory blocks for an allocation.
+struct tsr_pool {
+  std::string name;
+  tsr_pool_options options;
+};
+
+tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool, tsr_error *) {
+  *pool = new tsr_pool{tsr_spec_get(spec, "table", "kind"), *options};
+  faulty.pools++;
+  return TSR_OK;
+}
+
+void tsr_pool_destroy(tsr_pool *pool) {
+  if (pool) faulty.pools--;
+  delete pool;
+}
+
+void tsr_pool_describe(const tsr_pool *pool, tsr_pool_info *info) {
+  *info = {};
+  info->backend = "cpu";
+  info->device = "Model 1";
+  info->items = pool->options.items;
+}
+
+tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result, tsr_error *error) {
+  const uint64_t items = pool->options.items;
+  *result = {};
+  if (faulty.fault == Fault::POOL_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the pool failed");
+  result->milliseconds = checks ? 100 : pool->options.system ? 4 : 1; // a turn that checks must not be timed
+  uint64_t all = operation == TSR_POOL_CHURN ? items * TSR_POOL_ROUNDS : items;
+  uint64_t done = faulty.fault == Fault::POOL_EXHAUSTED ? 9000 : all;
+  if (operation == TSR_POOL_RELEASE) {
+    result->released = done;
+  } else {
+    result->allocated = done;
+    result->exhausted = all - done;
+    result->changes = all;
+  }
+  if (faulty.fault == Fault::POOL_OVERLAPS && !pool->options.system) strcpy(result->complaint, "2 places overlap");
+  return TSR_OK;
+}
+
+tsr_status tsr_pool_clear(tsr_pool *, tsr_error *) { return TSR_OK; }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stand-in for the library (core/tessera.h) that answers wrongly when it is told to, and counts what it hands out.
+// Read next: bench_check_test.cc, which expects the bench to notice.
+#ifndef TSR_TESTS_LAB_FAULTY_H
+#define TSR_TESTS_LAB_FAULTY_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+enum class Fault {
+  NONE,
+  LOSES_A_KEY,       // insert says nothing of one key
+  HIDES_A_KEY,       // insert counts a key that is not there
+  HANDS_BACK,        // insert hands a few keys back: allowed, but to be told
+  WRONG_VALUE,       // find: one value
+  FINDS_NOTHING_NEW, // find writes nothing
+  FINDS_TOO_MUCH,    // find: one absent key
+  MISCOUNTS_FOUND,   // the report
+  KEEPS_A_KEY,       // erase
+  ONLY_ONCE,         // wrong values in the second find only
+  INSERT_FAILS,
+  FIND_FAILS,
+  ERASE_FAILS,
+  NO_MEMORY, // for the arrays
+  NO_LIMITS,
+  POOL_OVERLAPS,  // two places of a pool
+  POOL_EXHAUSTED, // a pool has only 9000 places
+  POOL_FAILS
+};
+
+struct Faulty {
+  Fault fault = Fault::NONE;
+  bool is_cuda = false;
+  uint32_t value_bits = 32;
+  uint32_t bucket_bytes = 32;
+  int finds = 0;
+  int tables = 0, memories = 0, pools = 0; // alive
+  std::vector<std::string> operations;     // timed ones: "a insert"
+  std::vector<uint64_t> footprints;        // asked of tsr_roofline
+};
+
+extern Faulty faulty;
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/lab/keys.h: keys are distinct, queries visit every index once, absent keys are absent.
+#include "core/lab/keys.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace {
+
+template <class Number>
+bool all_distinct(std::vector<Number> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
+}
+
+tsr_keys model(uint32_t key_bits, uint64_t n, uint64_t seed = 1, uint32_t value_bits = 32) {
+  return {key_bits, value_bits, n, seed};
+}
+
+TEST(Keys, MixIsABijectionOfEveryNarrowWidth) {
+  for (uint32_t bits = 1; bits <= 20; bits++) {
+    std::vector<uint32_t> images(1u << bits);
+    for (uint32_t x = 0; x < images.size(); x++) {
+      uint64_t image = tsr_keys_mix(bits, x);
+      ASSERT_LT(image, images.size());
+      images[x] = static_cast<uint32_t>(image);
+    }
+    EXPECT_TRUE(all_distinct(images)) << bits;
+  }
+}
+
+// Wider than brute force allows: a step back through the inverses of the factors must find every number again.
+TEST(Keys, MixOfWideWidthsCanBeUndone) {
+  for (uint32_t bits : {32u, 47u, 63u, 64u}) {
+    const uint64_t mask = UINT64_MAX >> (64 - bits), factors[] = {0xAA5BF36518677DB7ull, 0xDC80F9BE67FD4C1Full};
+    const uint32_t half = (bits + 1) / 2;
+    for (uint64_t i = 0; i < 10000; i++) {
+      uint64_t x = i * 0x123456789ABCDEFull & mask, back = tsr_keys_mix(bits, x);
+      back ^= back >> half;
+      for (uint64_t factor : factors) {
+        uint64_t inverse = factor;
+        for (int step = 0; step < 5; step++) inverse *= 2 - factor * inverse;
+        back = back * inverse & mask;
+        back ^= back >> half;
+      }
+      ASSERT_EQ(back, x) << bits;
+    }
+  }
+}
+
+TEST(Keys, KeysOfAllIndicesDifferAtTheEdgesOf32Bits) {
+  std::vector<uint32_t> keys;
+  tsr_keys m = model(32, 1ull << 31);
+  for (uint64_t first : {0ull, (1ull << 31) - 50000, (1ull << 32) - 100000})
+    for (uint64_t i = first; i < first + 100000; i++) {
+      ASSERT_LE(tsr_keys_at(&m, i), UINT32_MAX);
+      keys.push_back(static_cast<uint32_t>(tsr_keys_at(&m, i)));
+    }
+  EXPECT_TRUE(all_distinct(keys));
+}
+
+TEST(Keys, OrderIsAPermutationForAnyN) {
+  for (uint64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 100, 1000, 4095, 4096, 4097, 100003}) {
+    tsr_keys m = model(64, n, n);
+    std::vector<uint64_t> seen;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < n; i++) {
+      seen.push_back(tsr_keys_order(&m, i));
+      ASSERT_LT(seen.back(), n);
+      kept += seen.back() == i;
+    }
+    EXPECT_TRUE(all_distinct(seen)) << n;
+    if (n >= 100) {
+      EXPECT_LT(kept, 12u) << n << ": the order of the inserts";
+    }
+  }
+}
+
+template <class Key>
+void check_queries(uint32_t bits) {
+  const uint64_t n = 10001;
+  tsr_keys m = model(bits, n);
+  std::vector<Key> keys(n), queries(n);
+  tsr_keys_fill(&m, keys.data());
+  std::set<Key> inserted(keys.begin(), keys.end());
+  ASSERT_EQ(inserted.size(), n);
+  const std::pair<tsr_absent, uint64_t> cases[] = {{TSR_ABSENT_NONE, n}, {TSR_ABSENT_HALF, n / 2}, {TSR_ABSENT_ALL, 0}};
+  for (auto [absent, expected] : cases) {
+    tsr_keys_fill_queries(&m, absent, queries.data());
+    EXPECT_TRUE(all_distinct(queries));
+    uint64_t present = 0;
+    for (uint64_t i = 0; i < n; i++) {
+      bool is_there = inserted.count(queries[i]) > 0;
+      EXPECT_NE(is_there, tsr_keys_is_absent(absent, tsr_keys_order(&m, i)));
+      present += is_there;
+    }
+    EXPECT_EQ(present, expected);
+  }
+}
+
+TEST(Keys, QueriesAskForThePresentAndTheAbsent) {
+  check_queries<uint32_t>(32);
+  check_queries<uint64_t>(64);
+}
+
+TEST(Keys, HalfIsMixedAlongTheQueries) {
+  tsr_keys m = model(32, 1 << 16);
+  uint64_t absent = 0, changes = 0;
+  bool last = false;
+  for (uint64_t i = 0; i < m.n; i++) {
+    bool now = tsr_keys_is_absent(TSR_ABSENT_HALF, tsr_keys_order(&m, i));
+    absent += now;
+    changes += now != last;
+    last = now;
+  }
+  EXPECT_EQ(absent, m.n / 2);
+  EXPECT_NEAR(static_cast<double>(changes), static_cast<double>(m.n) / 2, 1000);
+}
+
+TEST(Keys, SeedDecidesEverything) {
+  std::vector<uint64_t> first(1000), again(1000), other(1000);
+  tsr_keys one = model(64, 1000, 1), two = model(64, 1000, 2);
+  tsr_keys_fill(&one, first.data());
+  tsr_keys_fill(&one, again.data());
+  tsr_keys_fill(&two, other.data());
+  EXPECT_EQ(first, again);
+  other.insert(other.end(), first.begin(), first.end());
+  EXPECT_TRUE(all_distinct(other)) << "seeds 1 and 2 share keys";
+  bool same_order = true;
+  for (uint64_t i = 0; i < 1000; i++) same_order = same_order && tsr_keys_order(&one, i) == tsr_keys_order(&two, i);
+  EXPECT_FALSE(same_order);
+}
+
+TEST(Keys, ValuesBelongToKeys) {
+  const uint64_t n = 1000;
+  tsr_keys narrow = model(64, n, 1, 32), wide = model(32, n, 1, 64), set = model(32, n, 1, 0);
+  std::vector<uint64_t> keys64(n), values64(n);
+  std::vector<uint32_t> keys32(n), values32(n);
+  tsr_keys_fill(&narrow, keys64.data());
+  tsr_keys_fill_values(&narrow, values32.data());
+  tsr_keys_fill(&wide, keys32.data());
+  tsr_keys_fill_values(&wide, values64.data());
+  for (uint64_t i = 0; i < n; i++) {
+    EXPECT_EQ(values32[i], tsr_keys_value(&narrow, keys64[i]));
+    EXPECT_EQ(values64[i], tsr_keys_value(&wide, keys32[i]));
+    EXPECT_EQ(tsr_keys_value(&set, keys32[i]), 0u);
+  }
+  EXPECT_TRUE(all_distinct(values64));
+}
+
+} // namespace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seeds, random numbers and sizes of all randomised tests. The seed comes from TSR_SEED, else it is fixed;
+// TSR_TRACE_SEED prints it beside a failure (`bazel test --test_env=TSR_SEED=7`). Read next: oracle.h.
+#ifndef TSR_TESTS_RANDOM_H
+#define TSR_TESTS_RANDOM_H
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TSR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TSR_SANITIZED 1
+#endif
+#endif
+#ifndef TSR_SANITIZED
+#define TSR_SANITIZED 0
+#endif
+
+namespace tessera_test {
+
+constexpr bool sanitized = TSR_SANITIZED;
+
+// A number of repetitions: fewer under a sanitizer, which makes each much slower.
+constexpr uint64_t scaled(uint64_t full, uint64_t divisor = 8) {
+  return sanitized ? (full / divisor ? full / divisor : 1) : full;
+}
+
+inline uint64_t seed() {
+  const char *text = getenv("TSR_SEED");
+  return text && *text ? strtoull(text, nullptr, 0) : 20250801;
+}
+
+inline std::string seed_text() { return "reproduce with TSR_SEED=" + std::to_string(seed()); }
+
+#define TSR_TRACE_SEED SCOPED_TRACE(::tessera_test::seed_text())
+
+// SplitMix64 (Steele, Lea, Flood: OOPSLA 2014). `stream` makes the parts of a test independent of each other.
+class Random {
+public:
+  // Mixed twice: neighbouring seeds and streams must not give one sequence from two places.
+  explicit Random(uint64_t stream = 0) : state_(seed()) {
+    state_ = next() ^ stream;
+    state_ = next();
+  }
+
+  uint64_t next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+  }
+  uint64_t bits(uint32_t count) { return count ? next() >> (64 - count) : 0; }
+  uint64_t below(uint64_t limit) { return next() % limit; }
+  bool chance(uint64_t one_in) { return below(one_in) == 0; }
+
+private:
+  uint64_t state_;
+};
+
+inline uint64_t width_mask(uint32_t bits) { return bits == 0 ? 0 : UINT64_MAX >> (64 - bits); }
+
+} // namespace tessera_test
+
+#endif

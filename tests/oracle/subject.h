@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table as the oracle sees it, and the first kind: a tsr_table behind the public API. Every function returns a
+// complaint or "". Read next: exercise.h (random operations), ../conformance/lanes.h (the second kind).
+#ifndef TSR_TESTS_SUBJECT_H
+#define TSR_TESTS_SUBJECT_H
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/tessera.h"
+#include "tests/oracle/oracle.h"
+
+namespace tessera_test {
+
+// Numbers as an array of 32- or 64-bit items, as the API takes them.
+class Array {
+public:
+  Array(uint32_t bits, size_t count) : bits_(bits), bytes_(count * bits / 8 + 1) {}
+  Array(uint32_t bits, const std::vector<uint64_t> &numbers) : Array(bits, numbers.size()) {
+    for (size_t i = 0; i < numbers.size() && bits; i++) memcpy(&bytes_[i * bits / 8], &numbers[i], bits / 8);
+  }
+  void *data() { return bits_ ? bytes_.data() : nullptr; }
+  std::vector<uint64_t> numbers(size_t count) const {
+    std::vector<uint64_t> result(count);
+    for (size_t i = 0; i < count && bits_; i++) memcpy(&result[i], &bytes_[i * bits_ / 8], bits_ / 8);
+    return result;
+  }
+
+private:
+  uint32_t bits_;
+  std::vector<unsigned char> bytes_;
+};
+
+class Subject {
+public:
+  Subject(uint32_t key_bits, uint32_t value_bits) : key_bits(key_bits), value_bits(value_bits) {}
+  virtual ~Subject() = default;
+  virtual std::string insert(Batch &batch) = 0;
+  virtual std::string find_or_insert(Batch &batch, uint64_t missing) = 0;
+  virtual std::string find(Batch &batch, uint64_t missing) = 0;
+  virtual std::string contains(Batch &batch) = 0;
+  // batch.counts: a number a key, or (find_all) n + 1 places in batch.values, which has room for `room` of them
+  virtual std::string count_all(Batch &batch) = 0;
+  virtual std::string find_all(Batch &batch, uint64_t room) = 0;
+  virtual std::string erase(Batch &batch) = 0;
+  virtual std::string erase_pairs(Batch &batch) = 0;
+  virtual std::string clear() = 0;
+  virtual std::string size(uint64_t *size) = 0;
+  virtual std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) = 0;
+  virtual std::string check() { return ""; } // whatever else the subject knows to be wrong
+
+  const uint32_t key_bits, value_bits;
+
+protected:
+  // Where no pair is handed back nothing may be written: these bytes must still be there.
+  static constexpr uint64_t canary = 0xA5A5A5A5A5A5A5A5u;
+
+  std::string check_back(const Batch &batch) const {
+    for (size_t i = 0; i < batch.keys.size(); i++)
+      if (batch.codes[i] != TSR_NOT_PLACED && (batch.back_keys[i] != (canary >> (64 - key_bits)) ||
+                                               (value_bits && batch.back_values[i] != (canary >> (64 - value_bits)))))
+        return "insert wrote a homeless pair at index " + std::to_string(i) + ", which has another code";
+    return "";
+  }
+};
+
+class Table : public Subject {
+public:
+  // Takes over the table.
+  Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits) : Subject(key_bits, value_bits), table_(table) {}
+  ~Table() override { tsr_table_destroy(table_); }
+  Table(const Table &) = delete;
+
+  tsr_table *get() { return table_; }
+
+  std::string insert(Batch &batch) override {
+    return inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
+      return tsr_insert(table_, n, keys, values, call, &error_);
+    });
+  }
+
+  std::string find_or_insert(Batch &batch, uint64_t missing) override {
+    Array obtained(value_bits, batch.keys.size());
+    std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
+      call->missing = missing;
+      return tsr_find_or_insert(table_, n, keys, values, obtained.data(), call, &error_);
+    });
+    batch.obtained = obtained.numbers(batch.keys.size());
+    return complaint;
+  }
+
+  std::string find(Batch &batch, uint64_t missing) override {
+    size_t n = batch.keys.size();
+    Array keys(key_bits, batch.keys), values(value_bits, n);
+    batch.codes.assign(n, 255);
+    tsr_call call = {};
+    call.results = batch.codes.data();
+    call.missing = missing;
+    if (tsr_find(table_, n, keys.data(), values.data(), &call, &error_)) return error_.message;
+    batch.values = values.numbers(n);
+    expected_.find_keys += n;
+    expected_.found += count(batch, TSR_FOUND);
+    return "";
+  }
+
+  std::string contains(Batch &batch) override {
+    size_t n = batch.keys.size();
+    Array keys(key_bits, batch.keys);
+    batch.codes.assign(n, 255);
+    if (tsr_contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
+    expected_.find_keys += n;
+    expected_.found += count(batch, 1);
+    return "";
+  }
+
+  std::string count_all(Batch &batch) override {
+    size_t n = batch.keys.size();
+    Array keys(key_bits, batch.keys);
+    batch.codes.assign(n, 255);
+    batch.counts.assign(n, canary);
+    tsr_call call = {};
+    call.results = batch.codes.data();
+    if (tsr_count_all(table_, n, keys.data(), batch.counts.data(), &call, &error_)) return error_.message;
+    expected_.find_keys += n;
+    expected_.found += count(batch, TSR_FOUND);
+    return "";
+  }
+
+  std::string find_all(Batch &batch, uint64_t room) override {
+    size_t n = batch.keys.size();
+    Array keys(key_bits, batch.keys), values(value_bits, std::vector<uint64_t>(room + 1, canary));
+    batch.codes.assign(n, 255);
+    batch.counts.assign(n + 1, canary);
+    tsr_call call = {};
+    call.results = batch.codes.data();
+    if (tsr_find_all(table_, n, keys.data(), batch.counts.data(), room, room ? values.data() : nullptr, &call, &error_))
+      return error_.message;
+    batch.values = values.numbers(room + 1);
+    if (batch.values[room] != canary >> (64 - value_bits)) return "find_all wrote beyond the room that it was given";
+    batch.values.resize(room);
+    expected_.find_keys += n;
+    expected_.found += count(batch, TSR_FOUND);
+    return "";
+  }
+
+  std::string erase(Batch &batch) override {
+    return erasing(batch,
+                   [&](uint64_t n, void *keys, tsr_call *call) { return tsr_erase(table_, n, keys, call, &error_); });
+  }
+
+  std::string erase_pairs(Batch &batch) override {
+    Array values(value_bits, batch.values);
+    return erasing(batch, [&](uint64_t n, void *keys, tsr_call *call) {
+      return tsr_erase_pairs(table_, n, keys, values.data(), call, &error_);
+    });
+  }
+
+  std::string clear() override { return tsr_clear(table_, nullptr, &error_) ? error_.message : ""; }
+
+  std::string size(uint64_t *size) override { return tsr_size(table_, size, &error_) ? error_.message : ""; }
+
+  std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) override {
+    uint64_t room, size;
+    if (tsr_size(table_, &room, &error_)) return error_.message;
+    Array key_array(key_bits, room), value_array(value_bits, room);
+    if (tsr_export(table_, room, key_array.data(), value_array.data(), &size, &error_)) return error_.message;
+    *keys = key_array.numbers(size);
+    *values = value_array.numbers(size);
+    return size == room ? "" : "size and export differ";
+  }
+
+  // The report must add up to the codes.
+  std::string check() override {
+    tsr_report r;
+    if (tsr_table_report(table_, &r, &error_)) return error_.message;
+    auto wrong = [](const char *what, uint64_t got, uint64_t expected) {
+      return "the report says " + std::string(what) + " = " + std::to_string(got) + ", the codes " +
+             std::to_string(expected);
+    };
+    if (r.insert_keys != expected_.insert_keys) return wrong("insert_keys", r.insert_keys, expected_.insert_keys);
+    if (r.inserted != expected_.inserted) return wrong("inserted", r.inserted, expected_.inserted);
+    if (r.not_placed != expected_.not_placed) return wrong("not_placed", r.not_placed, expected_.not_placed);
+    if (r.find_keys != expected_.find_keys) return wrong("find_keys", r.find_keys, expected_.find_keys);
+    if (r.found != expected_.found) return wrong("found", r.found, expected_.found);
+    if (r.erase_keys != expected_.erase_keys) return wrong("erase_keys", r.erase_keys, expected_.erase_keys);
+    if (r.erased != expected_.erased) return wrong("erased", r.erased, expected_.erased);
+    return "";
+  }
+
+private:
+  // insert or find_or_insert: what both share
+  template <class Operation>
+  std::string inserting(Batch &batch, Operation operation) {
+    size_t n = batch.keys.size();
+    std::vector<uint64_t> canaries(n, canary);
+    Array keys(key_bits, batch.keys), values(value_bits, batch.values);
+    Array back_keys(key_bits, canaries), back_values(value_bits, canaries);
+    batch.codes.assign(n, 255);
+    tsr_call call = {};
+    call.results = batch.codes.data();
+    call.homeless_keys = back_keys.data();
+    call.homeless_values = back_values.data();
+    if (operation(n, keys.data(), values.data(), &call)) return error_.message;
+    batch.back_keys = back_keys.numbers(n);
+    batch.back_values = back_values.numbers(n);
+    expected_.insert_keys += n;
+    expected_.inserted += count(batch, TSR_INSERTED);
+    expected_.not_placed += count(batch, TSR_NOT_PLACED);
+    return check_back(batch);
+  }
+
+  // erase or erase_pairs; the report counts pairs, of which a code may stand for several
+  template <class Operation>
+  std::string erasing(Batch &batch, Operation operation) {
+    size_t n = batch.keys.size();
+    uint64_t before = 0, after = 0;
+    Array keys(key_bits, batch.keys);
+    batch.codes.assign(n, 255);
+    tsr_call call = {};
+    call.results = batch.codes.data();
+    if (tsr_size(table_, &before, &error_)) return error_.message;
+    if (operation(n, keys.data(), &call)) return error_.message;
+    if (tsr_size(table_, &after, &error_)) return error_.message;
+    expected_.erase_keys += n;
+    expected_.erased += before - after;
+    return count(batch, TSR_ERASED) <= before - after ? "" : "more erases were reported than pairs have gone";
+  }
+
+  static uint64_t count(const Batch &batch, uint8_t code) {
+    return static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), code));
+  }
+
+  tsr_table *table_;
+  tsr_report expected_ = {};
+  tsr_error error_ = {};
+};
+
+} // namespace tessera_test
+
+#endif

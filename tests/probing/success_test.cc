@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loads that schemes reach: BGHT 7.3 builds a table with 200 hash functions at each load and calls a load reached
+// when 99 % of the builds place every pair. Here in small; success_rates.cc does it at any size. Each scheme also has a
+// load that it cannot reach. Read next: success_rates.cc.
+#include "tests/probing/tables.h"
+
+namespace tessera_test {
+namespace {
+
+struct Claim {
+  const char *name;
+  Scheme scheme;
+  double reached, beyond;
+};
+
+class Success : public testing::TestWithParam<Claim> {};
+
+TEST_P(Success, ReachesItsLoad) {
+  TSR_TRACE_SEED;
+  const uint64_t builds = scaled(200), pairs = 1 << 13;
+  uint64_t whole = whole_builds(GetParam().scheme, pairs, GetParam().reached, builds, 1 + seed() % 1000);
+  EXPECT_GE(whole, builds * 99 / 100) << "at load " << GetParam().reached;
+  EXPECT_EQ(whole_builds(GetParam().scheme, pairs, GetParam().beyond, 5, 1 + seed() % 1000), 0u)
+      << "at load " << GetParam().beyond;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Success,
+    testing::Values(Claim{"bcht", {"cuckoo", "", 16}, .98, 1},
+                    Claim{"bcht_least_loaded", {"cuckoo", "hash_functions = 2\nleast_loaded = 1\n", 16}, .95, 1},
+                    Claim{"cht1", {"cuckoo", "hash_functions = 4\n", 1}, .88, .98},
+                    Claim{"iht", {"iceberg", "", 32}, .91, .99}, Claim{"p2bht", {"two_choice", "", 32}, .85, .99}),
+    [](const testing::TestParamInfo<Claim> &info) { return std::string(info.param.name); });
+
+} // namespace
+} // namespace tessera_test

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// growth = double: distinct keys drive it, results are final, and what cannot be placed is handed back.
+#include <gtest/gtest.h>
+
+#include "plugins/table.h"
+#include "tests/oracle/exercise.h"
+#include "tests/rebuild/tables.h"
+
+namespace {
+
+using namespace tessera_test;
+
+struct Policy {
+  const char *name;
+  uint32_t number;
+};
+const Policy policies[] = {{"first", TSR_DUPLICATES_FIRST},
+                           {"replace", TSR_DUPLICATES_REPLACE},
+                           {"add", TSR_DUPLICATES_ADD},
+                           {"min", TSR_DUPLICATES_MIN},
+                           {"max", TSR_DUPLICATES_MAX}};
+
+class Growth : public testing::TestWithParam<std::string> {};
+
+// 10^5 distinct keys, each about twice, into a table made for 16.
+TEST_P(Growth, FromSixteenToAHundredThousand) {
+  TSR_TRACE_SEED;
+  for (const Policy &policy : policies) {
+    SCOPED_TRACE(policy.name);
+    Random random(1);
+    Table table(table_of(GetParam() + " capacity=16 growth=double duplicates=" + policy.name), 32, 32);
+    Oracle oracle(policy.number, 32);
+    const uint64_t distinct = scaled(policy.number == TSR_DUPLICATES_FIRST ? 100000 : 20000);
+    for (int call = 0; call < 4; call++) {
+      Batch batch;
+      for (uint64_t i = 0; i < distinct / 2; i++) {
+        batch.keys.push_back((random.below(distinct) * 2654435761u) & 0xFFFFFFFFu);
+        batch.values.push_back(random.bits(32));
+      }
+      if (call == 0) batch.keys[0] = batch.keys[7] = 0xFFFFFFFFu;
+      ASSERT_EQ(table.insert(batch), "");
+      for (uint8_t code : batch.codes) ASSERT_NE(code, TSR_NOT_PLACED);
+      ASSERT_EQ(oracle.insert(batch), "");
+    }
+    std::vector<uint64_t> keys, values;
+    ASSERT_EQ(table.exported(&keys, &values), "");
+    ASSERT_EQ(oracle.exported(keys, values), "");
+    ASSERT_EQ(table.check(), "");
+    uint64_t capacity = info_of(table.get()).capacity;
+    EXPECT_LE(oracle.size(), capacity);
+    EXPECT_LT(capacity, 4 * oracle.size()) << "it grew by more than distinct keys need";
+  }
+}
+
+TEST_P(Growth, RepeatedKeysDoNotGrow) {
+  tsr_error error = {};
+  tsr_table *table = table_of(GetParam() + " capacity=16 growth=double");
+  std::vector<uint32_t> keys(scaled(50000)), values(keys.size());
+  for (size_t i = 0; i < keys.size(); i++) keys[i] = static_cast<uint32_t>(i % 10);
+  ASSERT_EQ(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(pairs_of(table).size(), 10u);
+  EXPECT_EQ(info_of(table).capacity, 16u);
+  tsr_table_destroy(table);
+}
+
+TEST_P(Growth, APromiseOfUniqueKeysGrowsToo) {
+  Random random(2);
+  tsr_table *table = table_of(GetParam() + " capacity=16 growth=double duplicates=promise_unique");
+  auto pairs = some_pairs(random, 20000);
+  fill(table, pairs);
+  expect_pairs(table, pairs);
+  tsr_table_destroy(table);
+}
+
+// Random operations with a limit that is soon reached: then pairs are handed back, and the law of accounting holds.
+TEST_P(Growth, RandomOperationsUpToALimit) {
+  TSR_TRACE_SEED;
+  for (const Policy &policy : policies)
+    for (uint64_t stream = 0; stream < scaled(15, 3); stream++) {
+      SCOPED_TRACE(std::string(policy.name) + ", stream " + std::to_string(stream));
+      Random random(100 + stream);
+      uint64_t limit = 8u << random.below(6);
+      Table table(
+          table_of(GetParam() + " capacity=8 load_factor=0.95 growth=double growth_limit=" + std::to_string(limit) +
+                   " duplicates=" + policy.name + " layout.bucket_slots=" + std::to_string(1u << random.below(4)) +
+                   " seed=" + std::to_string(1 + random.below(1000))),
+          32, 32);
+      Exercise::Options options;
+      options.slots = 128;
+      options.operations = 50;
+      options.batch_max = 300;
+      Exercise exercise(table, policy.number, random, options);
+      ASSERT_EQ(exercise.run(), "");
+      EXPECT_LE(info_of(table.get()).capacity, limit);
+    }
+}
+
+TEST_P(Growth, WhatCannotGrowIsHandedBack) {
+  TSR_TRACE_SEED;
+  Random random(3);
+  Table table(table_of(GetParam() + " capacity=100 growth=double growth_limit=1000"), 32, 32);
+  Oracle oracle(TSR_DUPLICATES_FIRST, 32);
+  Batch batch;
+  for (const auto &pair : some_pairs(random, 5000)) {
+    batch.keys.push_back(pair.first);
+    batch.values.push_back(pair.second);
+  }
+  ASSERT_EQ(table.insert(batch), "");
+  ASSERT_EQ(oracle.insert(batch), "");
+  EXPECT_GE(oracle.handed_back(), 5000u - info_of(table.get()).slots - 16);
+  EXPECT_EQ(info_of(table.get()).capacity, 1000u);
+  uint64_t size = 0;
+  ASSERT_EQ(table.size(&size), "");
+  EXPECT_EQ(size + oracle.handed_back(), 5000u);
+  ASSERT_EQ(table.check(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(compositions()));
+
+TEST(GrowthSpec, ALimitNeedsGrowthAndRoom) {
+  tsr_error error = {};
+  tsr_options options = {};
+  options.plugins = plugin_folders();
+  for (const char *words : {"growth_limit=5000", "growth=double growth_limit=999"}) {
+    tsr_spec *spec = spec_of(words);
+    tsr_table *table = nullptr;
+    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_BAD_SPEC) << error.message;
+    EXPECT_NE(std::string(error.message).find("growth_limit"), std::string::npos) << error.message;
+    tsr_spec_free(spec);
+  }
+}
+
+TEST(GrowthSpec, SetsGrowAndEraseIsCounted) {
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  ASSERT_EQ(tsr_spec_parse("[table]\nkind = set\nkey_bits = 64\nlayout = soa\nprobing = cuckoo\nhasher = murmur3\n"
+                           "capacity = 16\ngrowth = double\n",
+                           "set.ini", &spec, &error),
+            TSR_OK);
+  ASSERT_EQ(tsr_spec_set(spec, ("table.backend=" + backend()).c_str(), &error), TSR_OK) << error.message;
+  tsr_options options = {};
+  options.plugins = plugin_folders();
+  tsr_table *table = nullptr;
+  ASSERT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  tsr_spec_free(spec);
+  for (uint64_t round = 0; round < 20; round++) { // 100 new keys, and the former 100 go: the size stays
+    std::vector<uint64_t> keys, old;
+    for (uint64_t i = 0; i < 100; i++) {
+      keys.push_back(round * 100 + i);
+      old.push_back((round - 1) * 100 + i);
+    }
+    ASSERT_EQ(tsr_erase(table, round ? 100 : 0, old.data(), nullptr, &error), TSR_OK);
+    ASSERT_EQ(tsr_insert(table, 100, keys.data(), nullptr, nullptr, &error), TSR_OK) << error.message;
+    uint64_t size = 0;
+    ASSERT_EQ(tsr_size(table, &size, &error), TSR_OK);
+    ASSERT_EQ(size, 100u);
+  }
+  EXPECT_EQ(info_of(table).capacity, 128u);
+  tsr_table_destroy(table);
+}
+
+} // namespace

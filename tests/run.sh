@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The test jobs. `./tessera test` calls this after it has installed what is needed and set TSR_NVCC.
+#
+#   tests/run.sh                         all jobs
+#   tests/run.sh [JOB...] [BAZEL ARG...] some jobs, with arguments for `bazel test` (without JOB: the job default)
+#
+# The last line is `N passed, N failed, N skipped` and counts test cases; a job that runs nothing has failed.
+# Tests tagged `gpu` are not run here: tests/device is carried to a machine with a GPU. Read next: .bazelrc (the
+# configurations).
+
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=(format default asan tsan nocuda)
+passed=0
+failed=0
+skipped=0
+bazel_args=()
+
+# record SENTENCE STATUS: one test case that is no part of Bazel.
+record() {
+  if (($2 == 0)); then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+  fi
+}
+
+# Reads JUnit XML and prints how many test cases passed, failed and were skipped. Each `<testcase ` starts a record,
+# which ends where its case does, since what follows may be the free text of a log.
+count_cases() {
+  awk 'BEGIN { RS = "<testcase " }
+    FNR > 1 {
+      sub(/<\/testcase>.*/, "")
+      if (/<(failure|error)[ >]/) failed++
+      else if (/<skipped[ \/>]/ || /status="notrun"/) skipped++
+      else passed++
+    }
+    END { print passed + 0, failed + 0, skipped + 0 }' "$@"
+}
+
+# bazel_test NAME ARG...: runs the tests and adds their cases. Which result files belong to this run, cached ones
+# included, is in Bazel's event file.
+bazel_test() {
+  local name=$1 events status=0 files=() counts
+  shift
+  events=$(mktemp)
+  bazel test --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
+    --build_event_json_file="$events" "$@" ${bazel_args[@]+"${bazel_args[@]}"} || status=$?
+  mapfile -t files < <(grep -o '"name":"test.xml","uri":"file://[^"]*"' "$events" | sed 's|.*file://||; s|"$||')
+  rm -f "$events"
+  counts=(0 0 0)
+  if ((${#files[@]})); then
+    read -ra counts < <(count_cases "${files[@]}")
+  fi
+  passed=$((passed + counts[0]))
+  failed=$((failed + counts[1]))
+  skipped=$((skipped + counts[2]))
+  echo "$name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
+  # What no test case tells: a build that failed, a job without tests.
+  if ((counts[0] + counts[1] == 0)); then
+    record "$name ran no test" 1
+  elif ((status != 0 && counts[1] == 0)); then
+    record "$name: bazel ended with status $status" 1
+  fi
+}
+
+# Arguments that name no target mean all targets.
+targets() {
+  local arg
+  for arg in ${bazel_args[@]+"${bazel_args[@]}"}; do
+    [[ $arg == -* ]] || return 0
+  done
+  echo //...
+}
+
+job_format() {
+  local files=() status=0
+  mapfile -d '' -t files < <(find . -name .git -prune -o -type f \
+    \( -name '*.c' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cc' \) -print0)
+  ((${#files[@]})) && clang-format --dry-run --Werror "${files[@]}" || status=$?
+  record "format: clang-format -i would change files" "$status"
+}
+
+# shellcheck disable=SC2046
+job_default() { bazel_test default $(targets); }
+
+# shellcheck disable=SC2046
+job_asan() { bazel_test asan --config=asan $(targets); }
+
+# shellcheck disable=SC2046
+job_tsan() { bazel_test tsan --config=tsan $(targets); }
+
+# Everything builds, and the demo runs, where there is no CUDA toolkit.
+job_nocuda() {
+  local folder path='' status=0
+  # shellcheck disable=SC2046
+  bazel_test nocuda --config=nocuda $(targets)
+  while IFS= read -r -d : folder; do
+    [[ -x $folder/nvcc ]] || path+=${path:+:}$folder
+  done <<<"$PATH:"
+  env -u CUDA_PATH -u CUDA_HOME PATH="$path" TSR_NVCC= ./tessera demo --set table.backend=cpu </dev/null || status=$?
+  record "nocuda: the demo on the cpu backend" "$status"
+}
+
+selected=()
+while (($#)) && declare -F "job_$1" >/dev/null; do
+  selected+=("$1")
+  shift
+done
+if (($#)); then
+  bazel_args=("$@")
+  ((${#selected[@]})) || selected=(default)
+fi
+((${#selected[@]})) || selected=("${jobs[@]}")
+
+for job in "${selected[@]}"; do
+  echo "== $job"
+  "job_$job"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# The rules of structure_test.sh, as functions that print one line for each breach and nothing else, over the checkout
+# in the current folder: so that the test can also try them on a checkout that breaks them all. It is sourced.
+
+rooms=(layouts probing hashers allocators)
+declare -A role_of=([layouts]=layout [probing]=probing [hashers]=hasher [allocators]=allocator)
+
+# Files under FOLDER... by name patterns; Bazel's links and hidden folders of somebody's tools do not count.
+find_files() {
+  local folders=()
+  while [[ $1 != -- ]]; do
+    [[ ! -e $1 ]] || folders+=("$1")
+    shift
+  done
+  shift
+  ((${#folders[@]})) || return 0
+  find "${folders[@]}" \( -path './.*' ! -path './.bazel*' ! -path './.ci*' -type d -o -path './bazel-*' \) -prune -o \
+    -type f \( "$@" \) -print | sed 's|^\./||' | sort
+}
+
+sources_in() { find_files "$@" -- -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc'; }
+
+# without_comments FILE: the same code, macros not expanded.
+without_comments() { gcc -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null; }
+
+# ---- Arrows --------------------------------------------------------------------------------------
+
+# may_include FILE HEADER: the arrows between rooms. HEADER as written between quotes.
+may_include() {
+  local file=$1 header=$2 own
+  own=$(basename "${file%.*}").cuh
+  case $file in
+    plugins/template/* | plugins/example/*) [[ $header == plugins/* || $header == "$own" ]] ;;
+    plugins/*) [[ $header == plugins/* ]] ;;
+    layouts/* | probing/* | hashers/* | allocators/*) [[ $header == plugins/* || $header == "$own" ]] ;;
+    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|number)\.h$ ]] ;;
+    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|number)\.h$ ]] ;;
+    core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
+    *) return 0 ;;
+  esac
+}
+
+breaches_of_arrows() {
+  local file header line
+  while read -r file; do
+    while IFS= read -r line; do
+      # A header of the checkout counts, however it is written.
+      if [[ $line =~ ^[[:space:]]*\#[[:space:]]*include[[:space:]]*\"([^\"]+)\" ]]; then
+        header=${BASH_REMATCH[1]}
+      elif [[ $line =~ ^[[:space:]]*\#[[:space:]]*include[[:space:]]*\<([^\>]+)\> ]]; then
+        header=${BASH_REMATCH[1]}
+        [[ -e $header ]] || continue
+      elif [[ $line =~ ^[[:space:]]*\#[[:space:]]*include ]]; then
+        echo "$file: cannot tell what this includes: $line"
+        continue
+      else
+        continue
+      fi
+      may_include "$file" "$header" || echo "$file: must not include $header"
+    done <"$file"
+  done < <(sources_in plugins "${rooms[@]}" core)
+}
+
+# ---- Names ---------------------------------------------------------------------------------------
+
+# One line `ROLE NAME` for each plugin: its room and its .c file.
+list_plugins() {
+  local room file
+  for room in "${rooms[@]}"; do
+    for file in "$room"/*.c; do
+      [[ ! -f $file ]] || echo "${role_of[$room]} $(basename "$file" .c)"
+    done
+  done
+}
+
+# The core knows no plugin: neither its full name anywhere, nor its name in code, strings included.
+breaches_of_names() {
+  local role name file plugins
+  plugins=$(list_plugins)
+  while read -r file; do
+    without_comments "$file" >"$work/code"
+    while read -r role name; do
+      ! grep -qE "(\"$name\"|\b${role}_$name)" "$file" || echo "$file: names the plugin $role/$name"
+      ! grep -qwE "$name" "$work/code" || echo "$file: its code has the word $name: $(grep -wm1 "$name" "$work/code")"
+    done <<<"$plugins"
+  done < <(sources_in core)
+}
+
+# ---- Schemes -------------------------------------------------------------------------------------
+
+# P-45: a scheme speaks of buckets: no lane, no collective, no CUDA word.
+breaches_of_schemes() {
+  local file word
+  while read -r file; do
+    word=$(without_comments "$file" |
+      grep -oE '\b(c->(lane|mask|base|scratch)|[a-z_]*_lanes?|tsr_(ballot|shuffle|step)[a-z0-9_]*|__[a-z][a-z0-9_]*|(thread|block)(Idx|Dim)|gridDim|warpSize|asm)\b' |
+      grep -vE '^__(CUDACC|VA)' | sort -u | head -n 1)
+    [[ ! $word ]] || echo "$file: a probing scheme must not use $word"
+  done < <(find_files probing plugins/template/probing plugins/example -- -name '*.cuh')
+}
+
+# ---- First lines ---------------------------------------------------------------------------------
+
+breaches_of_licences() {
+  local file
+  while read -r file; do
+    head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2\.0' || echo "$file: has no SPDX line on top"
+  done < <(
+    sources_in .
+    find_files . -- -name '*.sh' -o -name '*.bzl' -o -name '*.py' -o -name BUILD -o -name WORKSPACE -o -name '*.bazel' \
+      -o -name .bazelrc
+    find_files . -- -perm -u+x ! -name '*.*' | while read -r file; do
+      [[ $(head -c 2 "$file" | tr -d '\0') != '#!' ]] || echo "$file"
+    done
+  )
+}
+
+# ---- The ABI number ------------------------------------------------------------------------------
+
+abi_number() { sed -n 's/^#define TSR_ABI \([0-9]*\)$/\1/p' plugins/table.h; }
+
+# A hash of what the SDK's headers say: comments and white space do not count.
+abi_hash() {
+  local file
+  for file in plugins/*.h plugins/*.cuh; do
+    echo "$file"
+    without_comments "$file" | tr -d '[:space:]'
+    echo
+  done | LC_ALL=C sha256sum | cut -d ' ' -f 1
+}
+
+# breaches_of_abi FILE: the file as update_abi.sh writes it.
+breaches_of_abi() {
+  local file=$1 number hash
+  number=$(sed -n 's/^TSR_ABI \([0-9]*\)$/\1/p' "$file")
+  hash=$(sed -n 's/^sha256 \([0-9a-f]*\)$/\1/p' "$file")
+  if [[ ! $number || ! $hash ]]; then
+    echo "$file: is damaged: run tests/structure/update_abi.sh"
+  elif [[ $hash == "$(abi_hash)" && $number == "$(abi_number)" ]]; then
+    :
+  elif [[ $number == "$(abi_number)" ]]; then
+    echo "plugins/: headers have changed and TSR_ABI is still $number: raise it in plugins/table.h, say in CHANGELOG.md" \
+      "what the author of a plugin must do, and run tests/structure/update_abi.sh"
+  else
+    echo "plugins/table.h: TSR_ABI is $(abi_number) and $file knows $number: run tests/structure/update_abi.sh"
+  fi
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The house rules that no compiler checks: who may include whom, that the core knows no plugin, that each header stands
+# alone, first lines, the ABI number. The rules are in rules.sh; here they are applied to the checkout, and each of them
+# to a checkout that breaks it.
+
+# shellcheck source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+# shellcheck source=rules.sh
+source "$(dirname "${BASH_SOURCE[0]}")/rules.sh"
+
+cd "$root" || exit 1
+
+# no_breach FUNCTION ARGUMENT...: each line is one.
+no_breach() {
+  local line
+  while IFS= read -r line; do fail "$line"; done < <("$@")
+}
+
+case_of "P-20: includes follow the arrows between rooms"
+(($(sources_in plugins "${rooms[@]}" core | wc -l) > 50)) || fail "few sources were found"
+no_breach breaches_of_arrows
+
+case_of "the core names no plugin"
+(($(list_plugins | wc -l) >= 5)) || fail "few plugins were found"
+no_breach breaches_of_names
+
+case_of "P-45: probing schemes speak of buckets alone"
+no_breach breaches_of_schemes
+
+case_of "every source starts with its licence"
+no_breach breaches_of_licences
+
+case_of "TSR_ABI stands for the headers of plugins/"
+no_breach breaches_of_abi tests/structure/abi.txt
+
+# ---- Headers alone -------------------------------------------------------------------------------
+
+# compiles NAME COMMAND...
+compiles() {
+  local name=$1
+  shift
+  "$@" >"$work/log" 2>&1 || fail "$name does not compile alone: $(head -n 3 "$work/log")"
+}
+
+warnings=(-Wall -Wextra -Werror -fsyntax-only -I.)
+for header in plugins/*.h core/tessera.h core/kernels/bulk.h; do
+  echo "#include \"$header\"" >"$work/alone.c"
+  cp "$work/alone.c" "$work/alone.cc"
+  case_of "$header compiles alone as C11"
+  compiles "$header" gcc -std=c11 -pedantic "${warnings[@]}" "$work/alone.c"
+  case_of "$header compiles alone as C++17"
+  compiles "$header" g++ -std=c++17 "${warnings[@]}" "$work/alone.cc"
+done
+for header in plugins/*.cuh; do
+  echo "#include \"$header\"" >"$work/alone.c"
+  cp "$work/alone.c" "$work/alone.cu"
+  case_of "$header compiles alone as C11"
+  compiles "$header" gcc -std=c11 "${warnings[@]}" "$work/alone.c"
+  [[ ${TSR_NVCC:-} ]] || continue
+  case_of "$header compiles alone under nvcc"
+  for widths in "32 0" "32 32" "64 64"; do
+    read -r key cell <<<"$widths"
+    compiles "$header at $widths bits" bash plugins/build_device.sh --out "$work/alone.fatbin" "$work/alone.cu" \
+      --sdk-root . "-DTSR_KEY_BITS=$key" "-DTSR_CELL_BITS=$cell"
+  done
+done
+
+# ---- The rules themselves ------------------------------------------------------------------------
+
+# A checkout in which exactly what is written is wrong.
+broken=$work/broken
+fresh_checkout() {
+  rm -rf "$broken"
+  mkdir -p "$broken"/{plugins/template/layout,layouts,probing,hashers,core/cli,core/lab,core/cuda}
+  cd "$broken" || exit 1
+  write plugins/plugin.h '#include "plugins/table.h"' '#include <stdint.h>'
+  write plugins/table.h '#define TSR_ABI 7'
+  write layouts/tiny.c '#include "tiny.cuh"' '#include <string.h>'
+  write layouts/tiny.cuh '#include "plugins/plugin.h"'
+  write core/core.c '#include "core/tessera.h"' '#include "plugins/plugin.h"' '/* a tiny remark */ int tiny_bit;'
+  write core/tessera.h '#include "plugins/plugin.h"'
+  write core/lab/bench.c '#include "core/lab/bench.h"' '#include "core/number.h"'
+  write core/cli/main.c '#include "core/lab/bench.h"' '#include "core/tessera.h"' '#include "core/cli/job.h"'
+}
+write() {
+  local file=$1
+  shift
+  printf '%s\n' '/* SPDX-License-Identifier: Apache-2.0 */' "$@" >"$file"
+}
+# finds PATTERN FUNCTION ARGUMENT...: one breach, which matches. finds_none FUNCTION ARGUMENT...
+finds() {
+  local pattern=$1 found
+  shift
+  found=$("$@")
+  [[ $(wc -l <<<"$found") == 1 ]] && grep -q -- "$pattern" <<<"$found" || fail "no '$pattern' alone in: $found"
+}
+finds_none() {
+  local found
+  found=$("$@")
+  [[ -z $found ]] || fail "found: $found"
+}
+
+case_of "the rules find nothing where nothing is wrong"
+fresh_checkout
+finds_none breaches_of_arrows
+finds_none breaches_of_names
+finds_none breaches_of_schemes
+finds_none breaches_of_licences
+
+case_of "a wrong arrow is found"
+while read -r file header; do
+  fresh_checkout
+  write "$file" "#include $header"
+  finds "$file: must not include" breaches_of_arrows
+done <<'ARROWS'
+plugins/plugin.h "core/tessera.h"
+plugins/plugin.h "tiny.cuh"
+plugins/plugin.h <core/tessera.h>
+plugins/template/layout/template.c "core/tessera.h"
+layouts/tiny.c "core/tessera.h"
+layouts/tiny.c "other.cuh"
+layouts/tiny.cuh "probing/cuckoo.cuh"
+core/core.c "layouts/tiny.cuh"
+core/core.c "core/cli/job.h"
+core/core.c "core/lab/bench.h"
+core/core.c "tests/oracle.h"
+core/cuda/link.c "link.h"
+core/lab/bench.c "core/spec.h"
+core/lab/bench.c "core/cli/job.h"
+core/lab/bench.c "plugins/error.h"
+core/cli/main.c "core/cuda/link.h"
+core/cli/main.c "layouts/tiny.cuh"
+ARROWS
+fresh_checkout
+write core/core.c '#include HEADER'
+finds 'core/core.c: cannot tell' breaches_of_arrows
+
+case_of "a plugin's name in the core is found"
+while IFS= read -r line; do
+  fresh_checkout
+  write core/core.c "$line"
+  finds 'core/core.c: .*tiny' breaches_of_names
+done <<'NAMES'
+int tiny;
+const char *text = "use layout = tiny";
+/* see layout_tiny.so */
+// is it "tiny"?
+NAMES
+
+case_of "a scheme that knows lanes is found"
+while IFS= read -r line; do
+  fresh_checkout
+  write probing/scheme.cuh '/* no lane, no __ballot_sync in here */' 'int planes, baseline;'
+  finds_none breaches_of_schemes
+  write probing/scheme.cuh "$line"
+  finds 'probing/scheme.cuh: a probing scheme must not use' breaches_of_schemes
+done <<'WORDS'
+int a = c->lane;
+int a = tsr_tile_lanes(c);
+int a = tsr_ballot(c, 1);
+int a = tsr_shuffle32(c, 1, 0);
+int a = __popc(5);
+int a = threadIdx.x;
+WORDS
+
+case_of "a missing licence is found"
+fresh_checkout
+echo 'int main;' >core/core.c
+finds 'core/core.c: has no SPDX' breaches_of_licences
+fresh_checkout
+printf '#!/bin/sh\n# no licence\n' >script
+chmod +x script
+finds 'script: has no SPDX' breaches_of_licences
+
+case_of "a changed header asks for another TSR_ABI"
+fresh_checkout
+printf 'TSR_ABI %s\nsha256 %s\n' "$(abi_number)" "$(abi_hash)" >abi.txt
+finds_none breaches_of_abi abi.txt
+write plugins/plugin.h '/* another remark */' '#include   "plugins/table.h"' '' '#include <stdint.h> // why'
+finds_none breaches_of_abi abi.txt
+write plugins/plugin.h '#include "plugins/table.h"' 'extern int new;'
+finds 'TSR_ABI is still 7: raise it' breaches_of_abi abi.txt
+write plugins/table.h '#define TSR_ABI 8'
+finds 'TSR_ABI is 8 and abi.txt knows 7: run' breaches_of_abi abi.txt
+printf 'TSR_ABI %s\nsha256 %s\n' "$(abi_number)" "$(abi_hash)" >abi.txt
+finds_none breaches_of_abi abi.txt
+write plugins/new.cuh 'extern int more;'
+finds 'TSR_ABI is still 8' breaches_of_abi abi.txt
+echo >abi.txt
+finds 'is damaged' breaches_of_abi abi.txt
+
+finish structure

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multisets and multimaps behind the public API, on the cpu backend: races of equal keys, growing, rebuilding, saving,
+// reserved keys and wrong arguments, for every layout and scheme that can hold them. That random operations agree with
+// the oracle is tested by ../conformance.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "tests/conformance/kit.h"
+#include "tests/oracle/exercise.h"
+
+namespace tessera_test {
+namespace {
+
+Recipe recipe_of(const std::string &layout, const std::string &probing, uint32_t value_bits = 32) {
+  Recipe recipe;
+  recipe.part[TSR_ROLE_LAYOUT] = layout;
+  recipe.part[TSR_ROLE_PROBING] = probing;
+  recipe.part[TSR_ROLE_HASHER] = plugins_of(TSR_ROLE_HASHER)[0];
+  recipe.value_bits = value_bits;
+  recipe.duplicates = TSR_DUPLICATES_KEEP;
+  return recipe;
+}
+
+std::vector<Recipe> recipes() {
+  std::vector<Recipe> result;
+  if (plugins_of(TSR_ROLE_HASHER).empty()) return result;
+  for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
+    for (const std::string &probing : plugins_of(TSR_ROLE_PROBING)) {
+      tsr_error error = {};
+      if (compose(recipe_of(layout, probing), 1, &error)) result.push_back(recipe_of(layout, probing));
+    }
+  return result;
+}
+
+std::string recipe_name(const testing::TestParamInfo<Recipe> &info) {
+  return info.param.part[TSR_ROLE_LAYOUT] + "_" + info.param.part[TSR_ROLE_PROBING];
+}
+
+tsr_table *made(const tsr_spec *spec) {
+  std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  return table;
+}
+
+class Multi : public testing::TestWithParam<Recipe> {
+protected:
+  void create(Recipe recipe, const std::vector<std::string> &settings = {}) {
+    SpecPointer spec = spec_of(recipe);
+    tsr_error error = {};
+    for (const std::string &setting : settings)
+      ASSERT_EQ(tsr_spec_set(spec.get(), setting.c_str(), &error), TSR_OK) << error.message;
+    tsr_table *table = made(spec.get());
+    ASSERT_NE(table, nullptr);
+    table_ = std::make_unique<Table>(table, recipe.key_bits, recipe.value_bits);
+    oracle_ = std::make_unique<Oracle>(recipe.duplicates, recipe.value_bits);
+  }
+
+  tsr_table_info info() {
+    tsr_table_info info;
+    tsr_table_describe(table_->get(), &info);
+    return info;
+  }
+
+  // Everything that can be asked agrees with the oracle.
+  void expect_all(const std::vector<uint64_t> &keys) {
+    uint64_t size = 0;
+    std::vector<uint64_t> all_keys, all_values;
+    ASSERT_EQ(table_->size(&size), "");
+    ASSERT_EQ(size, oracle_->size());
+    ASSERT_EQ(table_->exported(&all_keys, &all_values), "");
+    ASSERT_EQ(oracle_->exported(all_keys, all_values), "");
+    Batch batch;
+    batch.keys = keys;
+    ASSERT_EQ(table_->find_all(batch, size), "");
+    ASSERT_EQ(oracle_->find_all(batch), "");
+    ASSERT_EQ(table_->find(batch, 99), "");
+    ASSERT_EQ(oracle_->find(batch, 99), "");
+    ASSERT_EQ(table_->check(), "");
+  }
+
+  void insert(Batch &batch) {
+    ASSERT_EQ(table_->insert(batch), "");
+    ASSERT_EQ(oracle_->insert(batch), "");
+  }
+
+  static Batch batch_of(uint64_t n, uint64_t distinct, Random *random) {
+    Batch batch;
+    for (uint64_t i = 0; i < n; i++) {
+      batch.keys.push_back(i % distinct * 2654435761u & 0xFFFFFFFFu);
+      batch.values.push_back(random->bits(8)); // equal pairs too
+    }
+    return batch;
+  }
+
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<Oracle> oracle_;
+};
+
+// Threads insert and erase the same keys and pairs at a time: none is lost, none is taken twice.
+TEST_P(Multi, RacesOfEqualKeys) {
+  TSR_TRACE_SEED;
+  const uint64_t n = scaled(5000, 2); // an insert walks past all equal keys
+  for (uint64_t distinct : {uint64_t{1}, uint64_t{7}, n / 3}) {
+    SCOPED_TRACE(distinct);
+    Random random(distinct);
+    Recipe recipe = GetParam();
+    recipe.capacity = 2 * n;
+    ASSERT_NO_FATAL_FAILURE(create(recipe));
+    Batch one = batch_of(n, distinct, &random), two = batch_of(n, distinct, &random);
+    const std::vector<uint64_t> keys(one.keys.begin(), one.keys.begin() + static_cast<long>(distinct));
+    ASSERT_NO_FATAL_FAILURE(insert(one));
+    ASSERT_NO_FATAL_FAILURE(insert(two));
+    ASSERT_EQ(oracle_->size(), 2 * n);
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+    Batch pairs = one; // each pair of the first batch asked for twice
+    pairs.keys.insert(pairs.keys.end(), one.keys.begin(), one.keys.end());
+    pairs.values.insert(pairs.values.end(), one.values.begin(), one.values.end());
+    ASSERT_EQ(table_->erase_pairs(pairs), "");
+    ASSERT_EQ(oracle_->erase_pairs(pairs), "");
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+    ASSERT_NO_FATAL_FAILURE(insert(one)); // into erased slots
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+    Batch gone = two;
+    ASSERT_EQ(table_->erase(gone), "");
+    ASSERT_EQ(oracle_->erase(gone), "");
+    ASSERT_EQ(oracle_->size(), 0u);
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+  }
+}
+
+TEST_P(Multi, GrowsWithItsPairs) {
+  TSR_TRACE_SEED;
+  Random random(1);
+  Recipe recipe = GetParam();
+  recipe.capacity = 16;
+  ASSERT_NO_FATAL_FAILURE(create(recipe, {"table.growth=double"}));
+  std::vector<uint64_t> keys;
+  for (int call = 0; call < 3; call++) {
+    Batch batch = batch_of(scaled(9000), 500, &random);
+    keys.assign(batch.keys.begin(), batch.keys.begin() + 500);
+    ASSERT_NO_FATAL_FAILURE(insert(batch));
+    EXPECT_EQ(oracle_->handed_back(), 0u);
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+    Batch some = batch_of(100, 100, &random);
+    ASSERT_EQ(table_->erase(some), "");
+    ASSERT_EQ(oracle_->erase(some), "");
+    Batch pairs = batch;
+    pairs.keys.resize(300), pairs.values.resize(300);
+    ASSERT_EQ(table_->erase_pairs(pairs), "");
+    ASSERT_EQ(oracle_->erase_pairs(pairs), "");
+  }
+  EXPECT_GE(info().capacity, oracle_->size());
+  EXPECT_LT(info().capacity, 8 * oracle_->size());
+}
+
+// A key with the bits of an empty or erased slot has a bucket of its own and no more; growing cannot help, and does not
+// try.
+TEST_P(Multi, ReservedKeysHaveABucketEach) {
+  TSR_TRACE_SEED;
+  for (bool grows : {false, true}) {
+    SCOPED_TRACE(grows);
+    Random random(2);
+    Recipe recipe = GetParam();
+    recipe.capacity = 1000;
+    ASSERT_NO_FATAL_FAILURE(
+        create(recipe, grows ? std::vector<std::string>{"table.growth=double"} : std::vector<std::string>{}));
+    const uint64_t slots = info().bucket_slots, all = 0xFFFFFFFFu;
+    Batch batch;
+    for (uint64_t i = 0; i < slots + 3; i++)
+      for (uint64_t key : {all, all - 1, all - 2, uint64_t{0}}) {
+        batch.keys.push_back(key);
+        batch.values.push_back(i);
+      }
+    ASSERT_NO_FATAL_FAILURE(insert(batch));
+    EXPECT_EQ(oracle_->handed_back(), 6u);
+    EXPECT_EQ(info().capacity, 1000u);
+    ASSERT_NO_FATAL_FAILURE(expect_all({all, all - 1, all - 2, 0, 1}));
+    Batch gone;
+    gone.keys = {all, all - 1};
+    ASSERT_EQ(table_->erase(gone), "");
+    ASSERT_EQ(oracle_->erase(gone), "");
+    ASSERT_NO_FATAL_FAILURE(expect_all({all, all - 1, all - 2, 0, 1}));
+  }
+}
+
+TEST_P(Multi, IsRebuiltSavedAndLoaded) {
+  TSR_TRACE_SEED;
+  Random random(3);
+  Recipe recipe = GetParam();
+  recipe.capacity = 3000;
+  ASSERT_NO_FATAL_FAILURE(create(recipe));
+  Batch batch = batch_of(3000, 400, &random);
+  batch.keys[5] = batch.keys[6] = 0xFFFFFFFFu;
+  const std::vector<uint64_t> keys = batch.keys;
+  ASSERT_NO_FATAL_FAILURE(insert(batch));
+  tsr_error error = {};
+  for (uint64_t capacity : {20000u, 3000u}) {
+    tsr_rehash_options options = {};
+    options.capacity = capacity;
+    options.seed = capacity;
+    ASSERT_EQ(tsr_rehash(table_->get(), &options, &error), TSR_OK) << error.message;
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+  }
+  for (const Recipe &other : recipes()) { // other parts
+    SpecPointer spec = spec_of(other);
+    tsr_rehash_options options = {};
+    options.spec = spec.get();
+    ASSERT_EQ(tsr_rehash(table_->get(), &options, &error), TSR_OK) << error.message;
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+  }
+  Recipe map = recipe;
+  map.duplicates = TSR_DUPLICATES_FIRST;
+  SpecPointer spec = spec_of(map);
+  tsr_rehash_options options = {};
+  options.spec = spec.get();
+  ASSERT_EQ(tsr_rehash(table_->get(), &options, &error), TSR_UNSUPPORTED);
+  EXPECT_NE(strstr(error.message, "multimap"), nullptr) << error.message;
+  ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+
+  std::string path = testing::TempDir() + "/multi.tsr", directories = plugin_directories();
+  ASSERT_EQ(tsr_table_save(table_->get(), path.c_str(), &error), TSR_OK) << error.message;
+  tsr_load_options load = {};
+  load.plugins = directories.c_str();
+  tsr_table *loaded = nullptr;
+  ASSERT_EQ(tsr_table_load(path.c_str(), &load, &loaded, &error), TSR_OK) << error.message;
+  table_ = std::make_unique<Table>(loaded, 32, 32);
+  ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Multi, testing::ValuesIn(recipes()), recipe_name);
+
+// ---- Arguments ----------------------------------------------------------------------------------
+
+// A table made of some layout and scheme that can hold many pairs of a key.
+std::unique_ptr<Table> table_of(uint32_t value_bits, uint32_t duplicates) {
+  Recipe recipe = recipes().at(0);
+  recipe.value_bits = value_bits;
+  recipe.duplicates = duplicates;
+  return std::make_unique<Table>(made(spec_of(recipe).get()), 32, value_bits);
+}
+
+void expect_refused(tsr_status status, tsr_status expected, const tsr_error &error, const char *word) {
+  EXPECT_EQ(status, expected) << error.message;
+  EXPECT_NE(strstr(error.message, word), nullptr) << error.message;
+  expect_sentence(error, word);
+}
+
+TEST(MultiArguments, AreChecked) {
+  std::unique_ptr<Table> table = table_of(32, TSR_DUPLICATES_KEEP);
+  tsr_table *t = table->get();
+  uint32_t keys[3] = {1, 2, 3}, values[3] = {7, 7, 7};
+  uint64_t offsets[4] = {9, 9, 9, 9};
+  tsr_error e = {};
+  expect_refused(tsr_count_all(nullptr, 3, keys, offsets, nullptr, &e), TSR_BAD_ARGUMENT, e, "NULL");
+  expect_refused(tsr_count_all(t, 3, nullptr, offsets, nullptr, &e), TSR_BAD_ARGUMENT, e, "keys");
+  expect_refused(tsr_count_all(t, 3, keys, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "counts");
+  expect_refused(tsr_find_all(nullptr, 3, keys, offsets, 3, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "NULL");
+  expect_refused(tsr_find_all(t, 3, nullptr, offsets, 3, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "keys");
+  expect_refused(tsr_find_all(t, 3, keys, nullptr, 3, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "offsets");
+  expect_refused(tsr_find_all(t, 3, keys, offsets, 3, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "room");
+  expect_refused(tsr_find_all(t, 3, keys, offsets, ~uint64_t{0}, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "room");
+  expect_refused(tsr_find_all(t, uint64_t{1} << 40, keys, offsets, 3, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "n =");
+  expect_refused(tsr_erase_pairs(nullptr, 3, keys, values, nullptr, &e), TSR_BAD_ARGUMENT, e, "NULL");
+  expect_refused(tsr_erase_pairs(t, 3, keys, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "values");
+  expect_refused(tsr_insert(t, 3, keys, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "values");
+  expect_refused(tsr_find_or_insert(t, 3, keys, values, values, nullptr, &e), TSR_UNSUPPORTED, e, "every pair");
+  EXPECT_EQ(offsets[0], 9u);
+  EXPECT_EQ(values[0], 7u);
+  ASSERT_EQ(tsr_find_all(t, 0, nullptr, offsets, 0, nullptr, nullptr, &e), TSR_OK) << e.message;
+  EXPECT_EQ(offsets[0], 0u);
+  EXPECT_EQ(offsets[1], 9u);
+  EXPECT_EQ(tsr_count_all(t, 0, nullptr, nullptr, nullptr, &e), TSR_OK);
+  EXPECT_EQ(tsr_erase_pairs(t, 0, nullptr, nullptr, nullptr, &e), TSR_OK);
+}
+
+TEST(MultiArguments, RoomIsKept) {
+  std::unique_ptr<Table> table = table_of(32, TSR_DUPLICATES_KEEP);
+  uint32_t keys[] = {5, 6, 5, 5, 6}, values[] = {1, 2, 3, 4, 5}, asked[] = {6, 7, 5}, found[6];
+  uint64_t offsets[4];
+  tsr_error e = {};
+  ASSERT_EQ(tsr_insert(table->get(), 5, keys, values, nullptr, &e), TSR_OK) << e.message;
+  for (uint64_t room = 0; room <= 6; room++) {
+    memset(found, 0xAB, sizeof found);
+    ASSERT_EQ(tsr_find_all(table->get(), 3, asked, offsets, room, room ? found : nullptr, nullptr, &e), TSR_OK);
+    EXPECT_EQ(std::vector<uint64_t>(offsets, offsets + 4), (std::vector<uint64_t>{0, 2, 2, 5}));
+    for (uint64_t i = 0; i < 6; i++) EXPECT_EQ(found[i] != 0xABABABABu, i < room && i < 5) << room << " " << i;
+  }
+  tsr_report report;
+  ASSERT_EQ(tsr_table_report(table->get(), &report, &e), TSR_OK);
+  EXPECT_EQ(report.find_keys, 21u);
+  EXPECT_EQ(report.found, 14u);
+}
+
+TEST(MultiArguments, SetsHaveNoValues) {
+  for (uint32_t duplicates : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_KEEP}) {
+    std::unique_ptr<Table> table = table_of(0, duplicates);
+    uint32_t keys[] = {5, 6, 5}, values[3];
+    uint64_t counts[4];
+    tsr_error e = {};
+    expect_refused(tsr_find_all(table->get(), 3, keys, counts, 3, values, nullptr, &e), TSR_UNSUPPORTED, e,
+                   "tsr_count_all");
+    expect_refused(tsr_erase_pairs(table->get(), 3, keys, values, nullptr, &e), TSR_UNSUPPORTED, e, "tsr_erase");
+    ASSERT_EQ(tsr_insert(table->get(), 3, keys, nullptr, nullptr, &e), TSR_OK) << e.message;
+    ASSERT_EQ(tsr_count_all(table->get(), 2, keys, counts, nullptr, &e), TSR_OK) << e.message;
+    EXPECT_EQ(counts[0], duplicates == TSR_DUPLICATES_KEEP ? 2u : 1u);
+    EXPECT_EQ(counts[1], 1u);
+  }
+}
+
+// A map's key has one value, and its pair goes only with the right one.
+TEST(MultiArguments, MapsAnswerToo) {
+  std::unique_ptr<Table> table = table_of(32, TSR_DUPLICATES_REPLACE);
+  uint32_t keys[] = {5, 6}, values[] = {50, 60}, found[2] = {0, 0}, wrong[] = {51, 60};
+  uint64_t offsets[3];
+  uint8_t codes[2];
+  tsr_error e = {};
+  tsr_call call = {};
+  call.results = codes;
+  ASSERT_EQ(tsr_insert(table->get(), 2, keys, values, nullptr, &e), TSR_OK) << e.message;
+  ASSERT_EQ(tsr_find_all(table->get(), 2, keys, offsets, 2, found, nullptr, &e), TSR_OK) << e.message;
+  EXPECT_EQ(offsets[2], 2u);
+  EXPECT_EQ(found[0], 50u);
+  EXPECT_EQ(found[1], 60u);
+  ASSERT_EQ(tsr_erase_pairs(table->get(), 2, keys, wrong, &call, &e), TSR_OK) << e.message;
+  EXPECT_EQ(codes[0], TSR_MISSING);
+  EXPECT_EQ(codes[1], TSR_ERASED);
+  uint64_t size = 0;
+  ASSERT_EQ(tsr_size(table->get(), &size, &e), TSR_OK);
+  EXPECT_EQ(size, 1u);
+}
+
+TEST(MultiSpec, IsChecked) {
+  struct Case {
+    const char *setting, *word;
+  };
+  const Case cases[] = {{"table.duplicates=first", "keeps every pair"},
+                        {"table.duplicates=promise_unique", "keeps every pair"},
+                        {"table.kind=multiset", "a set has no values"},
+                        {"table.kind=multimaps", "did you mean multimap"}};
+  std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  for (const Case &c : cases) {
+    SpecPointer spec = spec_of(recipes().at(0));
+    tsr_error error = {};
+    char *text = nullptr;
+    ASSERT_EQ(tsr_spec_check(spec.get(), &options, &text, &error), TSR_OK) << error.message;
+    EXPECT_EQ(strstr(text, "duplicates         "), nullptr) << "a multimap has no such setting:\n" << text;
+    free(text);
+    ASSERT_EQ(tsr_spec_set(spec.get(), c.setting, &error), TSR_OK);
+    expect_refused(tsr_spec_check(spec.get(), &options, &text, &error), TSR_BAD_SPEC, error, c.word);
+  }
+  SpecPointer spec = spec_of(recipe_of("x", "y", 0));
+  tsr_error error = {};
+  char *text = nullptr;
+  ASSERT_EQ(tsr_spec_set(spec.get(), "table.kind=multimap", &error), TSR_OK);
+  expect_refused(tsr_spec_check(spec.get(), &options, &text, &error), TSR_BAD_SPEC, error, "value_bits");
+}
+
+} // namespace
+} // namespace tessera_test

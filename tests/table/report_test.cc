@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report, the count of tombstones and find_or_insert's refusals, on the cpu backend, for every scheme: what is told
+// must add up to what was done. What find_or_insert does is judged by ../oracle/exercise.h.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/conformance/kit.h"
+#include "tests/oracle/subject.h"
+
+namespace tessera_test {
+namespace {
+
+class OnScheme : public testing::TestWithParam<PluginFile> {
+protected:
+  // A table with this scheme, in the first recipe that works with it.
+  void create(const std::function<void(Recipe *)> &change) {
+    Recipe recipe = working_recipes(GetParam())[0];
+    recipe.capacity = 10000;
+    recipe.load_factor = "0.5"; // every scheme places all
+    change(&recipe);
+    SpecPointer spec = spec_of(recipe);
+    std::string folders = plugin_directories();
+    tsr_options options = {};
+    options.plugins = folders.c_str();
+    tsr_error error = {};
+    tsr_table *table = nullptr;
+    ASSERT_EQ(tsr_table_create(spec.get(), &options, &table, &error), TSR_OK) << error.message << "\n" << recipe;
+    table_ = std::make_unique<Table>(table, recipe.key_bits, recipe.value_bits);
+  }
+
+  static Batch batch_of(uint64_t first, uint64_t count) {
+    Batch batch;
+    for (uint64_t i = 0; i < count; i++) {
+      batch.keys.push_back((first + i) * 0x9E3779B1u & 0xFFFFFFFFu);
+      batch.values.push_back(i);
+    }
+    return batch;
+  }
+
+  uint64_t tombstones() {
+    uint64_t slots = ~uint64_t{0};
+    tsr_error error = {};
+    EXPECT_EQ(tsr_tombstones(table_->get(), &slots, &error), TSR_OK) << error.message;
+    return slots;
+  }
+
+  tsr_report report() {
+    tsr_report report = {};
+    tsr_error error = {};
+    EXPECT_EQ(tsr_table_report(table_->get(), &report, &error), TSR_OK) << error.message;
+    return report;
+  }
+
+  std::unique_ptr<Table> table_;
+};
+
+// Keys in all, probes in all and the most probes, as the histogram tells them.
+void expect_histogram(const uint64_t *bins, uint64_t keys, uint64_t probes, uint64_t probes_max) {
+  uint64_t count = std::accumulate(bins, bins + TSR_REPORT_BINS, uint64_t{0}), sum = 0, most = 0;
+  for (uint64_t i = 0; i < TSR_REPORT_BINS; i++) {
+    sum += i * bins[i];
+    if (bins[i]) most = i;
+  }
+  EXPECT_EQ(count, keys);
+  EXPECT_EQ(most, std::min<uint64_t>(probes_max, TSR_REPORT_BINS - 1));
+  if (probes_max < TSR_REPORT_BINS) {
+    EXPECT_EQ(sum, probes);
+  } else {
+    EXPECT_LT(sum, probes);
+  }
+}
+
+TEST_P(OnScheme, StatisticsAddUp) {
+  create([](Recipe *recipe) { recipe->statistics = true; });
+  Batch batch = batch_of(1, 10000), absent = batch_of(20000, 5000), again = batch;
+  ASSERT_EQ(table_->insert(batch), "");
+  ASSERT_EQ(table_->find_or_insert(again, 0), ""); // all are there
+  ASSERT_EQ(table_->contains(absent), "");
+  ASSERT_EQ(table_->erase(absent), "");
+  tsr_report r = report();
+  ASSERT_EQ(r.inserted, 10000u);
+  EXPECT_GE(r.insert_probes, 20000u);
+  EXPECT_GE(r.find_probes, 5000u);
+  EXPECT_GE(r.erase_probes, 5000u);
+  expect_histogram(r.insert_histogram, 20000, r.insert_probes, r.insert_probes_max);
+  expect_histogram(r.find_histogram, 5000, r.find_probes, r.find_probes_max);
+  expect_histogram(r.erase_histogram, 5000, r.erase_probes, r.erase_probes_max);
+  tsr_error error = {};
+  CompositionPointer composition = compose(working_recipes(GetParam())[0], 1, &error);
+  ASSERT_TRUE(composition) << error.message;
+  EXPECT_LE(r.insert_moves_max, r.insert_moves);
+  if (!composition->shape.moves_pairs) {
+    EXPECT_EQ(r.insert_moves, 0u);
+  }
+  EXPECT_EQ(r.insert_stashed, 0u);
+}
+
+// At a load that no scheme reaches without, pairs lie in the stash: exactly those that the report counts.
+TEST_P(OnScheme, CountsWhatWentToTheStash) {
+  create([](Recipe *recipe) {
+    recipe->statistics = true;
+    recipe->load_factor = "1";
+    recipe->stash = 64;
+  });
+  tsr_table_info info;
+  tsr_table_describe(table_->get(), &info);
+  Batch batch = batch_of(1, info.slots + 40);
+  ASSERT_EQ(table_->insert(batch), "");
+  tsr_report r = report();
+  EXPECT_GT(r.insert_stashed, 0u);
+  EXPECT_LE(r.insert_stashed, 64u);
+  uint64_t size = 0;
+  ASSERT_EQ(table_->size(&size), "");
+  EXPECT_EQ(size + r.not_placed, info.slots + 40);
+  if (r.not_placed) {
+    EXPECT_EQ(r.insert_stashed, 64u);
+  }
+}
+
+TEST_P(OnScheme, WithoutStatisticsNothingIsCounted) {
+  create([](Recipe *) {});
+  Batch batch = batch_of(1, 10000);
+  ASSERT_EQ(table_->insert(batch), "");
+  tsr_report r = report();
+  EXPECT_EQ(r.insert_probes + r.insert_probes_max + r.insert_moves + r.insert_lost_claims + r.insert_stashed, 0u);
+  EXPECT_EQ(std::accumulate(r.insert_histogram, r.insert_histogram + TSR_REPORT_BINS, uint64_t{0}), 0u);
+}
+
+TEST_P(OnScheme, TombstonesAreCounted) {
+  create([](Recipe *) {});
+  Batch batch = batch_of(1, 8000), gone = batch_of(1, 3000), other = batch_of(50000, 3000);
+  EXPECT_EQ(tombstones(), 0u);
+  ASSERT_EQ(table_->insert(batch), "");
+  EXPECT_EQ(tombstones(), 0u);
+  ASSERT_EQ(table_->erase(gone), "");
+  EXPECT_EQ(tombstones(), 3000u);
+  ASSERT_EQ(table_->insert(other), "");
+  EXPECT_LT(tombstones(), 3000u) << "inserts take no erased slot";
+  tsr_error error = {};
+  tsr_rehash_options options = {};
+  ASSERT_EQ(tsr_rehash(table_->get(), &options, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tombstones(), 0u);
+  ASSERT_EQ(table_->erase(other), "");
+  ASSERT_EQ(table_->clear(), "");
+  EXPECT_EQ(tombstones(), 0u);
+}
+
+TEST_P(OnScheme, FindOrInsertNeedsALook) {
+  create([](Recipe *recipe) { recipe->duplicates = TSR_DUPLICATES_PROMISE_UNIQUE; });
+  Batch batch = batch_of(1, 10);
+  std::string complaint = table_->find_or_insert(batch, 0);
+  EXPECT_NE(complaint.find("promise_unique"), std::string::npos) << complaint;
+}
+
+std::vector<PluginFile> schemes() {
+  std::vector<PluginFile> result;
+  for (const PluginFile &file : plugin_files())
+    if (file.role == "probing") result.push_back(file);
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OnScheme, testing::ValuesIn(schemes()), plugin_test_name);
+
+} // namespace
+} // namespace tessera_test

@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/cli/dataset.h and sequence.h: files to arrays, arrays to rows, and the sentence for the
+// rest.
+#include "core/cli/dataset.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/cli/sequence.h"
+
+namespace {
+
+using Numbers = std::vector<uint64_t>;
+
+tsr_dataset_options widths(uint32_t key_bits, uint32_t value_bits) {
+  tsr_dataset_options options = {};
+  options.key_bits = key_bits;
+  options.value_bits = value_bits;
+  options.want_values = value_bits != 0;
+  return options;
+}
+
+tsr_dataset_options kmers(uint32_t k, uint32_t key_bits = 64, bool canonical = false) {
+  tsr_dataset_options options = widths(key_bits, 0);
+  options.kmers = k;
+  options.canonical = canonical;
+  return options;
+}
+
+Numbers numbers(const void *array, uint32_t bits, uint64_t count) {
+  Numbers result;
+  for (uint64_t i = 0; array && i < count; i++) {
+    result.push_back(bits == 64 ? static_cast<const uint64_t *>(array)[i] : static_cast<const uint32_t *>(array)[i]);
+  }
+  return result;
+}
+
+struct Read {
+  Numbers keys, values;
+  uint64_t count, records, bases, skipped;
+};
+
+std::string gzip(const std::string &text) {
+  z_stream zip = {};
+  EXPECT_EQ(deflateInit2(&zip, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&zip, text.size()) + 64, '\0');
+  zip.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(text.data()));
+  zip.avail_in = static_cast<uInt>(text.size());
+  zip.next_out = reinterpret_cast<Bytef *>(&out[0]);
+  zip.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&zip, Z_FINISH), Z_STREAM_END);
+  out.resize(zip.total_out);
+  deflateEnd(&zip);
+  return out;
+}
+
+class Dataset : public testing::Test {
+protected:
+  void SetUp() override {
+    const char *base = getenv("TEST_TMPDIR");
+    std::string text = std::string(base ? base : "/tmp") + "/dataset_test.XXXXXX";
+    ASSERT_NE(mkdtemp(&text[0]), nullptr);
+    folder = text;
+  }
+  void TearDown() override { ASSERT_EQ(system(("rm -rf " + folder).c_str()), 0); }
+
+  std::string write(const std::string &name, const std::string &bytes) {
+    const std::string path = folder + "/" + name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  std::string slurp(const std::string &path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  // Files in the folder: an output that failed must leave none behind.
+  int files() {
+    const std::string command = "ls -A " + folder + " | wc -l";
+    FILE *pipe = popen(command.c_str(), "r");
+    int count = -1;
+    EXPECT_EQ(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+  }
+
+  Read reads(const std::string &path, const tsr_dataset_options &options) {
+    tsr_dataset data = {};
+    tsr_error error = {};
+    EXPECT_EQ(tsr_dataset_read(path.c_str(), &options, &data, &error), TSR_OK) << error.message;
+    EXPECT_EQ(data.values != nullptr, options.want_values && data.count > 0);
+    Read result = {numbers(data.keys, options.key_bits, data.count),
+                   numbers(data.values, options.value_bits, data.count),
+                   data.count,
+                   data.records,
+                   data.bases,
+                   data.kmers_skipped};
+    tsr_dataset_free(&data);
+    EXPECT_EQ(data.keys, nullptr);
+    EXPECT_EQ(data.count, 0u);
+    return result;
+  }
+
+  // The sentence, without the folder.
+  std::string fails(const std::string &path, const tsr_dataset_options &options, tsr_status expected = TSR_IO) {
+    tsr_dataset data = {};
+    data.count = 77;
+    tsr_error error = {};
+    EXPECT_EQ(tsr_dataset_read(path.c_str(), &options, &data, &error), expected) << path;
+    EXPECT_EQ(data.count, 77u);
+    EXPECT_EQ(data.keys, nullptr);
+    std::string text = error.message;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    const size_t at = text.find(folder + "/");
+    return at == std::string::npos ? text : text.erase(at, folder.size() + 1);
+  }
+  std::string folder;
+};
+
+// ---- .tsv
+
+TEST_F(Dataset, TsvReadsKeysAndValues) {
+  const std::string path = write("t.tsv", "# key\tvalue\n1\t2\n\n0x1F   0\r\n \t 4294967295\t "
+                                          "4294967295 \t\r\n  # more\n007 8");
+  Read read = reads(path, widths(32, 32));
+  EXPECT_EQ(read.keys, (Numbers{1, 31, 4294967295u, 7}));
+  EXPECT_EQ(read.values, (Numbers{2, 0, 4294967295u, 8}));
+  read = reads(path, widths(64, 64));
+  EXPECT_EQ(read.keys, (Numbers{1, 31, 4294967295u, 7}));
+  read = reads(path, widths(32, 0));
+  EXPECT_EQ(read.keys.size(), 4u);
+  EXPECT_EQ(read.records, 0u);
+}
+
+TEST_F(Dataset, TsvValuesAreOptionalWhenNotWanted) {
+  EXPECT_EQ(reads(write("t.tsv", "1\n2 3\n4\n"), widths(32, 0)).keys, (Numbers{1, 2, 4}));
+  tsr_dataset_options options = widths(32, 32);
+  options.want_values = false;
+  EXPECT_EQ(reads(folder + "/t.tsv", options).keys, (Numbers{1, 2, 4}));
+  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 32)), "t.tsv:1: has a key but no value: write `key value`");
+}
+
+TEST_F(Dataset, TsvWidthsAreExact) {
+  const std::string max = "18446744073709551615\t0xFFFFFFFFFFFFFFFF\n";
+  Read read = reads(write("t.tsv", max), widths(64, 64));
+  EXPECT_EQ(read.keys, Numbers{UINT64_MAX});
+  EXPECT_EQ(read.values, Numbers{UINT64_MAX});
+  EXPECT_EQ(fails(write("t.tsv", "1 1\n4294967296 1\n"), widths(32, 32)),
+            "t.tsv:2: the key '4294967296' is no whole number of 32 bits: write it in decimal or as "
+            "0x.., or choose a larger key_bits");
+  EXPECT_EQ(fails(write("t.tsv", "1 1\n1 0x100000000\n"), widths(64, 32)),
+            "t.tsv:2: the value '0x100000000' is no whole number of 32 bits: write it in decimal or "
+            "as 0x.., or choose a larger value_bits");
+  EXPECT_EQ(fails(write("t.tsv", "18446744073709551616 1\n"), widths(64, 32)).substr(0, 8), "t.tsv:1:");
+  EXPECT_EQ(fails(write("t.tsv", "0x10000000000000000 1\n"), widths(64, 32)).substr(0, 8), "t.tsv:1:");
+  EXPECT_EQ(reads(write("t.tsv", "1 18446744073709551615\n"), widths(32, 0)).count, 1u);
+}
+
+TEST_F(Dataset, TsvRefusesMalformedLines) {
+  for (const std::string bad : {"x", "1 x", "-1 1", "1 -1", "+1 1", "1.0 1", "1,1", "0x 1", "0xg 1", "1 1 1", "1 1 x",
+                                "1K 1", "1\v1", "key value", "1;1",
+                                "\xef\xbb\xbf"
+                                "1 1",
+                                "a 1", "1 f", "1 # c"}) {
+    EXPECT_EQ(fails(write("t.tsv", "# c\n1 1\n" + bad + "\n2 2\n"), widths(64, 64)).substr(0, 12), "t.tsv:3: the")
+        << bad;
+  }
+  EXPECT_EQ(fails(write("t.tsv", std::string("1\0 2\n", 5)), widths(64, 64)).substr(0, 21), "t.tsv:1: the key '1?'");
+  EXPECT_EQ(fails(write("t.tsv", std::string(100, '1') + " 2\n"), widths(64, 64)).substr(0, 64),
+            "t.tsv:1: the key '" + std::string(40, '1') + "'... i");
+  EXPECT_EQ(fails(write("t.tsv", "1 2\n" + std::string(100000, ' ') + std::string(257, '1')), widths(64, 64)),
+            "t.tsv:2: has more than 256 bytes: a line holds a key and a value");
+}
+
+TEST_F(Dataset, TsvPassesOverLongComments) {
+  const std::string text = "#" + std::string(1000000, 'x') + "\n5 6\n#";
+  EXPECT_EQ(reads(write("t.tsv", text), widths(64, 64)).values, Numbers{6});
+}
+
+TEST_F(Dataset, TsvWithoutAKey) {
+  for (const char *text : {"", "\n", "# nothing\n", "  \n\t\r\n"}) {
+    EXPECT_EQ(fails(write("t.tsv", text), widths(32, 32)), "t.tsv: holds no key: write one per line");
+  }
+}
+
+TEST_F(Dataset, TsvOfManyRows) {
+  std::string text;
+  Numbers keys, values;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100000; i++) {
+    keys.push_back(random());
+    values.push_back(static_cast<uint32_t>(random()));
+    text += std::to_string(keys.back()) + "\t" + std::to_string(values.back()) + "\n";
+  }
+  Read read = reads(write("t.tsv", text), widths(64, 32));
+  EXPECT_TRUE(read.keys == keys);
+  EXPECT_TRUE(read.values == values);
+}
+
+// ---- .u32 .u64
+
+TEST_F(Dataset, RawArrays) {
+  const std::string bytes("\x01\x02\x03\x04\x00\x00\x00\x80\xff\xff\xff\xff\x00\x00\x00\x00", 16);
+  Read read = reads(write("t.u32", bytes), widths(32, 64));
+  EXPECT_EQ(read.keys, (Numbers{0x04030201, 0x80000000, 0xffffffff, 0}));
+  EXPECT_EQ(read.values, (Numbers{0, 1, 2, 3}));
+  read = reads(write("t.u64", bytes), widths(64, 32));
+  EXPECT_EQ(read.keys, (Numbers{0x8000000004030201, 0xffffffff}));
+  EXPECT_EQ(read.values, (Numbers{0, 1}));
+  EXPECT_EQ(reads(folder + "/t.u64", widths(64, 0)).count, 2u);
+}
+
+TEST_F(Dataset, RawRefuses) {
+  EXPECT_EQ(fails(write("t.u32", "abcde"), widths(32, 32)),
+            "t.u32: has 5 bytes: a raw file of 32-bit keys has a multiple of 4");
+  EXPECT_EQ(fails(write("t.u64", "abcd"), widths(64, 32)),
+            "t.u64: has 4 bytes: a raw file of 64-bit keys has a multiple of 8");
+  EXPECT_EQ(fails(write("e.u32", ""), widths(32, 32)), "e.u32: is empty: a raw file holds at least one key");
+  EXPECT_EQ(fails(folder + "/t.u32", widths(64, 32), TSR_BAD_ARGUMENT),
+            "t.u32: holds keys of 32 bits, but key_bits = 64: they must be the same");
+  EXPECT_EQ(fails(folder + "/t.u64", widths(32, 32), TSR_BAD_ARGUMENT),
+            "t.u64: holds keys of 64 bits, but key_bits = 32: they must be the same");
+}
+
+TEST_F(Dataset, RawIndicesMustFitTheValues) {
+  const std::string path = write("t.u32", ""); // sparse: costs nothing
+  ASSERT_EQ(truncate(path.c_str(), ((off_t{1} << 32) + 1) * 4), 0);
+  EXPECT_EQ(fails(path, widths(32, 32)),
+            "t.u32: holds 4294967297 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use "
+            "value_bits = 64");
+}
+
+// ---- Any file
+
+TEST_F(Dataset, RefusesWhatIsNoFile) {
+  EXPECT_EQ(fails(folder + "/none.tsv", widths(32, 32), TSR_NOT_FOUND),
+            "'none.tsv': cannot be opened: No such file or directory");
+  EXPECT_EQ(fails(write("f", "") + "/none.fa", kmers(3), TSR_NOT_FOUND),
+            "'f/none.fa': cannot be opened: Not a directory");
+  ASSERT_EQ(mkdir((folder + "/d.u32").c_str(), 0700), 0);
+  EXPECT_EQ(fails(folder + "/d.u32", widths(32, 32)), "d.u32: is a directory: an input must be a regular file");
+  ASSERT_EQ(mkfifo((folder + "/p.fa.gz").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((folder + "/p.tsv").c_str(), 0600), 0);
+  alarm(10); // a reader that waits dies here
+  EXPECT_EQ(fails(folder + "/p.fa.gz", kmers(3)), "p.fa.gz: is a pipe or a device: an input must be a regular file");
+  EXPECT_EQ(fails(folder + "/p.tsv", widths(32, 32)), "p.tsv: is a pipe or a device: an input must be a regular file");
+  alarm(0);
+}
+
+TEST_F(Dataset, ReportsReadErrors) {
+  for (const char *name : {"/m.tsv", "/m.fa", "/m.fq.gz"}) { // address 0 is not mapped
+    ASSERT_EQ(symlink("/proc/self/mem", (folder + name).c_str()), 0);
+    const bool is_sequence = strcmp(name, "/m.tsv") != 0;
+    EXPECT_EQ(fails(folder + name, is_sequence ? kmers(3) : widths(32, 0)),
+              std::string(name + 1) + ": cannot be read: Input/output error");
+  }
+}
+
+TEST_F(Dataset, RefusesAnUnreadableFile) {
+  const std::string path = write("t.tsv", "1 1\n");
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  const bool is_root = geteuid() == 0;
+  if (is_root && seteuid(65534) != 0) {
+    GTEST_SKIP() << "root reads everything, and this one cannot become somebody else";
+  }
+  EXPECT_EQ(fails(path, widths(32, 32)), "'t.tsv': cannot be opened: Permission denied");
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+}
+
+TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
+  EXPECT_EQ(fails(write("t.txt", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
+            "'t.txt': its ending says not what it holds: allowe");
+  EXPECT_EQ(fails("", widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 6), "'': it");
+  EXPECT_EQ(fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
+            "t.tsv: is no FASTA or FASTQ file: k-mers are read from those only, so leave --kmers and "
+            "--canonical away");
+  EXPECT_EQ(fails(write("t.fa", ">a\nACGT\n"), widths(64, 0), TSR_BAD_ARGUMENT),
+            "t.fa: is a sequence file: say with --kmers how many letters make a key");
+  EXPECT_EQ(fails(folder + "/t.fa", kmers(33), TSR_BAD_ARGUMENT),
+            "t.fa: --kmers 33 does not fit key_bits = 64: allowed are 1 to 32");
+  EXPECT_EQ(fails(folder + "/t.fa", kmers(17, 32), TSR_BAD_ARGUMENT),
+            "t.fa: --kmers 17 does not fit key_bits = 32: allowed are 1 to 16");
+  EXPECT_EQ(fails(folder + "/t.tsv", widths(16, 32), TSR_BAD_ARGUMENT),
+            "tsr_dataset_read: key_bits = 16: allowed are 32, 64");
+  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 8), TSR_BAD_ARGUMENT),
+            "tsr_dataset_read: value_bits = 8: allowed are 32, 64, and 0 without values");
+  tsr_dataset_options options = widths(32, 0);
+  options.want_values = true;
+  EXPECT_EQ(fails(folder + "/t.tsv", options, TSR_BAD_ARGUMENT),
+            "tsr_dataset_read: value_bits = 0: allowed are 32, 64, and 0 without values");
+  EXPECT_EQ(tsr_dataset_read(nullptr, &options, nullptr, nullptr), TSR_BAD_ARGUMENT);
+}
+
+// ---- FASTA and FASTQ
+
+// The definition, letter by letter, for one record.
+Numbers oracle(const std::string &bases, uint32_t k, bool canonical) {
+  Numbers result;
+  for (size_t i = 0; i + k <= bases.size(); i++) {
+    uint64_t forward = 0;
+    uint64_t reverse = 0;
+    bool is_good = true;
+    for (uint32_t j = 0; j < k; j++) {
+      const size_t code = std::string("ACGT").find(static_cast<char>(toupper(bases[i + j])));
+      const size_t other = std::string("TGCA").find(static_cast<char>(toupper(bases[i + k - 1 - j])));
+      is_good = is_good && code != std::string::npos;
+      forward = forward * 4 + code;
+      reverse = reverse * 4 + other;
+    }
+    if (is_good) {
+      result.push_back(canonical ? std::min(forward, reverse) : forward);
+    }
+  }
+  return result;
+}
+
+TEST(SequenceFormat, IsTheEnding) {
+  tsr_sequence_format format;
+  for (const char *path : {"a.fa", "a.fasta", "a.fna", ".fa", "x/y.fa"}) {
+    ASSERT_TRUE(tsr_sequence_format_of(path, &format)) << path;
+    EXPECT_FALSE(format.is_fastq || format.is_gzip) << path;
+  }
+  ASSERT_TRUE(tsr_sequence_format_of("a.fq", &format));
+  EXPECT_TRUE(format.is_fastq && !format.is_gzip);
+  ASSERT_TRUE(tsr_sequence_format_of("a.fastq.gz", &format));
+  EXPECT_TRUE(format.is_fastq && format.is_gzip);
+  ASSERT_TRUE(tsr_sequence_format_of("a.fna.gz", &format));
+  EXPECT_TRUE(!format.is_fastq && format.is_gzip);
+  for (const char *path : {"", "fa", "a.gz", ".gz", "gz", "a.FA", "a.fa.bz2", "a.fa.gz.gz", "a.fa "}) {
+    EXPECT_FALSE(tsr_sequence_format_of(path, &format)) << path;
+  }
+}
+
+TEST_F(Dataset, FastaPacksLettersFirstMostSignificant) {
+  Read read = reads(write("t.fa", ">r\nACGT\n"), kmers(4));
+  EXPECT_EQ(read.keys, Numbers{0x1b}); // 00 01 10 11
+  read = reads(folder + "/t.fa", kmers(2));
+  EXPECT_EQ(read.keys, (Numbers{1, 6, 11}));
+  read = reads(folder + "/t.fa", kmers(1, 32));
+  EXPECT_EQ(read.keys, (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(reads(write("t.fa", ">r\nTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"), kmers(32)).keys,
+            (Numbers{UINT64_MAX, UINT64_MAX}));
+  EXPECT_EQ(reads(folder + "/t.fa", kmers(16, 32)).keys, Numbers(18, UINT32_MAX));
+}
+
+TEST_F(Dataset, CanonicalIsTheSmallerStrand) {
+  EXPECT_EQ(reads(write("t.fa", ">r\nTTTT\n"), kmers(3, 64, true)).keys, (Numbers{0, 0}));
+  EXPECT_EQ(reads(write("t.fa", ">r\nGTA\n"), kmers(3, 64, true)).keys, Numbers{44}); // < TAC = 49
+  EXPECT_EQ(reads(write("t.fa", ">r\nTAC\n"), kmers(3, 64, true)).keys, Numbers{44});
+}
+
+TEST_F(Dataset, KmersBreakAtOtherLettersAndRecords) {
+  Read read = reads(write("t.fa", ">one two\nACG\nTNacg-T\n\n>\n>empty\n>r ACGT\nA\r\nC\r\nGT"), kmers(3));
+  // ACGTNacg-T: ACG CGT acg; ACGT: ACG CGT
+  EXPECT_EQ(read.keys, (Numbers{6, 27, 6, 6, 27}));
+  EXPECT_EQ(read.records, 4u);
+  EXPECT_EQ(read.bases, 14u);
+  EXPECT_EQ(read.skipped, 8u - 3u);
+}
+
+TEST_F(Dataset, SequenceValuesAreIndices) {
+  tsr_dataset_options options = kmers(2, 32);
+  options.value_bits = 64;
+  options.want_values = true;
+  EXPECT_EQ(reads(write("t.fa", ">a\nACG\n>b\nNTT\n"), options).values, (Numbers{0, 1, 2}));
+}
+
+TEST_F(Dataset, FastqReadsTheSecondLineOnly) {
+  const std::string text = "@r1\nACGT\n+\n@@@@\n@r2\r\nGG\r\n+r2\r\n+>\r\n\n@r3\nNN\n+\n!~";
+  Read read = reads(write("t.fq", text), kmers(2));
+  EXPECT_EQ(read.keys, (Numbers{1, 6, 11, 10}));
+  EXPECT_EQ(read.records, 3u);
+  EXPECT_EQ(read.bases, 8u);
+  EXPECT_EQ(read.skipped, 1u);
+  EXPECT_EQ(reads(write("t.fastq.gz", gzip(text)), kmers(2)).keys, read.keys);
+  EXPECT_EQ(reads(write("t.fq", "@empty\n\n+\n\n@r\nAC\n+\n!!\n\n\n"), kmers(2)).records, 2u);
+}
+
+TEST_F(Dataset, SequenceRefusesMalformedText) {
+  const struct {
+    const char *name, *text, *sentence;
+  } cases[] = {
+      {"t.fa", "ACGT\n", "t.fa:1: a FASTA record starts with '>', but this line starts with byte 0x41"},
+      {"t.fa", "\n\n@r\n", "t.fa:3: a FASTA record starts with '>', but this line starts with byte 0x40"},
+      {"t.fa", ">r\nAC GT\n",
+       "t.fa:2: byte 0x20 is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and "
+       "'.'"},
+      {"t.fa", ">r\nA\nC\rG\n",
+       "t.fa:3: byte 0x0d is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and "
+       "'.'"},
+      {"t.fa", ">r\n\rACGT\n",
+       "t.fa:2: byte 0x0d is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and "
+       "'.'"},
+      {"t.fa", ">r\nACG>T\n",
+       "t.fa:2: byte 0x3e is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and "
+       "'.'"},
+      {"t.fq", ">r\nACGT\n",
+       "t.fq:1: a FASTQ record has four lines and starts with '@', but this line starts with byte "
+       "0x3e"},
+      {"t.fq", "@r\nACGT\nACGT\n+\n!!!!!!!!\n",
+       "t.fq:3: the third line of a FASTQ record starts with '+', but this line starts with byte "
+       "0x41"},
+      {"t.fq", "@r\nACGT\n\n+\n!!!!\n",
+       "t.fq:3: the third line of a FASTQ record starts with '+', but this line starts with byte "
+       "0x0a"},
+      {"t.fq", "@r\nACGT\n+\n!!!\n", "t.fq:4: has 3 quality letters for 4 bases: they must be as many"},
+      {"t.fq", "@r\nACGT\n+\n!!!!!", "t.fq:4: has 5 quality letters for 4 bases: they must be as many"},
+      {"t.fq", "@r\nACGT\n+\n!! !\n", "t.fq:4: byte 0x20 is no quality letter: allowed are '!' to '~'"},
+      {"t.fq", "@a\nA\n+\n!\n@r\nACGT\n+\n", "t.fq:5: the file ends within this FASTQ record: it needs four lines"},
+      {"t.fq", "@r\nACGT", "t.fq:1: the file ends within this FASTQ record: it needs four lines"},
+      {"t.fa", ">r\nAC\nNNNN\n>s\nGG",
+       "t.fa: holds no k-mer of 3 letters A, C, G or T (2 records, 8 bases): use a smaller --kmers "
+       "or another file"},
+      {"t.fa", "",
+       "t.fa: holds no k-mer of 3 letters A, C, G or T (0 records, 0 bases): use a smaller --kmers "
+       "or another file"},
+      {"t.fa.gz", "",
+       "t.fa.gz: holds no k-mer of 3 letters A, C, G or T (0 records, 0 bases): use a smaller "
+       "--kmers or another file"},
+  };
+  for (const auto &c : cases) {
+    EXPECT_EQ(fails(write(c.name, c.text), kmers(3)), c.sentence);
+  }
+  EXPECT_EQ(fails(write("t.fa", std::string(">r\nAC\0GT\n", 9)), kmers(2)).substr(0, 16), "t.fa:2: byte 0x0");
+}
+
+// 1.5 MB of records, so that lines are cut by the ends of blocks everywhere.
+std::string long_fasta(std::vector<std::string> *records, std::mt19937 &random) {
+  std::string text;
+  for (int r = 0; r < 60; r++) {
+    text += ">record " + std::string(random() % (r == 30 ? 1000000 : 50), '>') + "\r\n";
+    std::string bases;
+    for (unsigned n = random() % 30000; n > 0; n--) {
+      bases += "ACGTacgtACGTacgtN"[random() % 17];
+    }
+    const size_t width = 1 + random() % 200;
+    for (size_t at = 0; at < bases.size(); at += width) {
+      text += bases.substr(at, width) + (random() % 2 ? "\n" : "\r\n");
+    }
+    records->push_back(bases);
+  }
+  return text;
+}
+
+TEST_F(Dataset, FastaAgreesWithTheOracle) {
+  std::mt19937 random(5);
+  std::vector<std::string> records;
+  const std::string text = long_fasta(&records, random);
+  write("t.fa", text);
+  write("t.fa.gz", gzip(text));
+  // Many streams in one file, as bgzip writes them.
+  std::string streams;
+  for (size_t at = 0; at < text.size(); at += 60000) {
+    streams += gzip(text.substr(at, 60000)) + gzip("");
+  }
+  write("s.fa.gz", streams);
+  for (const auto &options : {kmers(1, 32), kmers(7, 32, true), kmers(16, 32), kmers(16, 32, true), kmers(21),
+                              kmers(31, 64, true), kmers(32), kmers(32, 64, true)}) {
+    Numbers expected;
+    uint64_t bases = 0, windows = 0;
+    for (const std::string &record : records) {
+      const Numbers keys = oracle(record, options.kmers, options.canonical);
+      expected.insert(expected.end(), keys.begin(), keys.end());
+      bases += record.size();
+      windows += record.size() < options.kmers ? 0 : record.size() - options.kmers + 1;
+    }
+    for (const char *name : {"/t.fa", "/t.fa.gz", "/s.fa.gz"}) {
+      Read read = reads(folder + name, options);
+      EXPECT_TRUE(read.keys == expected) << name << " " << options.kmers;
+      EXPECT_EQ(read.records, 60u);
+      EXPECT_EQ(read.bases, bases);
+      EXPECT_EQ(read.skipped, windows - expected.size());
+    }
+  }
+}
+
+TEST_F(Dataset, FastqAgreesWithTheOracle) {
+  std::mt19937 random(6);
+  std::string text;
+  Numbers expected;
+  for (int r = 0; r < 20000; r++) {
+    std::string bases;
+    for (unsigned n = random() % 100; n > 0; n--) {
+      bases += "ACGTN"[random() % 5];
+    }
+    text += "@r\n" + bases + "\n+\n" + std::string(bases.size(), '@') + "\r\n";
+    const Numbers keys = oracle(bases, 5, false);
+    expected.insert(expected.end(), keys.begin(), keys.end());
+  }
+  EXPECT_TRUE(reads(write("t.fq", text), kmers(5)).keys == expected);
+  EXPECT_TRUE(reads(write("t.fq.gz", gzip(text)), kmers(5)).keys == expected);
+}
+
+TEST_F(Dataset, ACarriageReturnAtTheEndOfABlock) {
+  for (size_t header = (1 << 18) - 12; header < (1 << 18); header++) {
+    const std::string head = ">" + std::string(header, 'x') + "\r\n";
+    EXPECT_EQ(reads(write("t.fa", head + "AC\r\nGT\r\n\r\n"), kmers(4)).keys, Numbers{27});
+    EXPECT_EQ(fails(write("t.fa", head + "AC\rGT\n"), kmers(2)).substr(0, 17), "t.fa:2: byte 0x0d");
+  }
+}
+
+TEST_F(Dataset, GzipMustBeWhole) {
+  std::mt19937 random(7);
+  std::vector<std::string> records;
+  const std::string text = long_fasta(&records, random);
+  const std::string whole = gzip(text);
+  for (size_t bytes : {size_t{1}, size_t{9}, size_t{20}, whole.size() / 2, whole.size() - 1}) {
+    const std::string sentence = fails(write("t.fa.gz", whole.substr(0, bytes)), kmers(9));
+    EXPECT_NE(sentence.find("ends in the middle of its gzip data"), std::string::npos) << bytes;
+  }
+  for (const std::string &bad : {std::string(">r\nACGTACGTACGT\n"), whole + "xx", whole + std::string(5, '\0'),
+                                 gzip(">r\nACGTACGTACGT\n") + "\x1f\x8c" + gzip("ACGT").substr(2)}) {
+    const std::string sentence = fails(write("t.fa.gz", bad), kmers(9));
+    EXPECT_NE(sentence.find("is not gzip or is damaged"), std::string::npos) << sentence;
+  }
+  std::string crc = whole;
+  crc[crc.size() - 6] = static_cast<char>(crc[crc.size() - 6] ^ 1);
+  EXPECT_NE(fails(write("t.fa.gz", crc), kmers(9)).find("incorrect data check"), std::string::npos);
+  for (int i = 0; i < 50; i++) { // any flipped bit of the data is noticed
+    std::string bad = whole;
+    const size_t at = 10 + random() % (bad.size() - 10);
+    bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
+    fails(write("t.fa.gz", bad), kmers(9));
+  }
+  EXPECT_EQ(fails(write("t.fa", whole), kmers(9)).substr(0, 41), "t.fa:1: a FASTA record starts with '>', b");
+}
+
+// ---- Rows
+
+TEST_F(Dataset, RowsAreWritten) {
+  const std::vector<uint32_t> keys32 = {0, 4294967295u, 7};
+  const std::vector<uint64_t> keys64 = {UINT64_MAX, 10};
+  const std::vector<uint64_t> values64 = {UINT64_MAX, 5, 100};
+  const std::vector<uint8_t> found = {1, 0, 255};
+  const tsr_rows blocks[] = {{keys32.data(), values64.data(), found.data(), 3, 32, 64},
+                             {keys64.data(), nullptr, found.data(), 2, 64, 0},
+                             {keys64.data(), keys32.data(), nullptr, 2, 64, 32},
+                             {nullptr, nullptr, nullptr, 0, 32, 32}};
+  const std::string path = folder + "/out.tsv";
+  tsr_error error = {};
+  ASSERT_EQ(tsr_rows_write(path.c_str(), blocks, 4, &error), TSR_OK) << error.message;
+  EXPECT_EQ(slurp(path), "0\t18446744073709551615\n4294967295\t-\n7\t100\n"
+                         "18446744073709551615\t+\n10\t-\n"
+                         "18446744073709551615\t0\n10\t4294967295\n");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Dataset, ManyRowsReadBack) {
+  std::mt19937_64 random(8);
+  Numbers keys(100000), values(100000);
+  for (size_t i = 0; i < keys.size(); i++) {
+    keys[i] = random() >> (random() % 64);
+    values[i] = random() >> (random() % 64);
+  }
+  const tsr_rows rows = {keys.data(), values.data(), nullptr, keys.size(), 64, 64};
+  const std::string path = folder + "/out.tsv";
+  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, 1, nullptr), TSR_OK);
+  Read read = reads(path, widths(64, 64));
+  EXPECT_TRUE(read.keys == keys);
+  EXPECT_TRUE(read.values == values);
+}
+
+const uint32_t kOne = 1;
+const tsr_rows kRow = {&kOne, &kOne, nullptr, 1, 32, 32};
+
+TEST_F(Dataset, RowsReplaceAFileAndKeepItsPermissions) {
+  const std::string path = write("out.tsv", "old");
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  ASSERT_EQ(symlink("out.tsv", (folder + "/link").c_str()), 0);
+  ASSERT_EQ(tsr_rows_write((folder + "/link").c_str(), &kRow, 1, nullptr), TSR_OK);
+  EXPECT_EQ(slurp(path), "1\t1\n");
+  struct stat facts;
+  ASSERT_EQ(lstat(path.c_str(), &facts), 0);
+  EXPECT_TRUE(S_ISREG(facts.st_mode));
+  EXPECT_EQ(facts.st_mode & 0777, 0640u);
+  ASSERT_EQ(lstat((folder + "/link").c_str(), &facts), 0);
+  EXPECT_TRUE(S_ISLNK(facts.st_mode));
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(Dataset, RowsReportWhatCannotBeWritten) {
+  tsr_error error = {};
+  EXPECT_EQ(tsr_rows_write((folder + "/none/out").c_str(), &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(error.message, folder + "/none/out: the rows cannot be written: No such file or directory");
+  EXPECT_EQ(tsr_rows_write(folder.c_str(), &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(error.message, folder + ": the rows cannot be written: Is a directory");
+  EXPECT_EQ(tsr_rows_write("", &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write("/dev/full", &kRow, 1, &error), TSR_IO);
+  EXPECT_STREQ(error.message, "/dev/full: the rows cannot be written: No space left on device");
+  EXPECT_EQ(tsr_rows_write("/dev/null", &kRow, 1, &error), TSR_OK);
+  struct stat facts;
+  ASSERT_EQ(stat("/dev/null", &facts), 0);
+  EXPECT_TRUE(S_ISCHR(facts.st_mode));
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  alarm(10); // a writer that waits dies here
+  EXPECT_EQ(tsr_rows_write((folder + "/pipe").c_str(), &kRow, 1, &error), TSR_IO);
+  alarm(0);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Dataset, RowsThatFailLeaveTheOldFile) {
+  const std::string path = write("out.tsv", "old");
+  for (size_t count : {1000, 100000}) { // the last write fails, or one before it
+    Numbers keys(count);
+    const tsr_rows rows = {keys.data(), nullptr, nullptr, count, 64, 0};
+    // A limit on the size of files stands in for a full disk; it must not outlive this test.
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit = {1000, 1000};
+      tsr_error error = {};
+      const bool is_right = setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                            tsr_rows_write(path.c_str(), &rows, 1, &error) == TSR_IO &&
+                            strstr(error.message, "cannot be written: File too large");
+      _exit(is_right ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(slurp(path), "old");
+    EXPECT_EQ(files(), 1);
+  }
+}
+
+TEST_F(Dataset, RowsToStandardOutput) {
+  testing::internal::CaptureStdout();
+  printf("before\n"); // still in the buffer
+  EXPECT_EQ(tsr_rows_write("-", &kRow, 1, nullptr), TSR_OK);
+  printf("behind\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "before\n1\t1\nbehind\n");
+}
+
+TEST_F(Dataset, RowsCheckTheirArguments) {
+  tsr_rows rows = kRow;
+  rows.key_bits = 16;
+  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
+  rows = kRow;
+  rows.value_bits = 1;
+  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
+  rows = kRow;
+  rows.values = nullptr;
+  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_rows_write(nullptr, &rows, 1, nullptr), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_rows_write("/dev/null", nullptr, 1, nullptr), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_rows_write("/dev/null", nullptr, 0, nullptr), TSR_OK);
+}
+
+} // namespace
