@@ -76,7 +76,7 @@ tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
 
 /* ---- Host arrays ----------------------------------------------------------------------------- */
 
-enum { ARRAYS = 7 };
+enum { ARRAYS = 9 };
 
 tsr_status tsr_stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_error *error) {
   a->devices = a->users;
@@ -105,9 +105,11 @@ typedef struct request {
   uint32_t op; /* gather: with the counting and summing that it needs */
   tsr_phase phase;
   uint64_t n;
+  const uint8_t *operations; /* apply */
   const void *keys, *values;
   void *values_out, *homeless_keys, *homeless_values;
   uint8_t *results;
+  uint64_t *times;  /* apply: 2 n */
   uint64_t *counts; /* multiplicity: n; gather: n + 1 */
   uint64_t room;    /* gather: items of values_out; other operations write n */
   uint64_t missing;
@@ -140,7 +142,9 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                               {r->homeless_keys, NULL, r->n * key_bytes, false, true},
                               {r->homeless_values, NULL, r->n * value_bytes, false, true},
                               {r->results, NULL, r->n, false, true},
-                              {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, true}};
+                              {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, true},
+                              {(void *)(uintptr_t)r->operations, NULL, r->n, false, false},
+                              {r->times, NULL, r->n * 2 * sizeof *r->times, false, true}};
   if (r->n == 0 && !gathers) return TSR_OK;
   tsr_status status = tsr_table_enter(t, r->phase, r->stream, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
@@ -154,6 +158,8 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                      .homeless_values = arrays[4].devices,
                      .results = arrays[5].devices,
                      .counts = arrays[6].devices,
+                     .operations = arrays[7].devices,
+                     .times = arrays[8].devices,
                      .room = r->room,
                      .missing = r->missing,
                      .tally = r->tally ? r->tally : t->tallies + r->op};
@@ -400,6 +406,46 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                  error);
 }
 
+_Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLACE == (int)TSR_APPLY_REPLACE &&
+                   (int)TSR_OP_ERASE == (int)TSR_APPLY_ERASE && (int)TSR_OP_FIND == (int)TSR_APPLY_FIND,
+               "one number for an operation");
+
+tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
+                     void *values_out, const tsr_call *call, tsr_error *error) {
+  tsr_status status = check_arguments(t, "tsr_apply", n, keys, error);
+  if (status) return status;
+  const tsr_shape *shape = &t->store.composition->shape;
+  if (!call) call = &no_call;
+  if (shape->concurrency != TSR_CONCURRENCY_MIXED)
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "tsr_apply: the table is of concurrency = phased, where inserts, finds and erases must not overlap: "
+        "use concurrency = mixed, or one call for each kind of operation");
+  if (n && !operations)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: operations is NULL, but n = %llu", (unsigned long long)n);
+  if (n && shape->value_bits && (!values || !values_out))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
+                    values ? "values_out" : "values");
+  if (!shape->value_bits) values = values_out = NULL;
+  if (n) t->store.state.has_erased = 1;
+  t->knows_pairs = false;
+  return operate(t,
+                 &(request){.op = TSR_BULK_apply,
+                            .phase = TSR_PHASE_MIXED,
+                            .n = n,
+                            .operations = operations,
+                            .keys = keys,
+                            .values = values,
+                            .values_out = values_out,
+                            .homeless_keys = call->homeless_keys,
+                            .homeless_values = values ? call->homeless_values : NULL,
+                            .results = call->results,
+                            .times = call->times,
+                            .missing = call->missing,
+                            .stream = call->stream},
+                 error);
+}
+
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
   t->knows_pairs = false;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
@@ -417,18 +463,6 @@ tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
   tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
   return status ? status : waited;
-}
-
-void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
-  sum->hits += tally->hits;
-  sum->not_placed += tally->not_placed;
-  sum->probes += tally->probes;
-  sum->moves += tally->moves;
-  sum->lost_claims += tally->lost_claims;
-  sum->stashed += tally->stashed;
-  if (sum->probes_max < tally->probes_max) sum->probes_max = tally->probes_max;
-  if (sum->moves_max < tally->moves_max) sum->moves_max = tally->moves_max;
-  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++) sum->histogram[i] += tally->histogram[i];
 }
 
 /* Runs an operation over all buckets. */
@@ -495,13 +529,14 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
   tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_remove]);
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
-  *report = (tsr_report){.insert_keys = t->insert_keys,
-                         .inserted = insert->hits,
-                         .not_placed = insert->not_placed,
-                         .find_keys = t->find_keys,
-                         .found = find->hits,
-                         .erase_keys = t->erase_keys,
-                         .erased = erase->hits,
+  const tsr_tally *apply = &tallies[TSR_BULK_apply];
+  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+                         .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
+                         .not_placed = insert->not_placed + apply->not_placed,
+                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                         .found = find->hits + apply->answered[TSR_CLASS_FIND],
+                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
                          .insert_probes = insert->probes,
                          .insert_probes_max = insert->probes_max,
                          .find_probes = find->probes,
@@ -510,8 +545,10 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
                          .erase_probes_max = erase->probes_max,
                          .insert_moves = insert->moves,
                          .insert_moves_max = insert->moves_max,
-                         .insert_lost_claims = insert->lost_claims,
-                         .insert_stashed = insert->stashed};
+                         .insert_lost_claims = insert->lost_claims + apply->lost_claims,
+                         .insert_stashed = insert->stashed + apply->stashed,
+                         .apply_probes = apply->probes,
+                         .apply_probes_max = apply->probes_max};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
   memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
   memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);

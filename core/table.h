@@ -94,7 +94,6 @@ tsr_status tsr_table_leave(tsr_table *table, void *stream, tsr_error *error) TSR
  * tally. */
 tsr_status tsr_store_run(const tsr_table *table, const tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                          void *stream, tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
-void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally);
 
 /* An array of an operation: where the caller has it and where the device sees it. */
 typedef struct tsr_array {

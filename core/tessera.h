@@ -105,6 +105,8 @@ typedef struct tsr_call {
                         */
   void *homeless_values; /* that was in the table before; other indices are not written */
   uint64_t missing;      /* find: the value written for absent keys */
+  uint64_t *times;       /* tsr_apply: 2 n numbers: when item i began, at 2 i, and ended, at 2 i + 1; ns of a clock that
+                            all items share, of the device or of this machine */
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
@@ -144,6 +146,21 @@ TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, con
  * so many. Results: TSR_ERASED or TSR_MISSING. Counts as an erase. TSR_UNSUPPORTED for a set. */
 TSR_API tsr_status tsr_erase_pairs(tsr_table *table, uint64_t n, const void *keys, const void *values,
                                    const tsr_call *call, tsr_error *error);
+/* What an item of tsr_apply asks for. */
+enum {
+  TSR_OP_INSERT = 0,  /* as tsr_insert, by the spec's `duplicates` */
+  TSR_OP_REPLACE = 1, /* as tsr_insert with duplicates = replace */
+  TSR_OP_ERASE = 2,   /* as tsr_erase */
+  TSR_OP_FIND = 3     /* as tsr_find; of a set, whether the key is there */
+};
+/* Does operations[i] with keys[i], for all i at once: in no order, but each as if it happened at one moment between its
+ * beginning and its end (linearizable). values: what inserts and replaces offer; values_out: what finds find, or
+ * call->missing; other items are not read or written. Both may be NULL for a set. Results: as of the single calls; 0 for an
+ * item whose operation has another number, or for a replace where the table looks for no key (promise_unique, multiset,
+ * multimap): nothing is done there. In the report each item counts as what it is, their probes under `apply`.
+ * TSR_UNSUPPORTED unless the spec says concurrency = mixed. With growth = double nothing grows in this call. */
+TSR_API tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operations, const void *keys,
+                             const void *values, void *values_out, const tsr_call *call, tsr_error *error);
 /* Removes everything; the report's counters stay. */
 TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 /* Pairs in the table. Waits for the result. */
@@ -212,6 +229,7 @@ typedef struct tsr_report {                   /* since the table was created or 
   uint64_t insert_moves, insert_moves_max; /* pairs evicted, in all and at most by one key: the longest chain */
   uint64_t insert_lost_claims;             /* claims that failed because another thread had changed the slot */
   uint64_t insert_stashed;                 /* pairs that went to the stash */
+  uint64_t apply_probes, apply_probes_max; /* of tsr_apply, whose keys are among those above */
   /* keys by the buckets that they looked at: [i] looked at i, the last at that many or more */
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
 } tsr_report;

@@ -65,10 +65,10 @@ TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) 
   return (aos_slot *)TSR_REGION(c, 0) + tsr_slot_index(c, ref, slot);
 }
 
-TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_cell cell) {
+TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_cell cell) {
 #if TSR_CELL_BITS > 0
   tsr_cell *address = &aos_address(c, ref, slot)->cell;
-  switch (tsr_duplicates(c)) {
+  switch (policy) {
   case TSR_DUPLICATES_ADD:
     tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_cell)(0 - cell));
     break;
@@ -76,11 +76,11 @@ TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_c
     tsr_combine_at(address, TSR_DUPLICATES_MIN, (tsr_cell)~cell);
     break;
   default:
-    tsr_combine_at(address, tsr_duplicates(c), cell);
+    tsr_combine_at(address, policy, cell);
     break;
   }
 #else
-  (void)c, (void)ref, (void)slot, (void)cell;
+  (void)c, (void)ref, (void)slot, (void)policy, (void)cell;
 #endif
 }
 
@@ -145,12 +145,12 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
   bool claimed = aos_swap_key(c, b, slot, key);
-  if (claimed && c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, cell);
+  if (claimed && c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, tsr_duplicates(c), cell);
   return claimed;
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
-  if (c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
+  if (c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 

@@ -123,14 +123,14 @@ TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot
   return true;
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
   uint32_t owner = tsr_slot_lane(c, slot), done = 0;
   if (c->lane == owner) {
     packed_pair *address = packed_address(c, b->ref, slot), seen = packed_seen_slot(c, b, slot);
     tsr_key key = packed_key(seen);
     /* bounded: each failure is another thread's success on this slot */
     while (!done && packed_key(seen) == key) {
-      packed_pair desired = packed_join(key, tsr_combine(tsr_duplicates(c), packed_cell(seen), cell));
+      packed_pair desired = packed_join(key, tsr_combine(policy, packed_cell(seen), cell));
       packed_pair found = packed_cas_word(address, seen, desired);
       done = found == seen;
       seen = found;

@@ -105,8 +105,8 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   return tsr_shuffle32(c, claimed, owner) != 0;
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
-  if (c->lane == tsr_slot_lane(c, slot)) soa_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
+  if (c->lane == tsr_slot_lane(c, slot)) soa_combine(c, b->ref, slot, policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 

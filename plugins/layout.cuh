@@ -21,8 +21,8 @@
  *                                      claims the key first and then combines the value by the policy (tsr_duplicates).
  *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
- *   update(c, b, slot, cell)           combines a value into the slot by the policy; false if the slot no longer holds
- *                                      the key.
+ *   update(c, b, slot, policy, cell)   combines a value into the slot; false if the slot no longer holds the key. policy:
+ *                                      the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *
  * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
@@ -53,7 +53,8 @@ typedef struct tsr_bucket {
     (c, b, slot, key, cell))                                                                                           \
   O(layout, bool, exchange, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell),             \
     (c, ref, slot, key, cell), false)                                                                                  \
-  F(layout, bool, update, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell), (c, b, slot, cell))   \
+  F(layout, bool, update, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell),      \
+    (c, b, slot, policy, cell))                                                                                        \
   F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))
 
 #ifdef TSR_CELL_BITS

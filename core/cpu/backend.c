@@ -141,18 +141,14 @@ static void raise_to(uint64_t *most, uint64_t own) {
 
 static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   const launch_job *job = argument;
-  tsr_tally *all = job->bulk->tally, own = {.hits = 0};
+  tsr_tally own = {.hits = 0};
+  uint64_t *all = (uint64_t *)job->bulk->tally;
+  const uint64_t *words = (const uint64_t *)&own;
   job->program->bulk->range[job->op](&job->program->cpu, job->bulk, begin, end, &own);
   /* relaxed: counts order nothing, and are read after the team has joined */
-  __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->probes, own.probes, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->moves, own.moves, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->lost_claims, own.lost_claims, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->stashed, own.stashed, __ATOMIC_RELAXED);
-  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++)
-    if (own.histogram[i]) __atomic_fetch_add(&all->histogram[i], own.histogram[i], __ATOMIC_RELAXED);
-  raise_to(&all->probes_max, own.probes_max);
-  raise_to(&all->moves_max, own.moves_max);
+  for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++)
+    if (words[i]) __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
+  for (uint32_t i = TSR_TALLY_SUMS; i < TSR_TALLY_WORDS; i++) raise_to(&all[i], words[i]);
 }
 
 static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {

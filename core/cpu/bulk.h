@@ -14,8 +14,9 @@ extern "C" {
 
 typedef struct tsr_cpu_bulk {
   uint32_t key_bits, cell_bits;
-  /* One lane's item, as a kernel's thread does it; returns its hits. With tiles of several lanes all must call it. */
-  uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine);
+  /* One lane's item, as a kernel's thread does it; adds what it did to *tally, which belongs to the caller alone, and
+   * returns its hits. With tiles of several lanes all must call it. */
+  uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally);
   /* Items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. */
   void (*range[TSR_BULKS])(const tsr_cpu *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
 } tsr_cpu_bulk;

@@ -63,15 +63,31 @@ static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bul
   atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
 }
 
-/* Adds the block's hits to the operation's: one atomic a block, after all its loads are done. */
-static __device__ __forceinline__ void bulk_count_hits(tsr_tally *tally, uint32_t hits) {
-  __shared__ uint32_t block_hits;
-  if (threadIdx.x == 0) block_hits = 0;
+/* The sum over the block, for its first thread. `sum` is shared. */
+static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_t value) {
+  if (threadIdx.x == 0) *sum = 0;
   __syncthreads();
-  uint32_t warp_hits = bulk_warp_sum(hits);
-  if ((threadIdx.x & 31u) == 0 && warp_hits) atomicAdd(&block_hits, warp_hits);
+  uint32_t warp_sum = bulk_warp_sum(value);
+  if ((threadIdx.x & 31u) == 0 && warp_sum) atomicAdd(sum, warp_sum);
   __syncthreads();
+  return *sum;
+}
+
+/* Adds what the block did to the operation's tally: an atomic a block, after all its loads are done. */
+static __device__ __forceinline__ void bulk_count(tsr_tally *tally, uint32_t hits) {
+  __shared__ uint32_t sum;
+  uint32_t block_hits = bulk_block_sum(&sum, hits);
   if (threadIdx.x == 0 && block_hits) BULK_ADD(&tally->hits, block_hits);
+}
+
+static_assert(TSR_BLOCK_THREADS <= BULK_CLASS_MASK, "a block's answers fit their bits");
+static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer answer) {
+  __shared__ uint32_t asked_sum, answered_sum;
+  uint32_t asked = bulk_block_sum(&asked_sum, answer.asked), answered = bulk_block_sum(&answered_sum, answer.answered);
+  if (threadIdx.x >= TSR_CLASSES) return;
+  uint32_t shift = threadIdx.x * BULK_CLASS_BITS;
+  BULK_ADD(&tally->asked[threadIdx.x], asked >> shift & BULK_CLASS_MASK);
+  BULK_ADD(&tally->answered[threadIdx.x], answered >> shift & BULK_CLASS_MASK);
 }
 
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
@@ -84,8 +100,7 @@ static __device__ __forceinline__ void bulk_count_hits(tsr_tally *tally, uint32_
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
-    uint32_t hits = bulk_##op(&c, &a, i, i < a.n);                                                                     \
-    bulk_count_hits(a.tally, hits);                                                                                    \
+    bulk_count(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }
 #define BULK_KERNEL(op)                                                                                                \

@@ -9,6 +9,9 @@
 
 #include "core/kernels/bulk.h"
 #include "core/kernels/walk.cuh"
+#ifndef __CUDACC__
+#include <time.h>
+#endif
 
 /* Input and output stream past the caches, which belong to the table. */
 #ifdef __CUDACC__
@@ -51,8 +54,10 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 #endif
 }
 
-/* obtains (a constant): values_out gets the value that the table now holds for the key. */
-TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t obtains) {
+/* policy: of walk_insert; WALK_OBTAIN, a constant: values_out gets the value that the table now holds for the key.
+ * differs (a constant): each lane has a policy of its own. */
+TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy,
+                               uint32_t differs) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
   uint32_t result = TSR_RESULT_NONE;
@@ -65,7 +70,8 @@ TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
     if (!(todo >> turn & 1u)) continue;
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
-    uint32_t turn_result = walk_insert(c, &turn_key, &turn_cell, obtains ? WALK_OBTAIN : tsr_duplicates(c));
+    uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
+    uint32_t turn_result = walk_insert(c, &turn_key, &turn_cell, turn_policy);
     tsr_count_key(c);
     if (c->lane == turn) {
       result = turn_result;
@@ -79,7 +85,7 @@ TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
     bulk_put_cell(a->homeless_values, i, cell);
   }
 #if TSR_CELL_BITS > 0
-  if (mine && obtains && a->values_out) {
+  if (mine && policy == WALK_OBTAIN && a->values_out) {
     bool is_homeless = result == TSR_RESULT_NOT_PLACED && key == bulk_key_at(a, i, 1);
     /* of a new pair `cell` may be gone: evictions end with another pair in hand */
     if (result != TSR_RESULT_FOUND)
@@ -92,11 +98,11 @@ TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, 0);
+  return bulk_place(c, a, i, mine, tsr_duplicates(c), 0);
 }
 
 TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, 1);
+  return bulk_place(c, a, i, mine, WALK_OBTAIN, 0);
 }
 
 /* Searches the lanes' keys; *cell is written where this lane's was found. Tiles take their next key when they are done
@@ -233,8 +239,8 @@ TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 1, to) != 0;
 }
 
-/* one (a constant): erases one pair with the value given, else all pairs of the key. */
-TSR_INLINE uint32_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
+/* one (a constant): erases one pair with the value given, else all pairs of the key. Returns how many. */
+TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
   uint64_t erased = 0;
@@ -252,18 +258,82 @@ TSR_INLINE uint32_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
     if (c->lane == turn) erased = hits;
   }
   if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
-  if (erased < 1u << 16) return (uint32_t)erased;
-  BULK_ADD(&a->tally->hits, erased); /* a block sums in 32 bits */
-  return 0;
+  return erased;
+}
+
+/* A key's erased pairs beyond the first, which a block's sum may have no room for, are added to *hits. */
+TSR_INLINE uint32_t bulk_taken(uint64_t *hits, uint64_t erased) {
+  if (erased > 1) BULK_ADD(hits, erased - 1);
+  return erased != 0;
 }
 
 TSR_INLINE uint32_t bulk_erase(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_take(c, a, i, mine, 0);
+  return bulk_taken(&a->tally->hits, bulk_take(c, a, i, mine, 0));
 }
 
 TSR_INLINE uint32_t bulk_remove(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_take(c, a, i, mine, 1);
+  return bulk_taken(&a->tally->hits, bulk_take(c, a, i, mine, 1));
 }
+
+/* ---- All operations at once ------------------------------------------------------------------ */
+
+/* What one lane of `apply` did: for each class 10 bits of a word, so that the lanes of a block add up in it. */
+typedef struct bulk_answer {
+  uint32_t asked, answered;
+} bulk_answer;
+enum { BULK_CLASS_BITS = 10, BULK_CLASS_MASK = (1 << BULK_CLASS_BITS) - 1 };
+
+/* Nanoseconds of a clock that all threads share. */
+TSR_INLINE uint64_t bulk_clock(void) {
+#ifdef __CUDACC__
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) : : "memory");
+  return now;
+#else
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+}
+
+/* ends: 0 when the lane's operation begins, 1 when it has ended. */
+TSR_INLINE void bulk_note_time(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t ends) {
+  if (a->times && mine) a->times[2 * i + ends] = bulk_clock();
+}
+
+/* Each lane has an operation of its own. The finds of a warp go first, in step; then its tiles insert, then they erase:
+ * the items of a call have no order, and other warps are elsewhere. */
+TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t operation = mine ? a->operations[i] : TSR_APPLY_OPERATIONS;
+  uint32_t looks = tsr_duplicates(c) != TSR_DUPLICATES_PROMISE_UNIQUE && tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
+  uint32_t finds = operation == TSR_APPLY_FIND, erases = operation == TSR_APPLY_ERASE;
+  uint32_t replaces = looks && operation == TSR_APPLY_REPLACE;
+  uint32_t inserts = replaces || operation == TSR_APPLY_INSERT, hits;
+  bulk_answer answer = {0, 0};
+  bulk_note_time(a, i, finds, 0);
+  hits = bulk_find(c, a, i, finds);
+  bulk_note_time(a, i, finds, 1);
+  answer.asked |= finds << TSR_CLASS_FIND * BULK_CLASS_BITS;
+  answer.answered |= hits << TSR_CLASS_FIND * BULK_CLASS_BITS;
+  bulk_note_time(a, i, inserts, 0);
+  hits = bulk_place(c, a, i, inserts, replaces ? TSR_DUPLICATES_REPLACE : tsr_duplicates(c), looks);
+  bulk_note_time(a, i, inserts, 1);
+  answer.asked |= inserts << TSR_CLASS_INSERT * BULK_CLASS_BITS;
+  answer.answered |= hits << TSR_CLASS_INSERT * BULK_CLASS_BITS;
+  bulk_note_time(a, i, erases, 0);
+  hits = bulk_taken(&a->tally->answered[TSR_CLASS_ERASE], bulk_take(c, a, i, erases, 0));
+  bulk_note_time(a, i, erases, 1);
+  answer.asked |= erases << TSR_CLASS_ERASE * BULK_CLASS_BITS;
+  answer.answered |= hits << TSR_CLASS_ERASE * BULK_CLASS_BITS;
+  if (mine && !finds && !inserts && !erases) {
+    if (a->results) a->results[i] = TSR_RESULT_NONE;
+    bulk_note_time(a, i, 1, 0);
+    bulk_note_time(a, i, 1, 1);
+  }
+  return answer;
+}
+
+/* ---- Scans ----------------------------------------------------------------------------------- */
 
 /* Pairs in bucket `ref`, and erased slots, as masks of slots; 0 without `active`. Called in step, as walk_find is. */
 TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *tile, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {

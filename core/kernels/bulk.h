@@ -11,32 +11,55 @@
 /* Items are keys, for count and export buckets. An operation is one kernel, tsr_<op>, or tsr_roomy_<op> where that
  * needs a stack (bulk.cu), linked when first used. No kernel's name may contain another's, hence:
  * obtain: find or insert; multiplicity: the number of each key's pairs; gather: their values, to places that were summed
- * from those numbers; remove: erase one pair, key and value. */
+ * from those numbers; remove: erase one pair of the key; apply: what each item's operation says. */
 #define TSR_BULK_OPS(F)                                                                                                \
-  F(insert) F(find) F(contains) F(erase) F(count) F(export) F(obtain) F(multiplicity) F(gather) F(remove)
+  F(insert) F(find) F(contains) F(erase) F(count) F(export) F(obtain) F(multiplicity) F(gather) F(remove) F(apply)
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 
-/* Device counters of one operation; they only grow until the host clears them. */
+/* What an item of `apply` asks for; other codes do nothing. */
+enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
+
+/* What it belongs to in the report. */
+enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
+
+/* Device counters of one operation; they only grow until the host clears them. Sums, then maxima. */
 typedef struct tsr_tally {
-  uint64_t hits;       /* pairs inserted, erased, counted or exported; keys found */
-  uint64_t not_placed; /* insert and obtain */
-  uint64_t tombstones; /* count: slots that hold an erased pair */
+  uint64_t hits;                                      /* pairs inserted, erased, counted or exported; keys found */
+  uint64_t not_placed;                                /* insert, obtain, apply */
+  uint64_t tombstones;                                /* count: slots that hold an erased pair */
+  uint64_t asked[TSR_CLASSES], answered[TSR_CLASSES]; /* apply: keys of each class, and its hits */
   /* only with statistics, see tsr_counts: sums over the keys, and the most of one key */
-  uint64_t probes, moves, lost_claims, stashed, probes_max, moves_max;
+  uint64_t probes, moves, lost_claims, stashed;
   uint64_t histogram[TSR_HISTOGRAM_BINS]; /* keys by their probes */
+  uint64_t probes_max, moves_max;
 } tsr_tally;
+
+/* For what goes over all counters: they are words, so many of them sums. */
+enum { TSR_TALLY_WORDS = sizeof(tsr_tally) / sizeof(uint64_t), TSR_TALLY_SUMS = TSR_TALLY_WORDS - 2 };
+
+#ifndef __CUDACC__
+static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
+  uint64_t *all = (uint64_t *)sum;
+  const uint64_t *words = (const uint64_t *)tally;
+  for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++) all[i] += words[i];
+  for (uint32_t i = TSR_TALLY_SUMS; i < TSR_TALLY_WORDS; i++)
+    if (all[i] < words[i]) all[i] = words[i];
+}
+#endif
 
 /* All arrays hold n items of the table's widths; NULL where an operation has no use for it or the caller none. */
 typedef struct tsr_bulk {
   tsr_state state;
   uint64_t n;
+  const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
   const void *keys, *values;             /* in */
   void *keys_out, *values_out;           /* find, obtain: values; export: pairs; gather: `room` values */
   uint64_t *counts;                      /* multiplicity: out; gather: n + 1 places, where each key's values begin */
   void *homeless_keys, *homeless_values; /* insert, obtain: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
+  uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */
   uint64_t missing;                      /* find, obtain, gather: the value of an absent pair */
   uint64_t room;
   tsr_tally *tally;

@@ -103,6 +103,9 @@ enum { WALK_NEEDS_LOCK = TSR_RESULTS }; /* internal: this insert cannot be guard
 /* What an insert does with a present key, a constant: the table's policy, or this: nothing, and return its value. */
 enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES };
 
+/* Operations of all kinds overlap. */
+TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return tsr_fresh(c) != 0; }
+
 /* What inserting a present key is called. */
 TSR_INLINE uint32_t walk_present(uint32_t policy) {
   if (policy == WALK_OBTAIN) return TSR_RESULT_FOUND;
@@ -122,7 +125,7 @@ TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slo
     return true;
   }
   if (tsr_combine(policy, seen, *cell) == seen) return true;
-  return layout_update(c, b, slot, *cell);
+  return layout_update(c, b, slot, policy, *cell);
 #else
   (void)c;
   (void)b;
@@ -166,7 +169,8 @@ enum { WALK_ALL_BUCKETS, WALK_FIRST_BUCKET };
 /* Puts the pair into the first vacant slot of the walk. guards (a constant): the claim is the guard: inserters of one
  * key contend for the same slot, because the lowest empty slot is taken and none ever becomes empty again; the loser
  * looks again and finds the key. Past an erased slot that argument fails, and the lock is needed; with
- * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. */
+ * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. Where erases run meanwhile a guarded claim
+ * passes erased slots by, and needs the lock only if the walk has no empty slot any more. */
 TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy, uint32_t guards,
                                uint32_t extent) {
   tsr_key stored = walk_stored_key(key);
@@ -174,17 +178,25 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, ui
   uint32_t others = extent == WALK_FIRST_BUCKET ? tsr_bucket_slots(c) - tsr_first_slots(c) : 0;
   TSR_NO_UNROLL
   for (; walk_next(c, key, &probe); probe.visited++) {
-    uint32_t retry = 0, vacant, claims;
+    uint32_t retry = 0, vacant, empties, claims;
     tsr_bucket b;
-    do { /* bounded: a lost claim has filled a slot */
+    do { /* bounded: a lost claim has filled a slot, a lost key was another thread's success */
       tsr_look_at(c, probe.ref, retry, &b);
       if (guards) {
         uint32_t matches = layout_match(c, &b, stored);
-        if (matches)
-          return walk_combine(c, &b, tsr_lowest(matches), cell, policy) ? walk_present(policy) : WALK_NEEDS_LOCK;
+        if (matches) {
+          if (walk_combine(c, &b, tsr_lowest(matches), cell, policy)) return walk_present(policy);
+          if (!walk_is_mixed(c)) return WALK_NEEDS_LOCK;
+          retry = claims = 1; /* it was erased since */
+          continue;
+        }
       }
       vacant = layout_vacant(c, &b);
-      if (guards && vacant != layout_empties(c, &b)) return WALK_NEEDS_LOCK;
+      empties = guards ? layout_empties(c, &b) : vacant;
+      if (walk_is_mixed(c))
+        vacant = empties;
+      else if (vacant != empties)
+        return WALK_NEEDS_LOCK;
       claims = tsr_count_bits(vacant) > others;
       if (claims && tsr_claim(c, &b, tsr_lowest(vacant), stored, *cell)) {
         if (probe.stashed) TSR_COUNT(c, stashed);
@@ -194,7 +206,7 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, ui
     } while (claims);
     if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
   }
-  return TSR_RESULT_NOT_PLACED;
+  return guards && walk_is_mixed(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -95,24 +96,28 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
   tally_ = {};
   bulk->state = memory_.state();
   bulk->tally = &tally_;
+  std::mutex adding;
+  tsr_tally sum = {};
   auto work = [&](size_t t) {
     Tile &tile = *tiles_[t];
     tsr_cpu cpu = cpu_of(composition_.get(), tile.services());
     complaints[t] = tile.run([&](uint32_t lane) {
-      uint64_t hits = 0;
+      tsr_tally own = {};
       for (uint64_t group = t; group < groups; group += tiles_.size()) {
         tsr_scratch scratch = {};
         tsr_ctx c = context_of(&bulk->state, &cpu, lane, &scratch);
         uint64_t item = group * lanes + lane;
-        hits += functions->lane[op](&c, bulk, item, item < bulk->n);
+        functions->lane[op](&c, bulk, item, item < bulk->n, &own);
       }
-      __atomic_fetch_add(&tally_.hits, hits, __ATOMIC_RELAXED);
+      std::lock_guard<std::mutex> hold(adding);
+      tsr_tally_add(&sum, &own);
     });
   };
   std::vector<std::thread> threads;
   for (size_t t = 1; t < tiles_.size(); t++) threads.emplace_back(work, t);
   work(0);
   for (std::thread &thread : threads) thread.join();
+  tsr_tally_add(&tally_, &sum);
   for (const std::string &complaint : complaints)
     if (!complaint.empty()) return complaint;
   return "";

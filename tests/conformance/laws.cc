@@ -148,8 +148,14 @@ private:
     verify((ref + 1) % (model_.size() / slots_)); // a neighbour
   }
 
-  tsr_cell combined(tsr_cell present, tsr_cell offered) {
-    switch (policy_) {
+  // What update has to know: the table's policy, and others where pairs are whole.
+  uint32_t any_policy() {
+    const uint32_t others[] = {TSR_DUPLICATES_REPLACE, TSR_DUPLICATES_ADD, TSR_DUPLICATES_MIN, TSR_DUPLICATES_MAX};
+    return c_->cpu->shape->whole_pairs && random_.chance(2) ? others[random_.below(4)] : policy_;
+  }
+
+  static tsr_cell combined(uint32_t policy, tsr_cell present, tsr_cell offered) {
+    switch (policy) {
     case TSR_DUPLICATES_ADD:
       return (tsr_cell)(present + offered);
     case TSR_DUPLICATES_MIN:
@@ -166,8 +172,9 @@ private:
       tsr_bucket b = load(ref);
       for (int i = 0; i < 3; i++) { // also with a look that is older than the value
         tsr_cell offered = new_cell();
-        expect(layout_update(c_, &b, slot, offered), ref, slot, "update of a slot that holds the key failed");
-        at(ref, slot).cell = combined(at(ref, slot).cell, offered);
+        const uint32_t policy = any_policy();
+        expect(layout_update(c_, &b, slot, policy, offered), ref, slot, "update of a slot that holds the key failed");
+        at(ref, slot).cell = combined(policy, at(ref, slot).cell, offered);
       }
       verify(ref);
     }
@@ -185,7 +192,8 @@ private:
       verify(ref);
       expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote an exchanged pair");
       if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST)
-        expect(!layout_update(c_, &stale, slot, new_cell()), ref, slot, "update touched a slot that holds another key");
+        expect(!layout_update(c_, &stale, slot, policy_, new_cell()), ref, slot,
+               "update touched a slot that holds another key");
       expect(!layout_erase(c_, &stale, slot), ref, slot, "erase removed a key that it did not see");
       verify(ref);
       tsr_bucket b = load(ref); // a full slot that has not changed may be swapped by cas too

@@ -130,7 +130,7 @@ public:
     bulk.tally = &tally;
     tsr_scratch scratch = {};
     tsr_ctx c = context_of(&bulk.state, &cpu_, 0, &scratch);
-    tsr_cpu_bulk_for(32, 32)->lane[op](&c, &bulk, 0, 1);
+    tsr_cpu_bulk_for(32, 32)->lane[op](&c, &bulk, 0, 1, &tally);
     *key = back_key;
     *value = back_value;
     return code;

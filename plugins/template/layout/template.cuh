@@ -102,9 +102,9 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   return template_swap(c, b, slot, key, tsr_duplicates(c), cell);
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell cell) {
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
   if (TSR_CELL_BITS > 0 && c->lane == tsr_slot_lane(c, slot))
-    tsr_combine_at(template_cell_at(c, b->ref, slot), tsr_duplicates(c), cell);
+    tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
