@@ -159,6 +159,11 @@ static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char
                   scheme, lane_bytes);
 }
 
+/* For allocators whose unit_bytes may be 0: as many as a bucket of a layout that links has, or 128. */
+static inline uint32_t tsr_plan_unit_bytes(const tsr_shape *shape, uint32_t unit_bytes) {
+  return unit_bytes ? unit_bytes : shape->has_link ? shape->bucket_bytes : 128;
+}
+
 /* For layouts of whole pairs: refuses words that the device cannot swap. slot_bytes: of the word; layout: the plugin's
  * name. */
 static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_bytes, const char *layout,
