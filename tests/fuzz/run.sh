@@ -22,7 +22,7 @@ failed=()
 
 sources_of() {
   case $1 in
-    spec) echo core/spec.c core/number.c ;;
+    spec) echo core/spec.c core/spec_text.c core/number.c ;;
     number) echo core/number.c ;;
     sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
     save)
