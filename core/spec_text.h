@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between spec.c, which holds what a spec says, and spec_text.c, which reads it from texts. No other file includes this:
- * those that use specs include spec.h.
+ * Between spec.c, which holds what a spec says, and spec_text.c, which reads it from texts. No other file includes
+ * this: those that use specs include spec.h.
  */
 #ifndef TSR_SPEC_TEXT_H
 #define TSR_SPEC_TEXT_H

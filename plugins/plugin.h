@@ -161,8 +161,8 @@ static inline tsr_status tsr_plan_walk(const tsr_shape *shape, const char *schem
   return TSR_OK;
 }
 
-/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot hold
- * twice. scheme: the plugin's name. */
+/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot
+ * hold twice. scheme: the plugin's name. */
 static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char *scheme, tsr_error *error) {
   uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
   if (!shape->sm || lane_bytes <= 128) return TSR_OK;
