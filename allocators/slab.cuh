@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * allocator slab: SlabAlloc (SlabHash V). Units lie in memory blocks of 1024 with a bitmap each, blocks in super blocks.
- * Callers get a resident block by hash and change it by hash when it is full; who has changed it resident_changes times
- * takes one more super block into use. Read next: slab.c, plan(); README.md, what the paper does otherwise.
+ * allocator slab: SlabAlloc (SlabHash V). Units lie in memory blocks of 1024 with a bitmap each, blocks in super
+ * blocks. Callers get a resident block by hash and change it by hash when it is full; who has changed it
+ * resident_changes times takes one more super block into use. Read next: slab.c, plan(); README.md, what the paper does
+ * otherwise.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
