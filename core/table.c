@@ -389,10 +389,7 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
   tsr_status status = check_arguments(t, "tsr_erase_pairs", n, keys, error);
   if (status) return status;
   if (!call) call = &no_call;
-  if (!t->store.composition->shape.value_bits)
-    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_erase_pairs: the table has no values: use tsr_erase");
-  if (n && !values)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_erase_pairs: values is NULL: use tsr_erase for all pairs of a key");
+  if (!t->store.composition->shape.value_bits) values = NULL;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
                  &(request){.op = TSR_BULK_remove,

@@ -142,8 +142,9 @@ TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, 
 /* Removes keys, with all their pairs. A key that one call names several times is reported erased at least once, and but
  * in a multiset or multimap exactly once: there, each may have erased some of its pairs. The report counts pairs. */
 TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
-/* Removes for each i one pair of keys[i] that has the value values[i]; k equal items remove k equal pairs, if there are
- * so many. Results: TSR_ERASED or TSR_MISSING. Counts as an erase. TSR_UNSUPPORTED for a set. */
+/* Removes for each i one pair of keys[i]: one that has the value values[i], or where values is NULL (always of a set or
+ * multiset) any one; k equal items remove k pairs, if there are so many. Results: TSR_ERASED or TSR_MISSING. Counts as
+ * an erase. */
 TSR_API tsr_status tsr_erase_pairs(tsr_table *table, uint64_t n, const void *keys, const void *values,
                                    const tsr_call *call, tsr_error *error);
 /* What an item of tsr_apply asks for. */

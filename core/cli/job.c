@@ -323,6 +323,13 @@ static void print_speed(const tsr_job *job, const tsr_job_step *step) {
   fflush(out);
 }
 
+static tsr_status flush(const tsr_job *job, tsr_error *error) {
+  uint64_t units;
+  tsr_status status = tsr_flush(job->table, &units, error);
+  if (status == TSR_OK) fprintf(job->report, "flush    %" PRIu64 " units given back\n", units);
+  return status;
+}
+
 static tsr_status print_size(tsr_job *job, tsr_error *error) {
   tsr_table_info info;
   const tsr_usage *usage = &job->usage;
@@ -398,6 +405,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
     status = warm_up(job, &error);
   }
   for (size_t i = 0; status == TSR_OK && i < job->step_count; i++) status = run_step(job, &job->steps[i], &error);
+  if (status == TSR_OK && job->flushes) status = flush(job, &error);
   if (status == TSR_OK) status = print_size(job, &error);
   if (status == TSR_OK && job->save) status = tsr_table_save(job->table, job->save, &error);
   if (status == TSR_OK && job->out) status = write_rows(job, &error);

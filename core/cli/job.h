@@ -38,6 +38,7 @@ typedef struct tsr_job {
   bool canonical;
   tsr_job_step *steps; /* verb and path */
   size_t step_count;
+  bool flushes;     /* packs lists before the table is saved */
   const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
   const char *save; /* where the table is saved in the end; NULL: nowhere */
   const char *out;  /* where the rows of all finds go, "-" for standard output; NULL: nowhere */

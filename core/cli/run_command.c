@@ -14,6 +14,7 @@ static const tsr_option options[] = {
     {"--find", "FILE", true, "Looks the file's keys up."},
     {"--erase", "FILE", true, "Erases the file's keys. These three are performed in the order written."},
     {"--load", "FILE", false, "Starts with the table saved there; SPEC must name the same kind, widths and parts."},
+    {"--flush", NULL, false, "Packs lists of buckets when all is done, and gives units that hold nothing back."},
     {"--save", "FILE", false, "Saves the table when all is done."},
     {"--out", "FILE", false,
      "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value); '-' is standard output; "
@@ -47,6 +48,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->spec_path = arguments->operands[0];
   job->load = tsr_arguments_value(arguments, "--load");
   job->save = tsr_arguments_value(arguments, "--save");
+  job->flushes = tsr_arguments_has(arguments, "--flush");
   job->canonical = tsr_arguments_has(arguments, "--canonical");
   job->steps = steps;
   for (size_t i = 0; i < arguments->given_count; i++) {

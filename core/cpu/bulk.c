@@ -3,6 +3,7 @@
  * The bulk operations of one pair of widths, compiled once for each (core/BUILD gives TSR_KEY_BITS and TSR_CELL_BITS).
  * What they do: ../kernels/bulk.cuh.
  */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "core/kernels/bulk.cuh"
 
 #include "core/cpu/bulk.h"

@@ -239,13 +239,13 @@ TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 1, to) != 0;
 }
 
-/* one (a constant): erases one pair with the value given, else all pairs of the key. Returns how many. */
+/* one (a constant): erases one pair, with the value given if any are, else all pairs of the key. Returns how many. */
 TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
   uint64_t erased = 0;
 #if TSR_CELL_BITS > 0
-  if (one && mine) cell = BULK_READ((const bulk_cell *)a->values + i);
+  if (one && mine && a->values) cell = BULK_READ((const bulk_cell *)a->values + i);
 #endif
   uint32_t todo = tsr_ballot(c, mine);
   TSR_NO_UNROLL
@@ -253,7 +253,7 @@ TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
     if (!(todo >> turn & 1u)) continue;
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
-    uint64_t hits = one ? walk_erase_many(c, turn_key, turn_cell, 1) : walk_erase(c, turn_key);
+    uint64_t hits = one ? walk_erase_many(c, turn_key, turn_cell, 1, !a->values) : walk_erase(c, turn_key);
     tsr_count_key(c);
     if (c->lane == turn) erased = hits;
   }

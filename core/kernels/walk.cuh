@@ -344,9 +344,9 @@ TSR_INLINE uint32_t walk_insert(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, 
 
 /* ---- erase ----------------------------------------------------------------------------------- */
 
-/* Erases all pairs of the key, or with `one` (a constant) one that has this cell. A slot that has changed since it was
- * seen holds no such pair any more: another erase took it. Returns how many. */
-TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t one) {
+/* Erases all pairs of the key, or with `one` (a constant) one that has this cell, or `any` one. A slot that has changed
+ * since it was seen holds no such pair any more: another erase took it. Returns how many. */
+TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t one, uint32_t any) {
   tsr_probe probe;
   tsr_bucket b;
   uint64_t erased = 0;
@@ -358,7 +358,7 @@ TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell
     for (; matches; matches &= matches - 1) {
       uint32_t slot = tsr_lowest(matches);
       /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
-      if (one && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) continue;
+      if (one && !any && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) continue;
       erased += layout_erase(c, &b, slot);
       if (one && erased) return 1;
     }
@@ -369,7 +369,7 @@ TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell
 
 /* Returns how many pairs were erased: all of the key's, which are one but in a multimap. */
 TSR_INLINE uint64_t walk_erase(const tsr_ctx *c, tsr_key key) {
-  if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) return walk_erase_many(c, key, 0, 0);
+  if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) return walk_erase_many(c, key, 0, 0, 0);
   for (uint32_t retry = 0;; retry = 1) { /* bounded: another look only after the slot has changed */
     walk_sight sight;
     walk_look(c, key, retry, &sight);

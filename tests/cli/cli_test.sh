@@ -145,7 +145,7 @@ case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
 expect_out '^kind +set \| map \| multiset \| multimap +required  [A-Z]'
-expect_out '^load_factor +0\.01 \.\. 1 +0\.8 +[a-zA-Z]'
+expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
 run check "$specs/quickstart.ini"

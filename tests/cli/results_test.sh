@@ -47,7 +47,7 @@ two="\"histogram\": [0, 2$(printf ', 0%.0s' {1..30})]" three="${two/0, 2/0, 3}" 
 $two, "milliseconds": T},
   {"operation": "erase", "file": "queries.tsv", "keys": 2, "erased": 1, "missing": 1, "probes": 2, "probes_max": 1, \
 $two, "milliseconds": T}],
-"size": 1, "tombstones": 1, "load_factor": 0.007812}
+"size": 1, "tombstones": 1, "units": 0, "load_factor": 0.007812, "utilization": 0.007812}
 END
 )" ]] || fail "it holds: $(cat job.json)"
 
