@@ -68,7 +68,10 @@ static bool is_power_to(uint32_t value, uint32_t maximum) {
 static tsr_status check_facts(const tsr_shape *s, const tsr_plugin *plugin, tsr_error *error) {
   static const char range[] = "a power of two from 1 to 32";
   if (plugin->role == TSR_ROLE_LAYOUT) {
-    if (!is_power_to(s->bucket_slots, 32)) return out_of_range(plugin, "bucket_slots", s->bucket_slots, range, error);
+    if (s->has_link > 1) return out_of_range(plugin, "has_link", s->has_link, "0 or 1", error);
+    if (!s->bucket_slots || s->bucket_slots > 32 || !is_power_to(s->bucket_slots + s->has_link, 32))
+      return out_of_range(plugin, "bucket_slots", s->bucket_slots,
+                          s->has_link ? "with the link's place a power of two from 2 to 32" : range, error);
     if (!is_power_to(s->tile_lanes, 32)) return out_of_range(plugin, "tile_lanes", s->tile_lanes, range, error);
     if (!is_power_to(s->share_lanes, 32)) return out_of_range(plugin, "share_lanes", s->share_lanes, range, error);
   }
@@ -149,6 +152,35 @@ static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *s
                   where, t->part[TSR_ROLE_PROBING].plugin->name);
 }
 
+/* What links ask of the allocator, and what only they allow. */
+static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_shape *s = &t->shape;
+  const char *layout = t->part[TSR_ROLE_LAYOUT].plugin->name;
+  char where[512];
+  if (!s->has_link) {
+    if (t->settings.load_factor <= 1) return TSR_OK;
+    tsr_spec_where(tsr_spec_find(spec, "table", "load_factor"), where, sizeof where);
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: layout = %s: a table holds no more pairs than its buckets have slots: use a load_factor of at most "
+        "1, or a layout whose buckets link",
+        where, layout);
+  }
+  tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
+  if (!t->part[TSR_ROLE_ALLOCATOR].plugin)
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: layout = %s continues buckets in units of an allocator, and [table] names none: add `allocator = "
+        "NAME`; `tessera list allocator` shows them",
+        where, layout);
+  if (s->unit_bytes < s->bucket_bytes)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: layout = %s has buckets of %u bytes, and a unit of allocator = %s has %u: raise [allocator] "
+                    "unit_bytes or make the buckets smaller",
+                    where, layout, s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
+  return TSR_OK;
+}
+
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
 static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
   uint64_t all = t->lock_bytes, bytes;
@@ -197,9 +229,11 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
   if (status) return status;
-  if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_slots ? cpu_lanes : s->bucket_slots;
+  const uint32_t places = s->bucket_slots + s->has_link;
+  if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < places ? cpu_lanes : places;
   s->buckets = s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
-  s->units_min = s->buckets_min;
+  /* a list goes on in another unit only when the one before is full */
+  s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
   status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
@@ -208,7 +242,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   s->has_stash = t->stash_buckets > 0;
   const tsr_probing_functions *functions = t->part[TSR_ROLE_PROBING].image->functions;
   derive_guard(t, functions->place != NULL);
-  status = check_regions(t, error);
+  status = check_links(t, spec, error);
+  if (status == TSR_OK) status = check_regions(t, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
   return status ? status : check_overlap(t, spec, error);
 }
@@ -278,6 +313,14 @@ tsr_status tsr_composition_check_code(const tsr_composition *t, tsr_error *error
 }
 
 uint64_t tsr_composition_buckets(const tsr_composition *t) { return t->shape.buckets + t->tail_buckets; }
+
+uint64_t tsr_composition_refs(const tsr_composition *t) {
+  return tsr_composition_buckets(t) + (t->shape.has_link ? t->shape.units : 0);
+}
+
+uint64_t tsr_composition_slots(const tsr_composition *t) {
+  return (t->shape.buckets + (t->shape.has_link ? t->shape.units : 0)) * t->shape.bucket_slots;
+}
 
 uint64_t tsr_region_bytes(const tsr_composition *t, const tsr_region *region) {
   return region->bytes + region->bytes_per_bucket * tsr_composition_buckets(t);

@@ -42,6 +42,10 @@ void tsr_composition_free(tsr_composition *composition);
 tsr_status tsr_composition_check_code(const tsr_composition *composition, tsr_error *error) TSR_MUST_CHECK;
 /* Buckets including the tail. */
 uint64_t tsr_composition_buckets(const tsr_composition *composition);
+/* Items of a scan over all pairs: these buckets, and the units that may continue them. */
+uint64_t tsr_composition_refs(const tsr_composition *composition);
+/* Slots that a hash can lead to, units included. */
+uint64_t tsr_composition_slots(const tsr_composition *composition);
 uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *region);
 /* Everything the table allocates: regions and locks. */
 uint64_t tsr_composition_bytes(const tsr_composition *composition);

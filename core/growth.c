@@ -303,7 +303,7 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
 /* How many pairs there are: known from the last time, and from what was erased since. */
 static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   tsr_tally tallies[TSR_BULKS], counted;
-  tsr_bulk bulk = {.n = tsr_composition_buckets(t->store.composition)};
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   if (status == TSR_OK && !t->knows_pairs)

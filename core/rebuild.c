@@ -32,7 +32,7 @@ static void free_pairs(const tsr_table *t, pairs *p) {
 
 static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  tsr_bulk bulk = {.n = tsr_composition_buckets(t->store.composition)};
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_tally tally;
   tsr_status status = tsr_store_run(t, &t->store, TSR_BULK_count, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
@@ -67,14 +67,14 @@ static tsr_status too_many(const tsr_composition *composition, uint64_t count, u
                   "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots with %u seeds: raise "
                   "capacity or lower load_factor; the table is as it was",
                   (unsigned long long)shape->capacity, (unsigned long long)not_placed, (unsigned long long)count,
-                  (unsigned long long)(shape->buckets * shape->bucket_slots), tries);
+                  (unsigned long long)tsr_composition_slots(composition), tries);
 }
 
 /* Fills `store`, which was made with `seed`; more tries only where the pairs could fit at all. */
 static tsr_status fill_store(const tsr_table *t, const tsr_spec *spec, tsr_store *store, const pairs *p, void *stream,
                              tsr_error *error) {
   const uint64_t seed = store->composition->shape.seed;
-  uint64_t slots = tsr_composition_buckets(store->composition) * store->composition->shape.bucket_slots, not_placed = 0;
+  uint64_t slots = tsr_composition_refs(store->composition) * store->composition->shape.bucket_slots, not_placed = 0;
   if (p->count > slots) return too_many(store->composition, p->count, p->count - slots, 0, error);
   tsr_status status = put_pairs(t, store, p, stream, &not_placed, error);
   for (uint32_t try = 1; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {

@@ -56,7 +56,8 @@ static const row rows[] = {
      ROW_PART_OF(TSR_ROLE_ALLOCATOR),
      0,
      0},
-    {{"load_factor", "0.01 .. 1", "0.8", "capacity / slots: what the table is sized for."},
+    {{"load_factor", "0.01 .. 64", "0.8",
+      "capacity / slots: what the table is sized for; above 1 only where buckets link, and their lists get long."},
      ROW_FRACTION,
      ROW(load_factor),
      0,
@@ -168,7 +169,7 @@ static tsr_status read_row(const row *r, const tsr_spec_entry *entry, tsr_settin
   }
   case ROW_FRACTION: {
     double value;
-    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 1) return bad_entry(entry, error, rule);
+    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64) return bad_entry(entry, error, rule);
     *(double *)out = value;
     return TSR_OK;
   }

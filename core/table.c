@@ -21,7 +21,7 @@ void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
                            .value_bits = shape->value_bits,
                            .capacity = shape->capacity,
                            .seed = shape->seed,
-                           .slots = shape->buckets * shape->bucket_slots,
+                           .slots = tsr_composition_slots(t->store.composition),
                            .buckets = shape->buckets,
                            .bytes = tsr_composition_bytes(t->store.composition),
                            .bucket_slots = shape->bucket_slots,
@@ -467,7 +467,7 @@ tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op
 
 /* Runs an operation over all buckets. */
 static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_tally *tally, tsr_error *error) {
-  tsr_bulk bulk = {.n = tsr_composition_buckets(t->store.composition), .keys_out = keys, .values_out = values};
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition), .keys_out = keys, .values_out = values};
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
   if (status == TSR_OK) status = tsr_store_run(t, &t->store, op, &bulk, NULL, tally, error);
   return status ? status : tsr_table_leave(t, NULL, error);
@@ -481,13 +481,43 @@ tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   return status;
 }
 
-tsr_status tsr_tombstones(tsr_table *t, uint64_t *slots, tsr_error *error) {
-  if (!t || !slots)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_tombstones needs a table and a place for their number");
+tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
+  if (!t || !usage)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
+  const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_status status = scan(t, TSR_BULK_count, NULL, NULL, &tally, error);
-  if (status == TSR_OK) *slots = tally.tombstones;
-  return status;
+  if (status) return status;
+  const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
+  uint64_t buckets = shape->buckets + tally.units, bucket_bytes = 0;
+  for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
+  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
+  *usage = (tsr_usage){.pairs = tally.hits,
+                       .tombstones = tally.tombstones,
+                       .units = tally.units,
+                       .slots = buckets * shape->bucket_slots,
+                       .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
+  return TSR_OK;
+}
+
+tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_flush: the table is NULL");
+  const tsr_shape *shape = &t->store.composition->shape;
+  if (!shape->has_link || !shape->one_bucket || !shape->can_exchange || shape->has_stash)
+    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_flush: %s: use tsr_rehash, which gets rid of erased slots too",
+                    !shape->has_link     ? "the layout's buckets do not link, so there are no lists to pack"
+                    : !shape->one_bucket ? "a key's walk goes through several lists, and ends at an empty slot"
+                    : shape->has_stash   ? "pairs in the stash would be cut off by empty slots"
+                                         : "the layout cannot exchange pairs");
+  tsr_bulk bulk = {.n = shape->buckets + TSR_TAIL_RESERVED};
+  tsr_tally tally;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = tsr_store_run(t, &t->store, TSR_BULK_flush, &bulk, NULL, &tally, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
+  if (status) return status;
+  t->store.state.has_erased = 0;
+  if (units) *units = tally.units;
+  return TSR_OK;
 }
 
 tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {

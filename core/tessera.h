@@ -72,7 +72,7 @@ typedef struct tsr_table_info {
   const char *backend_reason; /* why backend = auto chose it; "" if the spec named it */
   uint32_t key_bits, value_bits;
   uint64_t capacity; /* pairs asked for */
-  uint64_t slots;    /* pairs that fit: buckets * bucket_slots */
+  uint64_t slots;    /* pairs that fit: buckets * bucket_slots, with the units that can continue them */
   uint64_t buckets, bytes;
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   bool statistics;
@@ -165,12 +165,26 @@ TSR_API tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operat
 TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 /* Pairs in the table. Waits for the result. */
 TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
-/* Slots that hold an erased pair: inserts take them again, finds pass them, tsr_rehash frees them. Waits. */
-TSR_API tsr_status tsr_tombstones(tsr_table *table, uint64_t *slots, tsr_error *error);
+
+typedef struct tsr_usage {
+  uint64_t pairs;
+  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
+                          them */
+  uint64_t units;      /* of the allocator, that continue buckets */
+  uint64_t slots;      /* of the buckets that a hash can name, and of these units */
+  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units */
+} tsr_usage;
+/* How the memory is used. Waits for the result. */
+TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
 /* Writes all pairs, in no particular order, to arrays of at least `room` items (values NULL for a set or if not wanted)
  * and their number to *size. TSR_BAD_ARGUMENT, with nothing written but *size, if room is too small. Waits. */
 TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void *values, uint64_t *size,
                               tsr_error *error);
+
+/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go back
+ * to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED unless
+ * the layout's buckets link, the scheme gives a key one list, and there is no stash: then use tsr_rehash. */
+TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Building, rebuilding, saving ------------------------------------------------------------ */
 

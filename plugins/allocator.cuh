@@ -21,8 +21,6 @@
 
 #include "plugins/device.cuh"
 
-#define TSR_NO_HANDLE 0xFFFFFFFFu
-
 #define TSR_ALLOCATOR_FUNCTIONS(F, O)                                                                                  \
   F(allocator, uint32_t, allocate, (const tsr_ctx *c, uint64_t spread, uint32_t units), (c, spread, units))            \
   F(allocator, void, release, (const tsr_ctx *c, uint32_t handle, uint32_t units), (c, handle, units))                 \

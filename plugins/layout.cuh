@@ -24,6 +24,10 @@
  *   update(c, b, slot, policy, cell)   combines a value into the slot; false if the slot no longer holds the key. policy:
  *                                      the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
+ *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
+ *   relink(c, ref, expected, desired)  compare-and-swap of that handle; returns what it found. Both with the fact
+ *                                      has_link, and then `ref` may be TSR_UNIT_REF and a handle: a bucket at the
+ *                                      address of that unit, which is all ones when it is linked.
  *
  * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
  * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or cell is read
@@ -55,7 +59,10 @@ typedef struct tsr_bucket {
     (c, ref, slot, key, cell), false)                                                                                  \
   F(layout, bool, update, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell),      \
     (c, b, slot, policy, cell))                                                                                        \
-  F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))
+  F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                         \
+  O(layout, uint32_t, link, (const tsr_ctx *c, const tsr_bucket *b), (c, b), TSR_NO_HANDLE)                            \
+  O(layout, uint32_t, relink, (const tsr_ctx *c, uint64_t ref, uint32_t expected, uint32_t desired),                   \
+    (c, ref, expected, desired), TSR_NO_HANDLE)
 
 #ifdef TSR_CELL_BITS
 #ifndef __CUDACC__
@@ -67,9 +74,11 @@ TSR_LAYOUT_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
 #endif
 
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
- * lane's slot number s / tile_lanes; a lane's slots are neighbours in memory. */
+ * lane's slot number s / tile_lanes; a lane's slots are neighbours in memory. With has_link the number after the last
+ * slot is the link's place. */
 enum { TSR_LANE_SLOTS_MAX = 32 };
-TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_slots(c) / tsr_tile_lanes(c); }
+TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return tsr_bucket_slots(c) + tsr_has_link(c); }
+TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / tsr_tile_lanes(c); }
 TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (tsr_tile_lanes(c) - 1u); }
 TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / tsr_tile_lanes(c); }
 /* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
@@ -77,9 +86,16 @@ TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return s
   TSR_UNROLL                                                                                                           \
   for (uint32_t j = 0; j < TSR_LANE_SLOTS_MAX; j++)                                                                    \
     if (j < tsr_slots_per_lane(c)) mask |= tsr_ballot(c, predicate) << (j * tsr_tile_lanes(c))
-/* The slot's index in its column. */
+/* All slots: a link's place is none. */
+TSR_INLINE uint32_t tsr_slot_mask(const tsr_ctx *c) {
+  return tsr_bucket_slots(c) == 32 ? 0xFFFFFFFFu : (1u << tsr_bucket_slots(c)) - 1u;
+}
+/* The slot's place in its bucket, and its index in a column of all buckets. */
+TSR_INLINE uint32_t tsr_slot_place(const tsr_ctx *c, uint32_t slot) {
+  return tsr_slot_lane(c, slot) * tsr_slots_per_lane(c) + tsr_slot_of_lane(c, slot);
+}
 TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return ref * tsr_bucket_slots(c) + tsr_slot_lane(c, slot) * tsr_slots_per_lane(c) + tsr_slot_of_lane(c, slot);
+  return ref * tsr_bucket_places(c) + tsr_slot_place(c, slot);
 }
 
 #endif

@@ -36,16 +36,17 @@ typedef struct tsr_shape {
   uint64_t slots_min;   /* capacity / load_factor, rounded up */
   uint64_t seed;        /* a rebuild draws a new one */
   /* written by the layout */
-  uint32_t bucket_slots; /* slots of one bucket: a power of two, 1 to 32 */
+  uint32_t bucket_slots; /* slots of one bucket; with has_link added a power of two, 1 to 32 */
   uint32_t tile_lanes;   /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the cpu backend */
   uint32_t share_lanes;  /* neighbouring lanes that share their fresh loads (>= tile_lanes, see device.cuh, tsr_load) */
   uint32_t bucket_bytes; /* bytes that loading one bucket reads */
   uint32_t can_exchange; /* 1: a whole pair can be swapped atomically, so schemes may move pairs */
   uint32_t whole_pairs;  /* 1: key and value become visible together, so a find may overlap an insert */
+  uint32_t has_link;     /* 1: a bucket has one more place after its slots, for a link to a unit of the allocator */
   /* written by the core between the layout's plan() and the probing's */
   uint64_t buckets_min; /* slots_min / bucket_slots, rounded up */
-  uint64_t
-      units_min; /* units that the allocator must hold: one for each of buckets_min; of a pool what was asked for */
+  uint64_t units_min;   /* that the allocator must hold: where buckets link, so many that they hold `capacity` pairs
+                         whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
   /* written by the allocator */
   uint64_t units;         /* >= units_min, below 2^32 */
   uint32_t unit_bytes;    /* of one unit: a multiple of 16 */
@@ -55,6 +56,7 @@ typedef struct tsr_shape {
   uint64_t buckets;       /* >= buckets_min; preset to it */
   uint32_t ends_at_empty; /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */
   uint32_t moves_pairs;   /* 1: an insert may move other keys' pairs */
+  uint32_t one_bucket;    /* 1: a key's walk is one bucket, and the list that it begins */
   uint32_t holds_many;    /* 1: a walk passes every bucket, or grows, and none twice: room for many pairs of a key */
   /* 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many slots that
    * were not empty, and that whatever is claimed is the lowest vacant slot of its bucket */
@@ -155,6 +157,18 @@ static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char
                   "probing = %s compares two buckets, and a lane would hold %u bytes of each, where its registers have "
                   "room for 128: raise [layout] tile_lanes or lower bucket_slots",
                   scheme, lane_bytes);
+}
+
+/* For layouts of whole pairs: refuses words that the device cannot swap. slot_bytes: of the word; layout: the plugin's
+ * name. */
+static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_bytes, const char *layout,
+                                        tsr_error *error) {
+  if (slot_bytes < 16 || !shape->sm || shape->sm >= 90) return TSR_OK;
+  return tsr_fail(
+      error, TSR_INCOMPATIBLE,
+      "layout = %s: key_bits = %u and value_bits = %u need atomic words of 128 bits, which compute "
+      "capability 9.0 brought and this device (%u.%u) lacks: use a layout that stores them apart, or narrower ones",
+      layout, shape->key_bits, shape->value_bits, shape->sm / 10, shape->sm % 10);
 }
 
 /* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, tile_lanes,

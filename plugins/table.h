@@ -76,6 +76,7 @@ enum {
  * `tsr_<fact>(c)` in device.cuh, a member of tsr_shape on the host, a line of the glue module: all from this list. */
 #define TSR_FACTS(F)                                                                                                   \
   F(bucket_slots)                                                                                                      \
+  F(has_link)                                                                                                          \
   F(tile_lanes)                                                                                                        \
   F(share_lanes)                                                                                                       \
   F(in_step)                                                                                                           \
@@ -89,6 +90,10 @@ enum {
   F(ends_at_empty)                                                                                                     \
   F(can_exchange)                                                                                                      \
   F(statistics)
+
+/* A bucket is named by its index, or by this and the handle of the unit that it lies in. */
+#define TSR_UNIT_REF (1ull << 63)
+#define TSR_NO_HANDLE 0xFFFFFFFFu
 
 /* 32-bit words of a bucket that one lane can hold: a GPU's lane has 255 registers, a CPU's holds every bucket whole. */
 #ifdef __CUDACC__

@@ -324,13 +324,15 @@ static void print_speed(const tsr_job *job, const tsr_job_step *step) {
 
 static tsr_status print_size(tsr_job *job, tsr_error *error) {
   tsr_table_info info;
-  tsr_status status = tsr_size(job->table, &job->size, error);
-  if (status == TSR_OK) status = tsr_tombstones(job->table, &job->tombstones, error);
+  const tsr_usage *usage = &job->usage;
+  tsr_status status = tsr_table_usage(job->table, &job->usage, error);
   if (status) return status;
   tsr_table_describe(job->table, &info);
-  fprintf(job->report, "size     %" PRIu64 " in %" PRIu64 " slots: load factor %.3f", job->size, info.slots,
-          (double)job->size / (double)info.slots);
-  if (job->tombstones) fprintf(job->report, "; tombstones: %" PRIu64, job->tombstones);
+  fprintf(job->report, "size     %" PRIu64 " in %" PRIu64 " slots: load factor %.3f", usage->pairs, usage->slots,
+          (double)usage->pairs / (double)usage->slots);
+  if (usage->units)
+    fprintf(job->report, "; units: %" PRIu64 ", memory utilization %.3f", usage->units, usage->utilization);
+  if (usage->tombstones) fprintf(job->report, "; tombstones: %" PRIu64, usage->tombstones);
   fprintf(job->report, "\n");
   return TSR_OK;
 }

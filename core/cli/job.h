@@ -44,8 +44,8 @@ typedef struct tsr_job {
   const char *json; /* where the job goes as an object (job_json.h), "-" for standard output; NULL: nowhere */
   bool keeps_found; /* fill `found` and `found_values` though there is no `out` */
   /* made */
-  FILE *report;              /* standard output, or standard error if the rows or the object go there */
-  uint64_t size, tombstones; /* pairs in the end */
+  FILE *report;    /* standard output, or standard error if the rows or the object go there */
+  tsr_usage usage; /* in the end */
   uint32_t key_bits, value_bits;
   bool is_multimap, keeps_all; /* the second: a multiset too */
   tsr_table *table;

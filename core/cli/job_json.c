@@ -138,9 +138,11 @@ static void put_job(FILE *out, const tsr_job *job) {
     put_operation(out, job, &job->steps[i], info.statistics);
   }
   fputs("],\n", out);
-  put_number(out, "size", job->size);
-  put_number(out, "tombstones", job->tombstones);
-  fprintf(out, "\"load_factor\": %.6f}\n", (double)job->size / (double)info.slots);
+  put_number(out, "size", job->usage.pairs);
+  put_number(out, "tombstones", job->usage.tombstones);
+  put_number(out, "units", job->usage.units);
+  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n", (double)job->usage.pairs / (double)job->usage.slots,
+          job->usage.utilization);
 }
 
 /* 0, or the errno of what failed. */

@@ -342,19 +342,31 @@ TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *tile, uint64_t ref, uint32_t ac
   layout_load(c, ref, active, tsr_fresh(c) ? TSR_LOAD_STEP | TSR_LOAD_FRESH : TSR_LOAD_STEP, b);
   *erased = 0;
   if (!tsr_in_step(c) && !active) return 0;
-  uint32_t slots = tsr_bucket_slots(c) == 32 ? 0xFFFFFFFFu : (1u << tsr_bucket_slots(c)) - 1u;
   uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
   if (!active) return 0;
   *erased = vacant & ~empties;
-  return slots & ~vacant;
+  return tsr_slot_mask(c) & ~vacant;
+}
+
+/* The bucket that an item of a scan stands for: first those with an index, then the allocator's units, where they are
+ * buckets. False if there is none: past the end, or a unit that is not in use. */
+TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
+  uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
+  *ref = i;
+  if (!tsr_has_link(c) || i < buckets || !mine) return mine;
+  uint32_t unit = allocator_used(c, i - buckets);
+  *ref = TSR_UNIT_REF | unit;
+  return unit != TSR_NO_HANDLE;
 }
 
 TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint32_t hits = 0, todo = tsr_ballot(c, mine);
+  uint64_t ref;
+  uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
+  if (is_there && ref & TSR_UNIT_REF) BULK_ADD(&a->tally->units, 1);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
     tsr_bucket b;
-    uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, i, turn), todo >> turn & 1u, &b, &erased);
+    uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, ref, turn), todo >> turn & 1u, &b, &erased);
     if (c->lane != turn) continue;
     hits = tsr_count_bits(pairs);
     if (erased) BULK_ADD(&a->tally->tombstones, tsr_count_bits(erased));
@@ -365,11 +377,12 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 /* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
  * it counted first and nothing inserts meanwhile. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint32_t todo = tsr_ballot(c, mine);
+  uint64_t mine_ref;
+  uint32_t todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
     tsr_bucket b;
-    uint64_t ref = tsr_shuffle64(c, i, turn), at = 0;
+    uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
     if (pairs == 0) continue;
     if (c->lane == 0) at = BULK_ADD(&a->tally->hits, tsr_count_bits(pairs));
@@ -383,6 +396,16 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     }
   }
   return 0; /* counted above */
+}
+
+/* Items are the buckets with an index, the stash's apart. */
+TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine), released = 0;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++)
+    if (todo >> turn & 1u) released += walk_flush(c, tsr_shuffle64(c, i, turn));
+  if (c->lane == 0 && released) BULK_ADD(&a->tally->units, released);
+  return 0;
 }
 
 #endif

@@ -8,12 +8,14 @@
 
 #include "plugins/table.h"
 
-/* Items are keys, for count and export buckets. An operation is one kernel, tsr_<op>, or tsr_roomy_<op> where that
+/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or tsr_roomy_<op> where that
  * needs a stack (bulk.cu), linked when first used. No kernel's name may contain another's, hence:
  * obtain: find or insert; multiplicity: the number of each key's pairs; gather: their values, to places that were summed
- * from those numbers; remove: erase one pair of the key; apply: what each item's operation says. */
+ * from those numbers; remove: erase one pair of the key; apply: what each item's operation says; flush: pack the
+ * list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \
-  F(insert) F(find) F(contains) F(erase) F(count) F(export) F(obtain) F(multiplicity) F(gather) F(remove) F(apply)
+  F(insert)                                                                                                            \
+  F(find) F(contains) F(erase) F(count) F(export) F(obtain) F(multiplicity) F(gather) F(remove) F(apply) F(flush)
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
@@ -26,10 +28,13 @@ enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
 
 /* Device counters of one operation; they only grow until the host clears them. Sums, then maxima. */
 typedef struct tsr_tally {
-  uint64_t hits;                                      /* pairs inserted, erased, counted or exported; keys found */
-  uint64_t not_placed;                                /* insert, obtain, apply */
-  uint64_t tombstones;                                /* count: slots that hold an erased pair */
+  uint64_t hits;       /* pairs inserted, erased, counted or exported; keys found */
+  uint64_t not_placed; /* insert, obtain, apply */
+  uint64_t tombstones; /* count: slots that hold an erased pair */
+  uint64_t units;      /* count: in use; flush: released */
+
   uint64_t asked[TSR_CLASSES], answered[TSR_CLASSES]; /* apply: keys of each class, and its hits */
+
   /* only with statistics, see tsr_counts: sums over the keys, and the most of one key */
   uint64_t probes, moves, lost_claims, stashed;
   uint64_t histogram[TSR_HISTOGRAM_BINS]; /* keys by their probes */

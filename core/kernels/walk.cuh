@@ -6,12 +6,15 @@
  *
  * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
  * tail buckets, one bucket each: in a multimap such a key has at most a bucket of pairs. No part ever sees them.
+ * Lists: where buckets link, the walk of a key goes from each bucket through the units that continue it, and an insert that
+ * finds no room appends one to the walk's last list. Reserved keys and the stash have no lists.
  * The stash: with `stash` the walk of every key goes on through further tail buckets after the scheme's own. A pair is
  * put there only when no bucket of its own has an empty slot, so most finds never look there.
  */
 #ifndef TSR_WALK_CUH
 #define TSR_WALK_CUH
 
+#include "plugins/allocator.cuh"
 #include "plugins/probing.cuh"
 
 TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }
@@ -23,15 +26,53 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
-TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+/* Makes bucket ref, the end of a list, go on in a unit. False if there is none left. */
+TSR_INLINE bool walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_probe *probe) {
+  uint32_t unit = allocator_allocate(c, ((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 8, 1);
+  /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle. Without a unit to offer this
+   * looks whether somebody else has appended one. */
+  uint32_t found = layout_relink(c, ref, TSR_NO_HANDLE, unit);
+  if (found != TSR_NO_HANDLE && unit != TSR_NO_HANDLE) allocator_release(c, unit, 1);
+  if (found != TSR_NO_HANDLE) unit = found;
+  probe->ref = TSR_UNIT_REF | unit;
+  return unit != TSR_NO_HANDLE;
+}
+
+/* The next bucket of the walk that is no unit. last: NULL, or the bucket before it, whose list an insert makes longer. */
+TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const tsr_bucket *last) {
   if (walk_is_reserved(key)) {
     probe->ref = c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
     return probe->visited == 0;
   }
-  if (!tsr_has_stash(c)) return probing_next(c, key, probe);
-  if (probe->stashed == 0 && probing_next(c, key, probe)) return true;
+  if (!tsr_has_stash(c) && !tsr_has_link(c)) return probing_next(c, key, probe);
+  if (probe->stashed == 0) {
+    if (probing_next(c, key, probe)) return true;
+    if (tsr_has_link(c) && last && walk_append(c, key, last->ref, probe)) return true;
+  }
+  if (!tsr_has_stash(c)) return false;
   probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed;
   return probe->stashed++ < c->t->stash_buckets;
+}
+
+TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  tsr_probe start = {0, {0, 0}, 0, 0};
+  *probe = start;
+  return walk_next(c, key, probe, (const tsr_bucket *)0);
+}
+
+/* The bucket after b, whose link is `link`. appends (a constant): the walk ends only where no unit is left. */
+TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const tsr_bucket *b, uint32_t link,
+                           uint32_t appends) {
+  if (tsr_has_link(c) && link != TSR_NO_HANDLE) {
+    probe->ref = TSR_UNIT_REF | link;
+    return true;
+  }
+  probe->visited++;
+  return walk_next(c, key, probe, appends ? b : (const tsr_bucket *)0);
+}
+
+TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
+  return tsr_has_link(c) ? layout_link(c, b) : TSR_NO_HANDLE;
 }
 
 /* Whether the empty slots of this bucket of the walk prove that the key is in no later one. In step as layout_empties.
@@ -56,11 +97,9 @@ typedef struct walk_search {
 } walk_search;
 
 TSR_INLINE void walk_search_begin(const tsr_ctx *c, walk_search *s, tsr_key key) {
-  tsr_probe start = {0, {0, 0}, 0, 0};
-  s->probe = start;
   s->key = key;
   s->found = 0;
-  s->walking = walk_next(c, key, &s->probe);
+  s->walking = walk_begin(c, key, &s->probe);
 }
 
 /* A step of a search looks at a bucket and goes on. In step: c comes from tsr_step_ctx, and tiles without a search take
@@ -74,11 +113,8 @@ TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, tsr
 
 TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bucket *b) {
   if (!tsr_in_step(c) && !s->walking) return;
-  uint32_t ends = walk_ends(c, &s->probe, b);
-  if (s->walking) {
-    s->probe.visited++;
-    s->walking = !ends && walk_next(c, s->key, &s->probe);
-  }
+  uint32_t ends = walk_ends(c, &s->probe, b), link = walk_link(c, b);
+  if (s->walking) s->walking = !ends && walk_go_on(c, s->key, &s->probe, b, link, 0);
 }
 
 /* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
@@ -142,13 +178,17 @@ typedef struct walk_sight {
   bool found;
   bool has_vacancy;     /* if not found: */
   uint64_t vacancy_ref; /* the first bucket of the walk with a vacant slot */
+  uint64_t end_ref;     /* the last bucket that is not the stash's */
 } walk_sight;
 
 TSR_INLINE void walk_look(const tsr_ctx *c, tsr_key key, uint32_t fresh, walk_sight *sight) {
-  tsr_probe probe = {0, {0, 0}, 0, 0};
+  tsr_probe probe;
   sight->found = sight->has_vacancy = false;
+  sight->end_ref = 0;
   TSR_NO_UNROLL
-  for (; walk_next(c, key, &probe); probe.visited++) {
+  for (bool goes = walk_begin(c, key, &probe); goes;
+       goes = walk_go_on(c, key, &probe, &sight->bucket, walk_link(c, &sight->bucket), 0)) {
+    if (probe.stashed == 0) sight->end_ref = probe.ref;
     tsr_look_at(c, probe.ref, fresh, &sight->bucket);
     uint32_t matches = layout_match(c, &sight->bucket, walk_stored_key(key));
     if (matches) {
@@ -174,12 +214,12 @@ enum { WALK_ALL_BUCKETS, WALK_FIRST_BUCKET };
 TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy, uint32_t guards,
                                uint32_t extent) {
   tsr_key stored = walk_stored_key(key);
-  tsr_probe probe = {0, {0, 0}, 0, 0};
+  tsr_probe probe;
+  tsr_bucket b;
   uint32_t others = extent == WALK_FIRST_BUCKET ? tsr_bucket_slots(c) - tsr_first_slots(c) : 0;
   TSR_NO_UNROLL
-  for (; walk_next(c, key, &probe); probe.visited++) {
+  for (bool goes = walk_begin(c, key, &probe); goes; goes = walk_go_on(c, key, &probe, &b, walk_link(c, &b), 1)) {
     uint32_t retry = 0, vacant, empties, claims;
-    tsr_bucket b;
     do { /* bounded: a lost claim has filled a slot, a lost key was another thread's success */
       tsr_look_at(c, probe.ref, retry, &b);
       if (guards) {
@@ -206,14 +246,16 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, ui
     } while (claims);
     if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
   }
-  return guards && walk_is_mixed(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
+  /* not where lists grow: a unit that comes free again would bring empty slots back */
+  return guards && walk_is_mixed(c) && !tsr_has_link(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
  * slot of its walk, which ends in the stash. */
 TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
   if (probing_place(c, key, cell)) return TSR_RESULT_INSERTED;
-  return tsr_has_stash(c) ? walk_claim(c, *key, cell, 0, 0, WALK_ALL_BUCKETS) : TSR_RESULT_NOT_PLACED;
+  return tsr_has_stash(c) || tsr_has_link(c) ? walk_claim(c, *key, cell, 0, 0, WALK_ALL_BUCKETS)
+                                             : TSR_RESULT_NOT_PLACED;
 }
 
 /* The key's lock is held, so nobody else inserts, moves or combines it. */
@@ -226,13 +268,19 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
       continue;
     }
     if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
-    if (!sight.has_vacancy) return TSR_RESULT_NOT_PLACED;
+    if (!sight.has_vacancy) {
+      tsr_probe appended;
+      if (!tsr_has_link(c) || walk_is_reserved(*key) || !walk_append(c, *key, sight.end_ref, &appended))
+        return TSR_RESULT_NOT_PLACED;
+      continue;
+    }
     tsr_look_at(c, sight.vacancy_ref, 1, &sight.bucket);
     /* an insert that saw no erased slot, because it was taken since the look, may have claimed here without the lock */
     if (layout_match(c, &sight.bucket, walk_stored_key(*key))) continue;
     uint32_t vacant = layout_vacant(c, &sight.bucket);
     if (vacant && tsr_claim(c, &sight.bucket, tsr_lowest(vacant), walk_stored_key(*key), *cell)) {
-      if (sight.vacancy_ref >= c->t->buckets + TSR_TAIL_RESERVED) TSR_COUNT(c, stashed);
+      uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
+      if (sight.vacancy_ref >= stash && !(sight.vacancy_ref & TSR_UNIT_REF)) TSR_COUNT(c, stashed);
       return TSR_RESULT_INSERTED;
     }
   }
@@ -299,11 +347,11 @@ TSR_INLINE uint32_t walk_insert(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, 
 /* Erases all pairs of the key, or with `one` (a constant) one that has this cell. A slot that has changed since it was
  * seen holds no such pair any more: another erase took it. Returns how many. */
 TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t one) {
-  tsr_probe probe = {0, {0, 0}, 0, 0};
+  tsr_probe probe;
+  tsr_bucket b;
   uint64_t erased = 0;
   TSR_NO_UNROLL
-  for (; walk_next(c, key, &probe); probe.visited++) {
-    tsr_bucket b;
+  for (bool goes = walk_begin(c, key, &probe); goes; goes = walk_go_on(c, key, &probe, &b, walk_link(c, &b), 0)) {
     tsr_look_at(c, probe.ref, 0, &b);
     uint32_t matches = layout_match(c, &b, walk_stored_key(key));
     TSR_NO_UNROLL
@@ -327,6 +375,51 @@ TSR_INLINE uint64_t walk_erase(const tsr_ctx *c, tsr_key key) {
     walk_look(c, key, retry, &sight);
     if (!sight.found) return 0;
     if (layout_erase(c, &sight.bucket, sight.slot)) return 1;
+  }
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* Packs the pairs of the list that begins at bucket `head` into its first slots, makes the others empty, takes the units
+ * that hold nothing any more off the list and releases them; returns how many (SlabHash IV-C4, which only sketches it).
+ * Collective; nothing else may work on the table. Pairs move forward only, in their order, so a slot that is written was
+ * read before. */
+TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
+  const uint32_t slots = tsr_bucket_slots(c);
+  uint64_t from = head, to = head;
+  uint32_t to_slot = 0, released = 0, link;
+  tsr_bucket b;
+  do { /* bounded by the list */
+    tsr_look_at(c, from, 1, &b);
+    link = layout_link(c, &b);
+    uint32_t pairs = tsr_slot_mask(c) & ~layout_vacant(c, &b);
+    TSR_NO_UNROLL
+    for (; pairs; pairs &= pairs - 1) {
+      uint32_t slot = tsr_lowest(pairs);
+      tsr_key key = layout_key(c, &b, slot);
+      tsr_cell cell = layout_cell(c, &b, slot);
+      if (to_slot == slots) {
+        to = TSR_UNIT_REF | layout_relink(c, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
+        to_slot = 0;
+      }
+      if (to != from || to_slot != slot) layout_exchange(c, to, to_slot, &key, &cell);
+      to_slot++;
+    }
+    from = TSR_UNIT_REF | link;
+  } while (link != TSR_NO_HANDLE);
+  for (;;) { /* bounded by the list */
+    TSR_NO_UNROLL
+    for (; to_slot < slots; to_slot++) {
+      tsr_key key = TSR_EMPTY_KEY;
+      tsr_cell cell = (tsr_cell) ~(tsr_cell)0;
+      layout_exchange(c, to, to_slot, &key, &cell);
+    }
+    link = layout_relink(c, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
+    if (link != TSR_NO_HANDLE) layout_relink(c, to, link, TSR_NO_HANDLE);
+    if (released++ > 0) allocator_release(c, (uint32_t)to, 1);
+    if (link == TSR_NO_HANDLE) return released - 1;
+    to = TSR_UNIT_REF | link;
+    to_slot = 0;
   }
 }
 

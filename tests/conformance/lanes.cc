@@ -240,7 +240,7 @@ std::string LaneTable::clear() {
 
 std::string LaneTable::size(uint64_t *size) {
   tsr_bulk bulk = {};
-  bulk.n = tsr_composition_buckets(composition_.get());
+  bulk.n = tsr_composition_refs(composition_.get());
   std::string complaint = launch(TSR_BULK_count, &bulk);
   *size = tally_.hits;
   return complaint;
@@ -252,7 +252,7 @@ std::string LaneTable::exported(std::vector<uint64_t> *keys, std::vector<uint64_
   if (!complaint.empty()) return complaint;
   Array key_array(key_bits, room), value_array(value_bits, room);
   tsr_bulk bulk = {};
-  bulk.n = tsr_composition_buckets(composition_.get());
+  bulk.n = tsr_composition_refs(composition_.get());
   bulk.keys_out = key_array.data();
   bulk.values_out = value_array.data();
   complaint = launch(TSR_BULK_export, &bulk);

@@ -40,10 +40,10 @@ protected:
   }
 
   uint64_t tombstones() {
-    uint64_t slots = ~uint64_t{0};
+    tsr_usage usage = {};
     tsr_error error = {};
-    EXPECT_EQ(tsr_tombstones(table_->get(), &slots, &error), TSR_OK) << error.message;
-    return slots;
+    EXPECT_EQ(tsr_table_usage(table_->get(), &usage, &error), TSR_OK) << error.message;
+    return usage.tombstones;
   }
 
   tsr_report report() {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout slab: descriptor and plan. What it does: slab.cuh.
+ */
+#include "slab.cuh"
+
+static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  const tsr_config *own = config;
+  uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->cell_bits);
+  uint32_t places = own->slab_bytes / slot_bytes;
+  if (own->slab_bytes & (own->slab_bytes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] slab_bytes = %u: must be 32, 64, 128 or 256", own->slab_bytes);
+  if (places > 32)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[layout] slab_bytes = %u: %u slots of %u bytes, and a bucket has at most 32: lower slab_bytes",
+                    own->slab_bytes, places, slot_bytes);
+  if (own->tile_lanes > places)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[layout] tile_lanes = %u: a slab of %u bytes has %u words of %u bytes, and a lane without one has "
+                    "no work: lower tile_lanes or raise slab_bytes",
+                    own->tile_lanes, own->slab_bytes, places, slot_bytes);
+  tsr_status status = tsr_plan_pairs(shape, slot_bytes, "slab", error);
+  if (status == TSR_OK) status = tsr_plan_buckets(shape, places, own->tile_lanes, slot_bytes, error);
+  if (status) return status;
+  shape->bucket_slots = places - 1;
+  shape->has_link = 1;
+  shape->can_exchange = 1;
+  shape->whole_pairs = 1;
+  plan->regions[0] = (tsr_region){.name = "slabs", .bytes_per_bucket = own->slab_bytes, .fill = 0xFF};
+  return TSR_OK;
+}
+
+TSR_PLUGIN(slab_plan, "Buckets that an allocator's units continue: whole pairs, and a link.", "SlabHash IV-B");

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * probing slab_list: one bucket a key, and the list of buckets that begins there (SlabHash III). The list is the walk's:
+ * it follows links and appends a unit where all slots are taken (../core/kernels/walk.cuh).
+ */
+#define TSR_PARAMETERS(P)
+
+#include "plugins/probing.cuh"
+
+TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
+  return probe->visited == 0;
+}
+
+TSR_PART_FUNCTIONS(.next = TSR_PART(next));
