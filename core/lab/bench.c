@@ -63,7 +63,7 @@ static double *median_at(const bench *b, size_t load, tsr_bench_op op, size_t sp
   return &b->medians[(load * TSR_BENCH_OPS + op) * b->options.spec_count + spec];
 }
 
-static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, double probes) {
+static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, const tsr_bench_counts *counts) {
   const tsr_bench_options *o = &b->options;
   tsr_table_info info;
   tsr_table_describe(b->subjects[spec].table, &info);
@@ -77,9 +77,10 @@ static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec,
                                        .n = o->n,
                                        .load = tsr_bench_load(o->loads[load]),
                                        .mops = (double)b->done[spec] / *median_at(b, load, op, spec) / 1e3,
-                                       .probes = probes,
+                                       .probes = counts->probes,
                                        .limit_mops = 1e3 * tsr_bench_limits_of(b->limits, &info, tsr_bench_limit(op)),
-                                       .right = b->right[spec]});
+                                       .right = b->right[spec],
+                                       .utilization = counts->utilization});
 }
 
 /* How many times as fast the first spec is as each other one. */
@@ -106,12 +107,12 @@ static bool is_right(bench *b, size_t load, const char *what, size_t spec, const
 static tsr_status finish_op(bench *b, size_t load, tsr_bench_op op, size_t spec, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   tsr_table *counting = NULL;
-  double probes = 0;
+  tsr_bench_counts counts;
   *median_at(b, load, op, spec) = tsr_bench_median(b->times + spec * o->repeat, o->repeat);
   tsr_status status = create_table(b, spec, o->loads[load], true, o->n, &counting, error);
-  if (status == TSR_OK) status = tsr_bench_probes(&b->arrays, counting, op, &probes, error);
+  if (status == TSR_OK) status = tsr_bench_count(&b->arrays, counting, op, &counts, error);
   tsr_table_destroy(counting);
-  if (status == TSR_OK) print_row(b, load, op, spec, probes);
+  if (status == TSR_OK) print_row(b, load, op, spec, &counts);
   return status;
 }
 

@@ -21,7 +21,7 @@
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
  *
- * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok
+ * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization
  *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
@@ -29,6 +29,8 @@
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
  *              larger buckets, other operations)
  *   ok         yes, or no: a sentence on standard error says what was wrong
+ *   utilization  bytes of the pairs over those of the buckets, and of the units that continue them, of the table when it
+ *              has all pairs; '-' for pools
  * Read next: bench_run.h (what is checked), keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

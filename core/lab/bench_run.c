@@ -105,19 +105,24 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
   return status ? status : operation->check(&turn, error);
 }
 
-tsr_status tsr_bench_probes(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, double *probes,
-                            tsr_error *error) {
+tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
+                           tsr_error *error) {
+  const bool fills = operations[op]->before == TSR_BENCH_ON_EMPTY;
   tsr_report r;
+  tsr_usage usage;
   tsr_status status = TSR_OK;
-  if (operations[op]->before != TSR_BENCH_ON_EMPTY) {
+  if (!fills) {
     status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
+    if (status == TSR_OK) status = tsr_table_usage(table, &usage, error);
     if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   }
   if (status == TSR_OK) status = operations[op]->start(a, table, error);
   if (status == TSR_OK) status = tsr_table_report(table, &r, error);
+  if (status == TSR_OK && fills) status = tsr_table_usage(table, &usage, error);
   if (status) return status;
-  uint64_t keys = r.insert_keys + r.find_keys + r.erase_keys;
-  *probes = keys ? (double)(r.insert_probes + r.find_probes + r.erase_probes + r.apply_probes) / (double)keys : 0;
+  const uint64_t keys = r.insert_keys + r.find_keys + r.erase_keys;
+  const uint64_t probes = r.insert_probes + r.find_probes + r.erase_probes + r.apply_probes;
+  *counts = (tsr_bench_counts){.probes = keys ? (double)probes / (double)keys : 0, .utilization = usage.utilization};
   return TSR_OK;
 }
 

@@ -43,9 +43,13 @@ TSR_MUST_CHECK tsr_status tsr_bench_fill(tsr_bench_arrays *arrays, tsr_bench_sub
 /* The operation is asked of a table that tsr_bench_fill left. */
 bool tsr_bench_needs_fill(tsr_bench_op op);
 
-/* Mean buckets looked at for a key of the prepared operation. pre: `table` is empty and counts (statistics = yes). */
-TSR_MUST_CHECK tsr_status tsr_bench_probes(const tsr_bench_arrays *arrays, tsr_table *table, tsr_bench_op op,
-                                           double *probes, tsr_error *error);
+typedef struct tsr_bench_counts {
+  double probes;      /* mean buckets looked at for a key of the operation */
+  double utilization; /* tsr_usage.utilization when all pairs are there */
+} tsr_bench_counts;
+/* Runs the prepared operation once more, on another table. pre: `table` is empty and counts (statistics = yes). */
+TSR_MUST_CHECK tsr_status tsr_bench_count(const tsr_bench_arrays *arrays, tsr_table *table, tsr_bench_op op,
+                                          tsr_bench_counts *counts, tsr_error *error);
 
 /* The name of the tsr_roofline_row that bounds it if it touches one bucket a key; NULL = none does. */
 const char *tsr_bench_limit(tsr_bench_op op);

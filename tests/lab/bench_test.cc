@@ -11,7 +11,7 @@
 
 namespace {
 
-const char plugins[] = "layouts:probing:hashers";
+const char plugins[] = "layouts:probing:hashers:allocators";
 
 std::string spec(const std::string &name, const std::string &extra, const std::string &layout = "packed",
                  const std::string &probing = "cuckoo") {
@@ -73,12 +73,13 @@ TEST(Bench, RowsOfOneSpec) {
   std::string path = spec("one.ini", map32);
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.lines()[0], "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok");
+  EXPECT_EQ(outcome.lines()[0],
+            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 12u);
+    ASSERT_EQ(rows[i].size(), 13u);
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
     EXPECT_EQ(rows[i][3], ops[i % 5]);
@@ -88,6 +89,7 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_GE(std::stod(rows[i][9]), 1) << ops[i % 5];
     EXPECT_EQ(rows[i][10], "-");
     EXPECT_EQ(rows[i][11], "yes");
+    EXPECT_NEAR(std::stod(rows[i][12]), std::stod(rows[i][7]), 0.01) << "slots hold nothing but pairs";
   }
 }
 
@@ -186,6 +188,24 @@ TEST(Bench, PhasedTablesRefuseMixedBatches) {
   Outcome outcome = bench({spec("p.ini", map32, "packed", "double_hashing"), "--n", "100", "--ops", "mixed"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("use concurrency = mixed"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, ListsOfBucketsMayBeFullerThanTheirBuckets) {
+  const std::string text = "[table]\nkey_bits = 32\nvalue_bits = 32\nlayout = slab\nprobing = slab_list\n"
+                           "hasher = murmur3\nallocator = slab\nbackend = cpu\n";
+  const std::string map = write_file("chain.ini", text + "kind = map\nconcurrency = mixed\n"),
+                    multimap = write_file("chains.ini", text + "kind = multimap\n");
+  Outcome outcome = bench({map, "--n", "2000", "--loads", ".5,4", "--repeat", "1", "--batch", "700", "--ops",
+                           "insert,incremental,rebuild,find50,erase,mixed"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 12u);
+  EXPECT_EQ(rows[11][7], "4");
+  EXPECT_GT(std::stod(rows[11][12]), std::stod(rows[5][12])) << "utilization grows with the load";
+  EXPECT_LT(std::stod(rows[11][12]), 1);
+  outcome = bench({multimap, "--n", "2000", "--loads", "4", "--repeat", "1", "--multiplicity", "50", "--ops",
+                   "insert,find100,find_all,count_all,erase"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
 // Whether a table can be so full is for its spec to say.

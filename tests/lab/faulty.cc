@@ -236,6 +236,12 @@ tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
   return TSR_OK;
 }
 
+tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *) {
+  *usage = {};
+  usage->utilization = static_cast<double>(size_of(table)) / static_cast<double>(2 * table->capacity);
+  return TSR_OK;
+}
+
 tsr_status tsr_table_report(tsr_table *table, tsr_report *report, tsr_error *) {
   *report = table->report;
   return TSR_OK;
