@@ -3,7 +3,8 @@
  * allocator bump: a counter. Units are handed out in order and never again: release does nothing, and only clearing the
  * pool starts anew. Any number of units at once.
  */
-#define TSR_PARAMETERS(P) P(uint32_t, unit_bytes, 128, 16, 4096, "Bytes of a unit; a multiple of 16.")
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, unit_bytes, 0, 0, 4096, "Bytes of a unit, a multiple of 16; 0 = those of a linked bucket, or 128.")
 
 #include "plugins/allocator.cuh"
 
@@ -42,7 +43,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 }
 
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
-  return (char *)TSR_REGION(c, BUMP_UNITS) + (uint64_t)handle * TSR_PARAMETER(c, unit_bytes);
+  return (char *)TSR_REGION(c, BUMP_UNITS) + (uint64_t)handle * tsr_unit_bytes(c);
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

@@ -9,8 +9,10 @@ static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan
   uint64_t blocks = (shape->units_min + TSR_BLOCK_UNITS - 1) / TSR_BLOCK_UNITS;
   uint64_t most = 256ull * own->super_block_blocks;
   if (most == 1ull << 22) most--; /* the last unit of all would be TSR_NO_HANDLE */
-  if (own->unit_bytes & (own->unit_bytes - 1))
-    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 64, 128 or 256", own->unit_bytes);
+  const uint32_t unit_bytes = tsr_plan_unit_bytes(shape, own->unit_bytes);
+  if (unit_bytes < 32 || unit_bytes & (unit_bytes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 0, 32, 64, 128 or 256",
+                    own->unit_bytes);
   if (own->super_block_blocks & (own->super_block_blocks - 1))
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "[allocator] super_block_blocks = %u: must be a power of two from 1 to 16384",
@@ -22,12 +24,12 @@ static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan
                     own->super_block_blocks, (unsigned long long)(most * TSR_BLOCK_UNITS),
                     (unsigned long long)shape->units_min);
   if (blocks == 0) blocks = 1;
-  shape->unit_bytes = own->unit_bytes;
+  shape->unit_bytes = unit_bytes;
   shape->units = blocks * TSR_BLOCK_UNITS;
   shape->units_at_once = TSR_BLOCK_RUN_MAX;
   shape->reuses_units = 1;
   plan->regions[SLAB_BITMAPS] = (tsr_region){.name = "unit bitmaps", .bytes = blocks * TSR_BLOCK_WORDS * 4, .fill = 0};
-  plan->regions[SLAB_UNITS] = (tsr_region){.name = "units", .bytes = shape->units * own->unit_bytes, .fill = 0xFF};
+  plan->regions[SLAB_UNITS] = (tsr_region){.name = "units", .bytes = shape->units * unit_bytes, .fill = 0xFF};
   plan->regions[SLAB_ADDED] = (tsr_region){.name = "super blocks", .bytes = 4, .fill = 0};
   plan->state[SLAB_BLOCKS] = blocks;
   return TSR_OK;

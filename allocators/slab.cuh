@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * allocator slab: SlabAlloc (SlabHash V). Units lie in memory blocks of 1024 with a bitmap each, blocks in super blocks.
- * Callers get a resident block by hash and change it by hash when it is full; who has changed it resident_changes times
- * takes one more super block into use. Read next: slab.c, plan(); README.md, what the paper does otherwise.
+ * allocator slab: SlabAlloc (SlabHash V). Units lie in memory blocks of 1024 with a bitmap each, blocks in super
+ * blocks. Callers get a resident block by hash and change it by hash when it is full; who has changed it
+ * resident_changes times takes one more super block into use. Read next: slab.c, plan(); README.md, what the paper does
+ * otherwise.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 128, 64, 256, "Bytes of a unit; a power of two.")                                            \
+  P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
   P(uint32_t, super_block_blocks, 256, 1, 16384, "Memory blocks, of 1024 units, in a super block; a power of two.")    \
   P(uint32_t, first_super_blocks, 32, 1, 256, "Super blocks in use from the start.")                                   \
   P(uint32_t, resident_changes, 4, 1, 64, "Full blocks met by one allocation before it takes a super block into use.") \
@@ -94,7 +95,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 /* One base for all super blocks: a region may have 2^40 bytes, so no table of their addresses is looked up. */
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
   uint64_t unit = (uint64_t)slab_block(c, handle) * TSR_BLOCK_UNITS + (handle & (TSR_BLOCK_UNITS - 1u));
-  return (char *)TSR_REGION(c, SLAB_UNITS) + unit * TSR_PARAMETER(c, unit_bytes);
+  return (char *)TSR_REGION(c, SLAB_UNITS) + unit * tsr_unit_bytes(c);
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

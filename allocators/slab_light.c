@@ -7,23 +7,24 @@
 static tsr_status slab_light_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint64_t blocks = (shape->units_min + TSR_BLOCK_UNITS - 1) / TSR_BLOCK_UNITS;
-  if (own->unit_bytes & (own->unit_bytes - 1))
-    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 64, 128 or 256", own->unit_bytes);
-  if (blocks > (1ull << 32) / (TSR_BLOCK_UNITS * own->unit_bytes))
+  const uint32_t unit_bytes = tsr_plan_unit_bytes(shape, own->unit_bytes);
+  if (unit_bytes < 32 || unit_bytes & (unit_bytes - 1))
+    return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 0, 32, 64, 128 or 256",
+                    own->unit_bytes);
+  if (blocks > (1ull << 32) / (TSR_BLOCK_UNITS * unit_bytes))
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
         "allocator = slab_light holds 4 GB, and %llu units of unit_bytes = %u are more: lower unit_bytes or "
         "use an allocator with super blocks",
-        (unsigned long long)shape->units_min, own->unit_bytes);
+        (unsigned long long)shape->units_min, unit_bytes);
   if (blocks == 0) blocks = 1;
-  shape->unit_bytes = own->unit_bytes;
+  shape->unit_bytes = unit_bytes;
   shape->units = blocks * TSR_BLOCK_UNITS;
   shape->units_at_once = TSR_BLOCK_RUN_MAX;
   shape->reuses_units = 1;
   plan->regions[SLAB_LIGHT_BITMAPS] =
       (tsr_region){.name = "unit bitmaps", .bytes = blocks * TSR_BLOCK_WORDS * 4, .fill = 0};
-  plan->regions[SLAB_LIGHT_UNITS] =
-      (tsr_region){.name = "units", .bytes = shape->units * own->unit_bytes, .fill = 0xFF};
+  plan->regions[SLAB_LIGHT_UNITS] = (tsr_region){.name = "units", .bytes = shape->units * unit_bytes, .fill = 0xFF};
   plan->state[SLAB_LIGHT_BLOCKS] = blocks;
   return TSR_OK;
 }

@@ -5,7 +5,7 @@
  * are in use from the start.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 128, 64, 256, "Bytes of a unit; a power of two.")                                            \
+  P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
   P(uint32_t, resident_changes, 4, 1, 64, "Full blocks met by one allocation before it looks at blocks in order.")     \
   P(uint32_t, max_blocks, 0, 0, 65536, "Memory blocks looked at in order before an allocation gives up; 0 = all.")
 
@@ -41,7 +41,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 }
 
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
-  return (char *)TSR_REGION(c, SLAB_LIGHT_UNITS) + handle * TSR_PARAMETER(c, unit_bytes); /* below 2^32: plan() */
+  return (char *)TSR_REGION(c, SLAB_LIGHT_UNITS) + handle * tsr_unit_bytes(c); /* below 2^32: plan() */
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

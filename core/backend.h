@@ -66,8 +66,8 @@ struct tsr_device {
   tsr_device_info info; /* sm = 0 on the cpu backend */
 };
 
-/* Opens what the settings name; with backend = auto CUDA, where it can be used, and *reason says why this one was chosen.
- * The caller closes *device. */
+/* Opens what the settings name; with backend = auto CUDA, where it can be used, and *reason says why this one was
+ * chosen. The caller closes *device. */
 tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
                            tsr_error *error) TSR_MUST_CHECK;
 

@@ -173,6 +173,12 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
         "%s: layout = %s continues buckets in units of an allocator, and [table] names none: add `allocator = "
         "NAME`; `tessera list allocator` shows them",
         where, layout);
+  if (!s->one_bucket) /* an appended unit has empty slots, which would end the walks of keys that went on before it came */
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: layout = %s makes lists of buckets, and probing = %s gives a key several: use a scheme of one bucket "
+        "a key, or a layout without links",
+        where, layout, t->part[TSR_ROLE_PROBING].plugin->name);
   if (s->unit_bytes < s->bucket_bytes)
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "%s: layout = %s has buckets of %u bytes, and a unit of allocator = %s has %u: raise [allocator] "

@@ -112,8 +112,11 @@ static void print_parameters(FILE *out, const tsr_composition *const *tables, si
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 static void print_call(FILE *out, const tsr_part *part, const face *f) {
-  if (!part->plugin || !has_function(part->image, f)) {
-    fprintf(out, "return %s;\n", f->absent ? f->absent : "");
+  if (!part->plugin || !has_function(part->image, f)) { /* of an absent role nobody needs the result */
+    if (part->plugin && f->absent)
+      fprintf(out, "return %s;\n", f->absent);
+    else
+      fprintf(out, "return (%s)0;\n", f->result);
     return;
   }
   fprintf(out, "return %s_%s_%s", tsr_role_names[f->role], part->plugin->name, f->verb);
@@ -130,13 +133,14 @@ static void print_declaration(FILE *out, const tsr_part *part, const face *f) {
 
 static void print_face(FILE *out, const tsr_composition *const *tables, size_t count, const tsr_composition *leader,
                        const face *f) {
-  if (!leader->part[f->role].plugin) return; /* an absent role: nobody may call it */
-  size_t last = 0;
+  size_t last = 0, parts = 0;
   for (size_t i = 0; i < count; i++)
     if (same_widths(tables[i], leader)) {
       print_declaration(out, &tables[i]->part[f->role], f);
+      parts += tables[i]->part[f->role].plugin != NULL;
       last = i;
     }
+  if (parts == 0) return; /* nobody may call it */
   fprintf(out, "TSR_DEVICE %s TSR_FACE(%s_%s)%s {\n  switch (c->table) {\n", f->result, tsr_role_names[f->role],
           f->verb, f->parameters);
   for (size_t i = 0; i < last; i++)

@@ -145,8 +145,8 @@ static tsr_status furnish(tsr_pool *p, tsr_error *error) {
   p->tally = tally;
   if (status == TSR_OK) status = b->event_create(p->device, &p->from, error);
   if (status == TSR_OK) status = b->event_create(p->device, &p->to, error);
-  /* what the items can hold, with room for what malloc keeps for itself; the same for all pools of a comparison, because
-   * a heap in use cannot be made larger */
+  /* what the items can hold, with room for what malloc keeps for itself; the same for all pools of a comparison,
+   * because a heap in use cannot be made larger */
   uint64_t heap = 4 * p->items * p->units_each * p->composition->shape.unit_bytes;
   if (status == TSR_OK && p->is_system) status = b->reserve_heap(p->device, heap, error);
   if (status == TSR_OK) status = b->program_create(p->device, p->composition, &p->program, error);

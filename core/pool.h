@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /* Makes the regions of one role those of `next`, a composition that differs from `now` in longer regions and state only
- * (P-63): allocates, copies the prefix, fills the rest, frees the old ones, and writes the role's part of *state. Waits.
- * TSR_UNSUPPORTED where `next` is not such a composition. On failure *state and its memory are as they were. */
+ * (P-63): allocates, copies the prefix, fills the rest, frees the old ones, and writes the role's part of *state.
+ * Waits. TSR_UNSUPPORTED where `next` is not such a composition. On failure *state and its memory are as they were. */
 tsr_status tsr_regions_enlarge(tsr_device *device, const tsr_composition *now, const tsr_composition *next,
                                uint32_t role, tsr_state *state, void *stream, tsr_error *error) TSR_MUST_CHECK;
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saved tables. A file is a head, the spec's text, a row for each region, a checksum of all that, and the regions:
- *
- *   head | text | row row ... | checksum | bytes of region 0 | bytes of region 1 | ...
- *
- * Every number is little-endian and 8 bytes wide or half of that. A region's memory means the same on both backends: a
- * bucket's slots may have other numbers there, but the same addresses. Key locks and counters are not saved.
+ * Saved tables; save_format.h says what a file holds. A region's memory means the same on both backends: a bucket's
+ * slots may have other numbers there, but the same addresses. Key locks and counters are not saved.
  */
 #define _GNU_SOURCE /* O_CLOEXEC, realpath, strdup */
 #include <errno.h>
@@ -16,34 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/save_format.h"
 #include "core/table.h"
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "saved tables are written as they lie in memory: little-endian"
-#endif
-
-enum { SAVE_VERSION = 1, REGIONS = TSR_ROLES * TSR_REGIONS_MAX, TEXT_MAX = 1 << 18, BUFFER_BYTES = 1 << 22 };
-static const char save_magic[8] = {'T', 'S', 'R', 'T', 'A', 'B', '\r', '\n'};
-
-typedef struct head {
-  char magic[8];
-  uint32_t version, abi;
-  uint64_t text_bytes, region_count;
-  uint64_t capacity, seed, buckets, pairs, has_erased;
-  uint64_t file_bytes;
-} head;
-
-typedef struct row {
-  uint32_t role, index; /* of the part, and of the region in it */
-  char name[48];
-  uint64_t bytes, checksum;
-} row;
+enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 
 /* All of a file but the regions' bytes. */
 typedef struct front {
-  head head;
+  tsr_save_head head;
   char *text;
-  row rows[REGIONS];
+  tsr_save_row rows[TSR_SAVE_REGIONS_MAX];
 } front;
 
 /* One file being written or read. */
@@ -53,32 +31,6 @@ typedef struct stream {
   char *buffer; /* BUFFER_BYTES */
   tsr_error *error;
 } stream;
-
-/* ---- Checksums ------------------------------------------------------------------------------- */
-
-/* Each step is a bijection of the state for a given word, so one changed word never cancels out. */
-static uint64_t checksum(uint64_t state, const void *data, uint64_t bytes) {
-  const char *at = data;
-  while (bytes) {
-    uint64_t word = 0, step = bytes < sizeof word ? bytes : sizeof word;
-    memcpy(&word, at, step);
-    state = (state ^ word) * 0xFF51AFD7ED558CCDu;
-    state ^= state >> 29;
-    at += step;
-    bytes -= step;
-  }
-  return state;
-}
-
-static uint64_t front_checksum(const front *f) {
-  uint64_t sum = checksum(SAVE_VERSION, &f->head, sizeof f->head);
-  sum = checksum(sum, f->text, f->head.text_bytes);
-  return checksum(sum, f->rows, f->head.region_count * sizeof *f->rows);
-}
-
-static uint64_t front_bytes(const front *f) {
-  return sizeof f->head + f->head.text_bytes + f->head.region_count * sizeof *f->rows + sizeof(uint64_t);
-}
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
@@ -141,31 +93,33 @@ static void describe_regions(const tsr_composition *composition, front *f) {
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
       const tsr_region *region = &composition->part[role].plan.regions[i];
-      row *r = &f->rows[f->head.region_count++];
-      *r = (row){.role = role, .index = i, .bytes = tsr_region_bytes(composition, region)};
+      tsr_save_row *r = &f->rows[f->head.region_count++];
+      *r = (tsr_save_row){.role = role, .index = i, .bytes = tsr_region_bytes(composition, region)};
       snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, region->name);
     }
 }
 
 static uint64_t file_bytes(const front *f) {
-  uint64_t bytes = front_bytes(f);
+  uint64_t bytes = tsr_save_front_bytes(&f->head);
   for (uint64_t i = 0; i < f->head.region_count; i++) bytes += f->rows[i].bytes;
   return bytes;
 }
 
-static void *region_of(const tsr_table *t, const row *r) { return t->store.state.part[r->role].region[r->index]; }
+static void *region_of(const tsr_table *t, const tsr_save_row *r) {
+  return t->store.state.part[r->role].region[r->index];
+}
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  f->head = (head){.version = SAVE_VERSION,
-                   .abi = TSR_ABI,
-                   .capacity = shape->capacity,
-                   .seed = shape->seed,
-                   .buckets = tsr_composition_buckets(t->store.composition),
-                   .has_erased = t->store.state.has_erased};
-  memcpy(f->head.magic, save_magic, sizeof save_magic);
+  f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
+                            .abi = TSR_ABI,
+                            .capacity = shape->capacity,
+                            .seed = shape->seed,
+                            .buckets = tsr_composition_buckets(t->store.composition),
+                            .has_erased = t->store.state.has_erased};
+  memcpy(f->head.magic, TSR_SAVE_MAGIC, sizeof f->head.magic);
   f->text = spec_text(t->spec);
   if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   f->head.text_bytes = strlen(f->text);
@@ -174,26 +128,26 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   return tsr_size(t, &f->head.pairs, error);
 }
 
-static tsr_status write_region(const stream *s, const tsr_table *t, row *r) {
+static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row *r) {
   tsr_status status = TSR_OK;
   r->checksum = 0;
   for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
     step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
     status = copy_between(t, s->buffer, (char *)region_of(t, r) + done, step, s->error);
     if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
-    if (status == TSR_OK) r->checksum = checksum(r->checksum, s->buffer, step);
+    if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, s->buffer, step);
   }
   return status;
 }
 
 /* The front comes last, when the regions' checksums are known. */
 static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
-  if (lseek(s->file, (off_t)front_bytes(f), SEEK_SET) < 0) return io_failed(s, "written");
+  if (lseek(s->file, (off_t)tsr_save_front_bytes(&f->head), SEEK_SET) < 0) return io_failed(s, "written");
   tsr_status status = TSR_OK;
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = write_region(s, t, &f->rows[i]);
   if (status) return status;
   if (lseek(s->file, 0, SEEK_SET) < 0) return io_failed(s, "written");
-  uint64_t sum = front_checksum(f);
+  uint64_t sum = tsr_save_front_checksum(&f->head, f->text, f->rows);
   status = write_bytes(s, &f->head, sizeof f->head);
   if (status == TSR_OK) status = write_bytes(s, f->text, f->head.text_bytes);
   if (status == TSR_OK) status = write_bytes(s, f->rows, f->head.region_count * sizeof *f->rows);
@@ -261,16 +215,17 @@ static tsr_status damaged(const stream *s, const char *what) {
 }
 
 /* Sizes are judged before anything is allocated for them: nothing is larger than the file. */
-static tsr_status check_head(const stream *s, const head *h, uint64_t bytes) {
-  if (memcmp(h->magic, save_magic, sizeof save_magic) != 0)
+static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t bytes) {
+  if (memcmp(h->magic, TSR_SAVE_MAGIC, sizeof h->magic) != 0)
     return tsr_fail(s->error, TSR_IO, "%s: is no saved table: tsr_table_save or `tessera run --save` writes one",
                     s->path);
-  if (h->version != SAVE_VERSION || h->abi != TSR_ABI)
+  if (h->version != TSR_SAVE_VERSION || h->abi != TSR_ABI)
     return tsr_fail(s->error, TSR_IO,
                     "%s: was saved as version %u for plugin ABI %u, this library reads version %d for ABI %d: insert "
                     "the pairs into a new table and save that",
-                    s->path, h->version, h->abi, SAVE_VERSION, TSR_ABI);
-  if (h->text_bytes > TEXT_MAX || h->region_count > REGIONS) return damaged(s, "its head has impossible sizes");
+                    s->path, h->version, h->abi, TSR_SAVE_VERSION, TSR_ABI);
+  if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->region_count > TSR_SAVE_REGIONS_MAX)
+    return damaged(s, "its head has impossible sizes");
   if (h->file_bytes != bytes)
     return tsr_fail(s->error, TSR_IO,
                     "%s: has %llu bytes, its head says %llu: the saved table was cut or damaged, save it again",
@@ -288,7 +243,8 @@ static tsr_status read_front(const stream *s, front *f, uint64_t bytes) {
   status = read_bytes(s, f->text, f->head.text_bytes);
   if (status == TSR_OK) status = read_bytes(s, f->rows, f->head.region_count * sizeof *f->rows);
   if (status == TSR_OK) status = read_bytes(s, &sum, sizeof sum);
-  if (status == TSR_OK && sum != front_checksum(f)) status = damaged(s, "the checksum of its head is wrong");
+  if (status == TSR_OK && sum != tsr_save_front_checksum(&f->head, f->text, f->rows))
+    status = damaged(s, "the checksum of its head is wrong");
   return status;
 }
 
@@ -310,7 +266,7 @@ static tsr_status check_regions(const stream *s, const front *f, const tsr_table
               f->head.buckets == tsr_composition_buckets(t->store.composition);
   for (uint64_t i = 0; same && i < f->head.region_count; i++) {
     here.rows[i].checksum = f->rows[i].checksum;
-    same = memcmp(&here.rows[i], &f->rows[i], sizeof(row)) == 0;
+    same = memcmp(&here.rows[i], &f->rows[i], sizeof(tsr_save_row)) == 0;
   }
   if (same) return TSR_OK;
   return tsr_fail(s->error, TSR_INCOMPATIBLE,
@@ -320,7 +276,7 @@ static tsr_status check_regions(const stream *s, const front *f, const tsr_table
 
 /* The regions fill the rest of the file: so no table is larger than its file. */
 static tsr_status check_rows(const stream *s, const front *f) {
-  uint64_t rest = f->head.file_bytes - front_bytes(f);
+  uint64_t rest = f->head.file_bytes - tsr_save_front_bytes(&f->head);
   bool fits = true;
   for (uint64_t i = 0; fits && i < f->head.region_count; i++) {
     fits = f->rows[i].bytes <= rest;
@@ -329,14 +285,14 @@ static tsr_status check_rows(const stream *s, const front *f) {
   return fits && rest == 0 ? TSR_OK : damaged(s, "its regions are not as long as the file");
 }
 
-static tsr_status read_region(const stream *s, const tsr_table *t, const row *r) {
+static tsr_status read_region(const stream *s, const tsr_table *t, const tsr_save_row *r) {
   uint64_t sum = 0;
   tsr_status status = TSR_OK;
   for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
     step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
     status = read_bytes(s, s->buffer, step);
     if (status) break;
-    sum = checksum(sum, s->buffer, step);
+    sum = tsr_save_checksum(sum, s->buffer, step);
     status = copy_between(t, (char *)region_of(t, r) + done, s->buffer, step, s->error);
   }
   if (status == TSR_OK && sum != r->checksum) status = damaged(s, "the checksum of its pairs is wrong");

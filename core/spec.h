@@ -4,8 +4,8 @@
  * said.
  *
  * Only the grammar is judged here. Which sections and keys exist, and what their values may be, is
- * judged by the code that composes a table; it finds entries by name, marks those that it
- * understood, and names the place of an entry in every sentence that it writes (tsr_spec_where).
+ * judged by the code that composes a table; it finds entries by name, and names the place of an
+ * entry in every sentence that it writes (tsr_spec_where).
  * Read next: number.h, which reads the values.
  */
 #ifndef TSR_SPEC_H
@@ -30,8 +30,7 @@ extern "C" {
  * Names of sections and keys are made of a-z, 0-9 and _. Each section, and each key of a section,
  * stands in a file once. Files hold up to 1 MiB and must be regular files. Whatever breaks a rule
  * is refused with a sentence that starts with file:line or --set; nothing is skipped or repaired.
- * In a --set, the value goes to the end of the text: there are no comments. A copy of a spec has no
- * entry marked as used. */
+ * In a --set, the value goes to the end of the text: there are no comments. */
 enum {
   TSR_SPEC_NAME_MAX = 48,  /* letters of a section or key: inih would cut sections at 49 silently */
   TSR_SPEC_LINE_MAX = 190, /* bytes of a line: inih splits lines of 200, line end included */

@@ -183,7 +183,7 @@ TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void 
 
 /* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go back
  * to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED unless
- * the layout's buckets link, the scheme gives a key one list, and there is no stash: then use tsr_rehash. */
+ * the layout's buckets link and there is no stash: then use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Building, rebuilding, saving ------------------------------------------------------------ */

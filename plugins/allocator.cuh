@@ -13,8 +13,8 @@
  *                                out, else TSR_NO_HANDLE. Of one thread; the truth while nothing allocates.
  *
  * plan() is given units_min and writes unit_bytes, units, units_at_once and reuses_units. A plan for more units differs
- * from it in `units` and state only, and in longer regions whose old prefix keeps its meaning: so the core can enlarge a
- * pool between batches, and handles stay valid. Read next: ../allocators/README.md.
+ * from it in `units` and state only, and in longer regions whose old prefix keeps its meaning: so the core can enlarge
+ * a pool between batches, and handles stay valid. Read next: ../allocators/README.md.
  */
 #ifndef TSR_ALLOCATOR_CUH
 #define TSR_ALLOCATOR_CUH
@@ -53,8 +53,8 @@ TSR_INLINE uint32_t tsr_run_starts(uint32_t bits, uint32_t units) {
 TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFFFFFu >> (32u - units)) << bit; }
 
 /* Collective. Takes a run of units from the block whose bitmap begins at words; returns the number of its first unit,
- * or TSR_NO_HANDLE if none was left. The lanes look at one word each, from the word of `spread` on, so that callers with
- * consecutive numbers share a line of memory and no word. */
+ * or TSR_NO_HANDLE if none was left. The lanes look at one word each, from the word of `spread` on, so that callers
+ * with consecutive numbers share a line of memory and no word. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *words, uint32_t spread, uint32_t units) {
   uint32_t lanes = tsr_tile_lanes(c), first = spread & (lanes - 1u);
   TSR_NO_UNROLL

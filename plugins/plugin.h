@@ -148,8 +148,21 @@ static inline uint64_t tsr_next_prime(uint64_t n) {
   }
 }
 
-/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot hold
- * twice. scheme: the plugin's name. */
+/* For schemes whose walk passes every bucket unless max_probes bounds it: writes how many it visits, all for 0, and
+ * refuses more than tsr_probe counts. scheme: the plugin's name. */
+static inline tsr_status tsr_plan_walk(const tsr_shape *shape, const char *scheme, uint32_t max_probes, uint64_t *limit,
+                                       tsr_error *error) {
+  if (shape->buckets > 0xFFFFFFFFu)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "probing = %s counts at most 2^32 - 1 buckets, and this capacity needs %llu: raise [layout] "
+                    "bucket_slots",
+                    scheme, (unsigned long long)shape->buckets);
+  *limit = max_probes && max_probes < shape->buckets ? max_probes : shape->buckets;
+  return TSR_OK;
+}
+
+/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot
+ * hold twice. scheme: the plugin's name. */
 static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char *scheme, tsr_error *error) {
   uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
   if (!shape->sm || lane_bytes <= 128) return TSR_OK;
@@ -157,6 +170,11 @@ static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char
                   "probing = %s compares two buckets, and a lane would hold %u bytes of each, where its registers have "
                   "room for 128: raise [layout] tile_lanes or lower bucket_slots",
                   scheme, lane_bytes);
+}
+
+/* For allocators whose unit_bytes may be 0: as many as a bucket of a layout that links has, or 128. */
+static inline uint32_t tsr_plan_unit_bytes(const tsr_shape *shape, uint32_t unit_bytes) {
+  return unit_bytes ? unit_bytes : shape->has_link ? shape->bucket_bytes : 128;
 }
 
 /* For layouts of whole pairs: refuses words that the device cannot swap. slot_bytes: of the word; layout: the plugin's

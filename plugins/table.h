@@ -89,6 +89,7 @@ enum {
   F(has_stash)                                                                                                         \
   F(ends_at_empty)                                                                                                     \
   F(can_exchange)                                                                                                      \
+  F(unit_bytes)                                                                                                        \
   F(statistics)
 
 /* A bucket is named by its index, or by this and the handle of the unit that it lies in. */

@@ -8,17 +8,10 @@ static tsr_status double_hashing_plan(const void *config, tsr_shape *shape, tsr_
   const tsr_config *own = config;
   uint64_t windows = tsr_next_prime((shape->buckets_min + own->window_buckets - 1) / own->window_buckets);
   shape->buckets = windows * own->window_buckets;
-  if (shape->buckets > 0xFFFFFFFFu)
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "probing = double_hashing counts at most 2^32 - 1 buckets, and this capacity needs %llu: raise "
-                    "[layout] bucket_slots",
-                    (unsigned long long)shape->buckets);
   shape->ends_at_empty = 1;
   shape->holds_many = 1;
   plan->state[DOUBLE_HASHING_WINDOWS] = windows;
-  plan->state[DOUBLE_HASHING_LIMIT] =
-      own->max_probes && own->max_probes < shape->buckets ? own->max_probes : shape->buckets;
-  return TSR_OK;
+  return tsr_plan_walk(shape, "double_hashing", own->max_probes, &plan->state[DOUBLE_HASHING_LIMIT], error);
 }
 
 TSR_PLUGIN(double_hashing_plan, "Double hashing over windows of consecutive buckets, linear inside.", "WarpCore IV-B2");

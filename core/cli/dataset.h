@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs and the output of `tessera run`: files of keys (and values) as arrays, and rows of
- * results.
+ * The inputs of `tessera run`: files of keys (and values) as arrays.
  *
  * The ending of a file's name says what it holds, because nothing inside a raw array or a table of
  * numbers does:
@@ -12,7 +11,7 @@
  *   .fa .fasta .fna       FASTA; .fq .fastq: FASTQ; each also with .gz behind: the k-mers are the
  *                         keys
  * What cannot be read whole is refused with a sentence; a row is never skipped or cut to fit.
- * Read next: sequence.h (k-mers).
+ * Read next: sequence.h (k-mers), rows.h (the output).
  */
 #ifndef TSR_DATASET_H
 #define TSR_DATASET_H
@@ -54,26 +53,6 @@ TSR_MUST_CHECK tsr_status tsr_dataset_read(const char *path, const tsr_dataset_o
 
 /* Frees the arrays and clears the struct; a cleared one is allowed. */
 void tsr_dataset_free(tsr_dataset *dataset);
-
-/* The results of one bulk query, for tsr_rows_write. The arrays belong to the caller. */
-typedef struct tsr_rows {
-  const void *keys;     /* uint32_t[count] or uint64_t[count], by key_bits */
-  const void *values;   /* the same by value_bits; NULL if value_bits is 0 */
-  const uint8_t *found; /* not 0 for keys that were found; NULL: all were */
-  uint64_t count;
-  uint32_t key_bits;   /* 32 or 64 */
-  uint32_t value_bits; /* 0, 32 or 64 */
-} tsr_rows;
-
-/* Writes one line per query of all `blocks`, in order: the key, a tab, and the value in decimal,
- * '+' if it was found but has no value, or '-' if it was not found. If the name ends in .npy, the rows are instead
- * those of an array of three columns '<u8': key, value (0 if it was not found or has none), and 1 if it was found, else
- * 0. A file appears under its name whole or not at all: it is written beside it and renamed; an existing file is
- * replaced and keeps its permissions.
- * "-" is standard output; a device or pipe is written in place. Status: TSR_IO, TSR_NO_MEMORY,
- * TSR_BAD_ARGUMENT. */
-TSR_MUST_CHECK tsr_status tsr_rows_write(const char *path, const tsr_rows *blocks, size_t block_count,
-                                         tsr_error *error);
 
 #ifdef __cplusplus
 }

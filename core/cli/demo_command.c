@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
+#include "core/cli/data_file.h"
 #include "core/cli/job.h"
 #include "core/cli/places.h"
 
@@ -47,15 +48,12 @@ static void print_line(const tsr_arguments *arguments, const char *spec, const t
   fflush(stdout);
 }
 
-static uint64_t item(const void *array, uint32_t bits, uint64_t i) {
-  return bits == 64 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
-}
-
 static void print_match(const tsr_job *job, const tsr_job_step *find, uint64_t i) {
-  uint64_t key = item(find->data.keys, job->key_bits, i);
+  uint64_t key = tsr_number_at(find->data.keys, job->key_bits, i);
   char letters[LETTERS + 1] = {0};
   for (uint32_t at = 0; at < LETTERS; at++) letters[at] = "ACGT"[key >> (2 * (LETTERS - 1 - at)) & 3];
-  printf("         %s %12" PRIu64 " %12" PRIu64 "\n", letters, i, item(find->found_values, job->value_bits, i));
+  printf("         %s %12" PRIu64 " %12" PRIu64 "\n", letters, i,
+         tsr_number_at(find->found_values, job->value_bits, i));
 }
 
 static void print_matches(const tsr_job *job) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/cli/job_json.h"
+#include "core/cli/rows.h"
 #include "core/number.h"
 
 static const char *const verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};

@@ -2,7 +2,7 @@
  *
  * A job: files of keys put into, looked up in and erased from one table, in the order written, with a report of what
  * was composed and what happened. `run` makes one from its command line, `demo` from its own choice.
- * Read next: dataset.h (the files).
+ * Read next: dataset.h (the files), rows.h (the results).
  */
 #ifndef TSR_JOB_H
 #define TSR_JOB_H

@@ -3,17 +3,17 @@
  * .npy files (npy.h). Two parts: the header, a Python dictionary of three entries, is read strictly and once; then the
  * numbers are converted block by block, each checked against the width of its column.
  */
-#define _DEFAULT_SOURCE 1 /* read, le32toh */
+#define _DEFAULT_SOURCE 1 /* le32toh */
 
 #include "core/cli/npy.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "core/cli/data_file.h"
 
 enum {
   TSR_MAGIC_BYTES = 8,        /* "\x93NUMPY", major, minor */
@@ -200,21 +200,6 @@ static tsr_status read_dictionary(tsr_npy *n) {
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-static tsr_status read_exactly(const tsr_npy *n, void *to, size_t bytes) {
-  size_t done = 0;
-  while (done < bytes) {
-    ssize_t got = read(n->file, (char *)to + done, bytes - done);
-    if (got == 0) {
-      return tsr_fail(n->error, TSR_IO, "%s: became shorter while it was read: leave it alone", n->path);
-    }
-    if (got < 0 && errno != EINTR) {
-      return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
-    }
-    done += got > 0 ? (size_t)got : 0;
-  }
-  return TSR_OK;
-}
-
 /* Reads what stands before the dictionary; *used is its bytes, *length those of the dictionary. */
 static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used, uint32_t *length) {
   static const unsigned char magic[] = "\x93NUMPY";
@@ -222,7 +207,7 @@ static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used
   if (bytes < TSR_MAGIC_BYTES + 4) {
     return tsr_fail(n->error, TSR_IO, "%s: has %" PRIu64 " bytes: an array of NumPy has more", n->path, bytes);
   }
-  tsr_status status = read_exactly(n, head, TSR_MAGIC_BYTES);
+  tsr_status status = tsr_read_exactly(n->file, n->path, head, TSR_MAGIC_BYTES, n->error);
   if (status != TSR_OK) {
     return status;
   }
@@ -235,7 +220,7 @@ static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used
   }
   uint32_t field = head[6] == 1 ? 2 : 4;
   *length = 0;
-  status = read_exactly(n, head + TSR_MAGIC_BYTES, field);
+  status = tsr_read_exactly(n->file, n->path, head + TSR_MAGIC_BYTES, field, n->error);
   for (uint32_t i = field; i > 0; i--) {
     *length = *length << 8 | head[TSR_MAGIC_BYTES + i - 1];
   }
@@ -280,7 +265,7 @@ static tsr_status read_header(tsr_npy *n, uint64_t bytes) {
   if (!text) {
     return tsr_fail(n->error, TSR_NO_MEMORY, "%s: no memory for its header", n->path);
   }
-  status = read_exactly(n, text, length);
+  status = tsr_read_exactly(n->file, n->path, text, length, n->error);
   n->text = n->at = text;
   n->end = text + length;
   if (status == TSR_OK) {
@@ -318,11 +303,7 @@ static tsr_status convert(const tsr_npy *n, const unsigned char *block, size_t i
                     ", which does not fit %s_bits = 32: choose 64",
                     n->path, what, row, number, what);
   }
-  if (bits == 64) {
-    ((uint64_t *)column)[row] = number;
-  } else {
-    ((uint32_t *)column)[row] = (uint32_t)number;
-  }
+  tsr_number_put(column, bits, row, number);
   return TSR_OK;
 }
 
@@ -337,7 +318,7 @@ static tsr_status read_numbers(tsr_npy *n, uint32_t columns) {
   for (uint64_t first = 0; status == TSR_OK && first < n->data.count; first += block_rows) {
     uint64_t left = n->data.count - first;
     size_t rows = left < block_rows ? (size_t)left : block_rows;
-    status = read_exactly(n, block, rows * columns * n->number_bytes);
+    status = tsr_read_exactly(n->file, n->path, block, rows * columns * n->number_bytes, n->error);
     for (size_t i = 0; status == TSR_OK && i < rows; i++) {
       status = convert(n, block, i * columns, "key", options->key_bits, n->data.keys, first + i);
       if (status == TSR_OK && n->data.values) {

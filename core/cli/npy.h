@@ -5,7 +5,7 @@
  * Read are little-endian whole numbers of 4 or 8 bytes ('<u4', '<u8', '<i4', '<i8') in C order: n numbers (or n rows of
  * one) are keys, n rows of two are keys and values. Every number must fit key_bits or value_bits; negative ones never
  * do. A file that holds more or less than its header says is refused. Written are n rows of three '<u8'.
- * Read next: dataset.h, whose reader and writer call this.
+ * Read next: dataset.h and rows.h, whose reader and writer call this.
  */
 #ifndef TSR_NPY_H
 #define TSR_NPY_H

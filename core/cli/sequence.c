@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "core/cli/data_file.h"
+
 #if defined(__GNUC__)
 #define TSR_ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
@@ -410,19 +412,14 @@ tsr_status tsr_sequence_read(int file, const char *path, tsr_sequence_format for
   return status;
 }
 
-static bool ends_with(const char *text, size_t length, const char *ending) {
-  size_t bytes = strlen(ending);
-  return length >= bytes && memcmp(text + length - bytes, ending, bytes) == 0;
-}
-
 bool tsr_sequence_format_of(const char *path, tsr_sequence_format *out) {
   static const char *const endings[] = {".fa", ".fasta", ".fna", ".fq", ".fastq"};
   enum { TSR_FIRST_FASTQ = 3 };
   size_t length = strlen(path);
-  bool is_gzip = ends_with(path, length, ".gz");
+  bool is_gzip = tsr_name_ends(path, length, ".gz");
   length -= is_gzip ? 3 : 0;
   for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    if (ends_with(path, length, endings[i])) {
+    if (tsr_name_ends(path, length, endings[i])) {
       *out = (tsr_sequence_format){.is_fastq = i >= TSR_FIRST_FASTQ, .is_gzip = is_gzip};
       return true;
     }

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef struct tsr_cpu_pool {
-  /* One lane's item, as a kernel's thread does it; adds to *tally, which is the lane's own. All lanes of a tile call. */
+  /* One lane's item, as a kernel's thread does it; adds to *tally, the lane's own. All lanes of a tile call. */
   void (*lane[TSR_POOL_OPERATIONS])(const tsr_ctx *c, const tsr_pool_run *run, uint64_t item, uint32_t mine,
                                     tsr_pool_tally *tally);
 } tsr_cpu_pool;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on pools, linked without a GPU: every allocator that is found, at every tile width, leaves no stack and
-// no function beside the kernels; and those over malloc link.
+// The operations on pools, linked without a GPU: every allocator that is found, at every tile width, leaves no stack
+// and no function beside the kernels; and those over malloc link.
 #include <gtest/gtest.h>
 
 #include "core/kernels/pool.h"

@@ -64,6 +64,10 @@ refuses 'did you mean capacity\?' check "$specs/quickstart.ini" --set table.capa
 refuses 'did you mean packed\?' check "$specs/quickstart.ini" --set table.layout=paked
 refuses 'did you mean packed\?' run "$specs/quickstart.ini" --set table.layout=paked --insert pairs.tsv
 refuses 'cannot swap a key together with its value' check "$specs/quickstart.ini" --set table.layout=soa
+for scheme in linear quadratic double_hashing; do
+  refuses "probing = $scheme counts at most 2\^32 - 1 buckets" check "$specs/quickstart.ini" \
+    --set table.probing=$scheme --set table.capacity=2^32 --set layout.bucket_slots=1 --set layout.tile_lanes=1
+done
 
 case_of "a full standard output fails"
 status=0

@@ -41,6 +41,8 @@ public:
     std::set<uint64_t> refs = {0, hashed - 1};
     if (tsr_tile_lanes(c_) == 1) refs.insert(hashed / 2);
     for (uint64_t ref = hashed; ref < all; ref++) refs.insert(ref); // the tail
+    if (tsr_has_link(c_))
+      for (uint64_t ref : refs) link(ref);
     for (uint64_t ref : refs) fill(ref);
     for (uint64_t ref : refs) {
       if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
@@ -141,6 +143,22 @@ private:
     verify(ref);
     expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote a slot that had changed");
     verify(ref);
+  }
+
+  // The link is a place of its own, changed by compare-and-swap only; slots do not see it.
+  void link(uint64_t ref) {
+    tsr_bucket before = load(ref);
+    expect(layout_link(c_, &before) == TSR_NO_HANDLE, ref, 0, "a bucket of a cleared table links to a unit");
+    expect(layout_relink(c_, ref, TSR_NO_HANDLE, 5) == TSR_NO_HANDLE, ref, 0, "relink found a link where there is none");
+    tsr_bucket b = load(ref);
+    expect(layout_link(c_, &b) == 5, ref, 0, "the link is ", layout_link(c_, &b), ", and 5 was put there");
+    expect(layout_link(c_, &before) == TSR_NO_HANDLE, ref, 0, "link is not what load saw");
+    verify(ref);
+    expect(layout_relink(c_, ref, TSR_NO_HANDLE, 6) == 5, ref, 0, "relink expected none and did not find the link 5");
+    expect(layout_relink(c_, ref, 5, 0) == 5, ref, 0, "relink expected 5 and did not find it");
+    expect(layout_relink(c_, ref, 0, TSR_NO_HANDLE) == 0, ref, 0, "the link is not 0, as it was made");
+    b = load(ref);
+    expect(layout_link(c_, &b) == TSR_NO_HANDLE, ref, 0, "the link could not be taken away");
   }
 
   void fill(uint64_t ref) {
@@ -442,9 +460,12 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
     if (key >= TSR_ERASED_KEY) continue;
     bool found = false;
     uint64_t step = 0, passed_an_empty = 0, first_filled = 0;
-    for (uint64_t ref : walk_of(c, key, 4 * c->t->buckets + 256)) {
+    std::vector<uint64_t> walk = walk_of(c, key, 4 * c->t->buckets + 256);
+    for (size_t at = 0; at < walk.size(); at++) {
       tsr_bucket b;
-      layout_load(c, ref, 1, TSR_LOAD_FRESH, &b);
+      layout_load(c, walk[at], 1, TSR_LOAD_FRESH, &b);
+      if (tsr_has_link(c) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
+        walk.insert(walk.begin() + static_cast<long>(at) + 1, TSR_UNIT_REF | layout_link(c, &b));
       if (step == 0) first_filled = tsr_bucket_slots(c) - tsr_count_bits(layout_empties(c, &b));
       found = layout_match(c, &b, key) != 0;
       if (found) break;

@@ -135,30 +135,33 @@ expect_status 1
 expect_err 'was not done after 10 seconds: a loop in it has no end \(P-23\)'
 
 breaks P-25 "a collective is reached by one lane alone" "$packed" \
-  cuh '/^TSR_DEVICE uint32_t TSR_PART\(vacant\)/,/^}/s/^  uint32_t mask = 0;/&\n  if (c->lane != 0) return 0;/'
+  cuh '/TSR_PART\(vacant\)\(const/s/\{ return/{ if (c->lane != 0) return 0; return/'
 
 # ---- Layouts ---------------------------------------------------------------------------------------------------------
 
 breaks P-30 "erase empties the slot" "$packed" \
-  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/TSR_ERASED_KEY/TSR_EMPTY_KEY/'
+  cuh 's/return tsr_pair_erase\(c, (.*), b, slot\);/return tsr_pair_swap(c, \1, b, slot, (tsr_pair) ~(tsr_pair)0);/'
 breaks P-31 "it promises whole pairs and reads cells apart" "$columns" \
   c 's/shape->whole_pairs = .*;/shape->whole_pairs = 1;/'
 breaks P-32 "cas takes what is there for what load saw" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
 breaks P-32 "only the owner learns whether cas worked" "$packed" \
-  cuh '/^TSR_INLINE bool packed_swap_seen/,/^}/s/return tsr_shuffle32.*;/return tsr_shuffle32(c, swapped, owner) \&\& swapped;/'
+  cuh 's/return (tsr_pair_swap\(.*\));/return \1 \&\& c->lane == tsr_slot_lane(c, slot);/'
 breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
-  cuh '/^TSR_DEVICE uint32_t TSR_PART\(match\)/,/^}/s/^  return mask;/  return mask << (tsr_tile_lanes(c) > 1);/'
+  cuh 's/return (tsr_pair_match\(c, b, key\));/return \1 << (tsr_tile_lanes(c) > 1);/'
 breaks P-33 "an erased slot is not vacant" "$packed" \
-  cuh '/^TSR_DEVICE uint32_t TSR_PART\(vacant\)/,/^}/s/>= TSR_ERASED_KEY/== TSR_EMPTY_KEY/'
+  cuh 's/return tsr_pair_vacant\(c, b\);/return tsr_pair_match(c, b, TSR_EMPTY_KEY);/'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot\)/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot)/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/if \(erased\) soa_combine.*;//'
 breaks P-36 "exchange forgets the value" "$packed" \
-  cuh '/^TSR_DEVICE bool TSR_PART\(exchange\)/,/^}/s/^  \*cell = .*;//'
+  cuh 's/return (tsr_pair_exchange\(.*), cell\);/tsr_cell forgotten = *cell;\n  return \1, \&forgotten);/'
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
   c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  shape->can_exchange = 1;\n&/'
+
+breaks P-37 "a slot takes the link's place" layout:layouts/slab \
+  cuh 's/return tsr_pair_link\(c, b\);/return (uint32_t)tsr_pair_slot_key(c, b, 0);/'
 
 # ---- Probing schemes -------------------------------------------------------------------------------------------------
 
@@ -197,7 +200,7 @@ breaks P-60 "its pool has no end" "$units" cuh 's/^  return TSR_NO_HANDLE;/  ret
 breaks P-61 "a unit is handed out twice" "$units" \
   cuh 's/return block \* TSR_BLOCK_UNITS \+ unit;/return block * TSR_BLOCK_UNITS + (unit \& ~1u);/'
 breaks P-61 "two units have one address" "$units" \
-  cuh 's/handle \* TSR_PARAMETER\(c, unit_bytes\)/(handle \/ 2) * TSR_PARAMETER(c, unit_bytes)/'
+  cuh 's/handle \* tsr_unit_bytes\(c\)/(handle \/ 2) * tsr_unit_bytes(c)/'
 breaks P-62 "what is released does not come back" "$units" \
   cuh 's/^  tsr_block_give\(.*$/  (void)c, (void)handle, (void)units;/'
 breaks P-63 "an address moves when the pool grows" "$units" \

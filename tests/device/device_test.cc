@@ -91,7 +91,8 @@ void insert_all(tsr_table *table, const Choice &choice, const std::vector<uint64
 }
 
 // A batch of distinct keys, and then, if the policy commutes, one with doubles. Every pair finds room, or the backends
-// would choose which ones do not: so there is a stash, for schemes with few buckets for a key, and a bucket has 4 slots.
+// would choose which ones do not: so there is a stash, for schemes with few buckets for a key, and a bucket has 4
+// slots.
 void expect_same_pairs(Choice choice, uint64_t n) {
   choice.stash = 1024;
   choice.bucket_slots = std::max(choice.bucket_slots, 4u);

@@ -22,7 +22,7 @@ failed=()
 
 sources_of() {
   case $1 in
-    spec) echo core/spec.c core/number.c ;;
+    spec) echo core/spec.c core/spec_text.c core/number.c ;;
     number) echo core/number.c ;;
     sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
     save)
@@ -41,7 +41,7 @@ flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 
 # What core/BUILD generates, and the plugins of the saved tables in the corpus; both without device code.
 build_core() {
-  local folder=$1/core key cell part name
+  local folder=$1/core key cell image part name
   mkdir -p "$folder"
   bash core/embed_headers.sh plugins/*.h plugins/*.cuh >"$folder/sdk_headers.c"
   for key in 32 64; do
@@ -52,8 +52,12 @@ build_core() {
   done
   TSR_NVCC='' bash plugins/build_images.sh --widths key_cell --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
     --sdk-root . core/kernels/bulk.cu
-  TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol tsr_roofline_images --sdk-root . \
-    --out "$folder/roofline_images.o" core/kernels/roofline.cu
+  "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_POOL_SYSTEM=1 -c \
+    -o "$folder/pool_system.o" core/cpu/pool.c
+  for image in roofline:roofline scan:scan pool:pool pool_system:pool; do
+    TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol "tsr_${image%:*}_images" --sdk-root . \
+      --out "$folder/${image%:*}_images.o" "core/kernels/${image#*:}.cu"
+  done
   for part in layout:layouts/packed layout:layouts/soa probing:probing/cuckoo probing:probing/double_hashing; do
     name=${part##*/}
     TSR_NVCC='' bash plugins/build_plugin.sh --role "${part%:*}" --name "$name" --widths key_cell \

@@ -5,70 +5,33 @@
  */
 #include "core/tessera.h"
 
-#include "plugins/table.h"
+#include "core/save_format.h"
 #include "tests/fuzz/fuzz.h"
-
-/* The format as core/save.c describes it. */
-enum {
-  AT_VERSION = 8,
-  AT_ABI = 12,
-  AT_TEXT_BYTES = 16,
-  AT_ROW_COUNT = 24,
-  AT_FILE_BYTES = 72,
-  HEAD_BYTES = 80,
-  ROW_BYTES = 72, /* role, index, name[48], bytes, checksum */
-  AT_ROW_REGION_BYTES = 56,
-  AT_ROW_CHECKSUM = 64,
-  VERSION = 1
-};
-
-static uint64_t checksum(uint64_t state, const uint8_t *at, uint64_t bytes) {
-  while (bytes) {
-    uint64_t word = 0, step = bytes < sizeof word ? bytes : sizeof word;
-    memcpy(&word, at, step);
-    state = (state ^ word) * 0xFF51AFD7ED558CCDu;
-    state ^= state >> 29;
-    at += step;
-    bytes -= step;
-  }
-  return state;
-}
-
-static uint64_t number_at(const uint8_t *at) {
-  uint64_t number;
-  memcpy(&number, at, sizeof number);
-  return number;
-}
 
 /* Makes right what a reader checks first; false if there is no room for it. */
 static bool repair(uint8_t *bytes, uint64_t size) {
-  static const uint32_t version = VERSION, abi = TSR_ABI;
-  if (size < HEAD_BYTES) return false;
-  memcpy(bytes, "TSRTAB\r\n", 8);
-  memcpy(bytes + AT_VERSION, &version, 4);
-  memcpy(bytes + AT_ABI, &abi, 4);
-  memcpy(bytes + AT_FILE_BYTES, &size, 8);
-  uint64_t text_bytes = number_at(bytes + AT_TEXT_BYTES), count = number_at(bytes + AT_ROW_COUNT);
-  if (text_bytes > size || count > 64) return false;
-  uint64_t front = HEAD_BYTES + text_bytes + count * ROW_BYTES;
-  if (size < front + 8) return false;
-  uint64_t at = front + 8;
-  for (uint64_t i = 0; i < count; i++) {
-    uint8_t *row = bytes + HEAD_BYTES + text_bytes + i * ROW_BYTES;
-    uint64_t region_bytes = number_at(row + AT_ROW_REGION_BYTES);
-    if (region_bytes > size - at) break;
-    uint64_t sum = 0;
-    for (uint64_t done = 0, step; done < region_bytes; done += step) { /* in blocks, as it is read */
-      step = region_bytes - done < 1 << 22 ? region_bytes - done : 1 << 22;
-      sum = checksum(sum, bytes + at + done, step);
-    }
-    memcpy(row + AT_ROW_CHECKSUM, &sum, 8);
-    at += region_bytes;
+  tsr_save_head head;
+  if (size < sizeof head) return false;
+  memcpy(&head, bytes, sizeof head);
+  memcpy(head.magic, TSR_SAVE_MAGIC, sizeof head.magic);
+  head.version = TSR_SAVE_VERSION;
+  head.abi = TSR_ABI;
+  head.file_bytes = size;
+  memcpy(bytes, &head, sizeof head);
+  if (head.text_bytes > size || head.region_count > 4 * TSR_SAVE_REGIONS_MAX) return false; /* some too many */
+  uint64_t at = tsr_save_front_bytes(&head);
+  if (size < at) return false;
+  uint8_t *text = bytes + sizeof head, *rows = text + head.text_bytes, *front_end = bytes + at;
+  for (uint64_t i = 0; i < head.region_count; i++) {
+    tsr_save_row row;
+    memcpy(&row, rows + i * sizeof row, sizeof row);
+    if (row.bytes > size - at) break;
+    row.checksum = tsr_save_checksum(0, bytes + at, row.bytes);
+    memcpy(rows + i * sizeof row, &row, sizeof row);
+    at += row.bytes;
   }
-  uint64_t sum = checksum(VERSION, bytes, HEAD_BYTES);
-  sum = checksum(sum, bytes + HEAD_BYTES, text_bytes);
-  sum = checksum(sum, bytes + HEAD_BYTES + text_bytes, count * ROW_BYTES);
-  memcpy(bytes + front, &sum, 8);
+  uint64_t sum = tsr_save_front_checksum(&head, text, rows);
+  memcpy(front_end - sizeof sum, &sum, sizeof sum);
   return true;
 }
 
@@ -115,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (size) memcpy(repaired, bytes, size);
   if (repair(repaired, size)) {
     bool is_loaded_again = load(repaired, size);
-    FUZZ_CHECK(!is_loaded || is_loaded_again); /* else the format above is another one */
+    FUZZ_CHECK(!is_loaded || is_loaded_again); /* else repair() breaks what it should make right */
   }
   free(repaired);
   return 0;

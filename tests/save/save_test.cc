@@ -204,7 +204,8 @@ TEST(Damage, OtherVersionsAreNamed) {
   expect_refused(bad, TSR_IO, "is no saved table");
 }
 
-// The file's own checksum, to make files whose parts are sound but do not belong together.
+// The file's own checksum, to make files whose parts are sound but do not belong together. Written again here, like the
+// offsets below: a format that changes by accident must not change the test with it.
 uint64_t checksum(uint64_t state, const std::string &data) {
   for (size_t at = 0; at < data.size(); at += 8) {
     uint64_t word = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/cli/dataset.h and sequence.h: files to arrays, arrays to rows, and the sentence for the
-// rest.
+// core/cli/dataset.h, sequence.h and rows.h: files to arrays, arrays to rows, and the sentence for the rest.
 #include "core/cli/dataset.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cli/rows.h"
 #include "core/cli/sequence.h"
 
 namespace {

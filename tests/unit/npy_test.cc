@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "core/cli/rows.h"
+
 namespace {
 
 using Numbers = std::vector<uint64_t>;
