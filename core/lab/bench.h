@@ -29,8 +29,8 @@
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
  *              larger buckets, other operations)
  *   ok         yes, or no: a sentence on standard error says what was wrong
- *   utilization  bytes of the pairs over those of the buckets, and of the units that continue them, of the table when it
- *              has all pairs; '-' for pools
+ *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
+ *              there; '-' for pools
  * Read next: bench_run.h (what is checked), keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H
