@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -45,6 +46,48 @@ std::vector<std::string> plugins_of(const std::string &role) {
   tsr_plugins_free(list, count);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// What a layout needs beside it: an allocator, if its buckets link. "" = nothing.
+static const std::string &allocator_for(const std::string &layout) {
+  static std::map<std::string, std::string> known;
+  auto found = known.find(layout);
+  if (found != known.end()) return found->second;
+  std::vector<std::string> allocators = plugins_of("allocator");
+  allocators.insert(allocators.begin(), "");
+  for (const std::string &allocator : allocators)
+    for (const std::string &probing : plugins_of("probing")) {
+      Entries entries;
+      entries.set_widths(32, 32);
+      entries.set("table", "capacity", "1000");
+      entries.set("table", "backend", "cpu");
+      entries.set("table", "layout", layout);
+      entries.set("table", "probing", probing);
+      entries.set("table", "hasher", plugins_of("hasher").at(0));
+      if (!allocator.empty()) entries.set("table", "allocator", allocator);
+      Spec spec = entries.parse();
+      tsr_options options = {};
+      options.plugins = plugin_folders().c_str();
+      char *text = nullptr;
+      tsr_error error = {};
+      if (tsr_spec_check(spec.get(), &options, &text, &error) != TSR_OK) continue;
+      free(text);
+      return known[layout] = allocator;
+    }
+  return known[layout] = "";
+}
+
+static bool has_parameter(const std::string &role, const std::string &name, const std::string &parameter) {
+  const tsr_plugin_info *list = nullptr;
+  size_t count = 0;
+  tsr_error error = {};
+  bool has = false;
+  EXPECT_EQ(tsr_plugins_list(plugin_folders().c_str(), &list, &count, &error), TSR_OK) << error.message;
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < list[i].parameter_count; k++)
+      has = has || (role == list[i].role && name == list[i].name && parameter == list[i].parameters[k].name);
+  tsr_plugins_free(list, count);
+  return has;
 }
 
 // ---- Specs --------------------------------------------------------------------------------------
@@ -111,7 +154,14 @@ Entries Choice::entries() const {
   entries.set("table", "concurrency", concurrency);
   entries.set("table", "statistics", statistics);
   if (stash) entries.set("table", "stash", std::to_string(stash));
-  entries.set("layout", "bucket_slots", std::to_string(bucket_slots));
+  if (!allocator_for(layout).empty()) entries.set("table", "allocator", allocator_for(layout));
+  static std::map<std::string, bool> is_sized_in_bytes; // with the link's place among the slots
+  if (!is_sized_in_bytes.count(layout)) is_sized_in_bytes[layout] = has_parameter("layout", layout, "slab_bytes");
+  uint32_t pair_bits = key_bits + value_bits, slot_bytes = pair_bits <= 32 ? 4 : pair_bits <= 64 ? 8 : 16;
+  if (is_sized_in_bytes[layout])
+    entries.set("layout", "slab_bytes", std::to_string(bucket_slots * slot_bytes));
+  else
+    entries.set("layout", "bucket_slots", std::to_string(bucket_slots));
   entries.set("layout", "tile_lanes", std::to_string(tile_lanes));
   return entries;
 }

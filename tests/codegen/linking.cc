@@ -37,6 +37,14 @@ bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, st
   return false;
 }
 
+size_t operations_of(const tsr_spec *spec, uint32_t sm) {
+  tsr_status status;
+  tsr_error error = {};
+  Composed composed(spec, sm, &status, &error);
+  EXPECT_EQ(status, TSR_OK) << error.message;
+  return status ? 0 : static_cast<size_t>(TSR_BULKS_OF(&composed.composition->shape));
+}
+
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {
   tsr_status status;
   tsr_error error = {};

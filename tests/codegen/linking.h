@@ -35,6 +35,9 @@ bool is_form_of(const std::string &kernel, const std::string &operation);
 // No function beside the kernels, no stack, so no spill, and at most `registers` for kernels that only look.
 void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers);
 
+// How many operations a table has, all of which link_spec links.
+size_t operations_of(const tsr_spec *spec, uint32_t sm);
+
 // 64, which lets 1024 threads share a multiprocessor, plus what a lane holds of a bucket where that is over 64 bytes.
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm);
 

@@ -43,7 +43,8 @@ TEST_P(Matrix, P22_P26_Links) {
   linking::Link link;
   std::string refusal;
   ASSERT_TRUE(linking::link_spec(spec.get(), GetParam().sm, false, &link, &refusal)) << refusal;
-  linking::expect_sound(link.link, TSR_BULKS, linking::registers_allowed(spec.get(), GetParam().sm));
+  linking::expect_sound(link.link, linking::operations_of(spec.get(), GetParam().sm),
+                        linking::registers_allowed(spec.get(), GetParam().sm));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix, testing::ValuesIn(matrix()), name_of);

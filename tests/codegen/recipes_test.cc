@@ -101,7 +101,8 @@ TEST_P(Recipe, P22_P26_Links) {
     return;
   }
   summary->linked++;
-  linking::expect_sound(link.link, TSR_BULKS, linking::registers_allowed(spec.get(), GetParam().sm));
+  linking::expect_sound(link.link, linking::operations_of(spec.get(), GetParam().sm),
+                        linking::registers_allowed(spec.get(), GetParam().sm));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);

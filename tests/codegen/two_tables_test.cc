@@ -77,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(All, TwoTables,
                                                           Shape{"packed", 8, 4, "double_hashing", "replace"},
                                                           Shape{"packed", 16, 16, "cuckoo",
                                                                 "promise_unique"}, // the same plugins again
-                                                          kFirst),                 // the same table twice
+                                                          Shape{"slab", 16, 4, "slab_list", "first"}, // an allocator
+                                                          kFirst), // the same table twice
                                           testing::Values(80u, 90u)),
                          [](const auto &info) {
                            const Shape &shape = std::get<0>(info.param);

@@ -149,7 +149,8 @@ private:
   void link(uint64_t ref) {
     tsr_bucket before = load(ref);
     expect(layout_link(c_, &before) == TSR_NO_HANDLE, ref, 0, "a bucket of a cleared table links to a unit");
-    expect(layout_relink(c_, ref, TSR_NO_HANDLE, 5) == TSR_NO_HANDLE, ref, 0, "relink found a link where there is none");
+    expect(layout_relink(c_, ref, TSR_NO_HANDLE, 5) == TSR_NO_HANDLE, ref, 0,
+           "relink found a link where there is none");
     tsr_bucket b = load(ref);
     expect(layout_link(c_, &b) == 5, ref, 0, "the link is ", layout_link(c_, &b), ", and 5 was put there");
     expect(layout_link(c_, &before) == TSR_NO_HANDLE, ref, 0, "link is not what load saw");
