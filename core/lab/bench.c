@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lab/bench_limits.h"
 #include "core/lab/bench_pool.h"
 #include "core/lab/bench_rows.h"
 #include "core/lab/bench_run.h"
@@ -16,13 +17,6 @@
 #include "core/number.h"
 
 enum { ANCHOR_CAPACITY = 1 << 16 };
-
-/* The device's limits at one footprint. */
-typedef struct limits {
-  uint64_t footprint_bytes;
-  tsr_roofline_row *rows;
-  size_t count;
-} limits;
 
 typedef struct bench {
   tsr_bench_options options;
@@ -32,27 +26,25 @@ typedef struct bench {
   tsr_table_info info; /* the anchor's */
   tsr_bench_arrays arrays;
   tsr_bench_subject *subjects; /* one for each spec; of the current load */
-  limits *limits;              /* those measured so far, at most one for each load and spec */
-  size_t limits_count;
+  tsr_bench_limits *limits;
   double *times;   /* milliseconds: repeat of them for each spec */
   double *medians; /* for each load, operation and spec */
+  uint64_t *done;  /* for each spec: what the current operation's mops count */
   bool *right;     /* for each spec: no answer of the current operation was wrong */
   bool all_right;
 } bench;
 
-/* ---- Tables and limits ----------------------------------------------------------------------- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* load: as written, or NULL for the spec's own. */
+/* load: as written. */
 static tsr_status create_table(const bench *b, size_t spec, const char *load, bool statistics, uint64_t capacity,
                                tsr_table **table, tsr_error *error) {
   char assignment[64];
   tsr_spec *copy = NULL;
   tsr_options options = {.plugins = b->options.plugins, .capacity = capacity, .seed = b->options.seed};
   tsr_status status = tsr_spec_copy(b->specs[spec], &copy, error);
-  if (status == TSR_OK && load) {
-    snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
-    status = tsr_spec_set(copy, assignment, error);
-  }
+  snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
+  if (status == TSR_OK) status = tsr_spec_set(copy, assignment, error);
   if (status == TSR_OK && statistics) status = tsr_spec_set(copy, "table.statistics=yes", error);
   if (status == TSR_OK) status = tsr_table_create(copy, &options, table, error);
   tsr_spec_free(copy);
@@ -65,70 +57,30 @@ static int device_number(const bench *b) {
   return text && tsr_parse_u64(text, &number) ? (int)number : 0;
 }
 
-/* The nearest power of two. */
-static uint64_t round_to_power(uint64_t bytes) {
-  uint64_t power = 1;
-  while (power <= bytes / 2) power *= 2;
-  return bytes - power > power / 2 ? power * 2 : power;
-}
-
-/* Measures the device at the table's footprint unless that has been done. Without limits the bench goes on. */
-static void measure_limits(bench *b, const tsr_table *table) {
-  tsr_table_info info;
-  tsr_error error;
-  tsr_table_describe(table, &info);
-  limits fresh = {.footprint_bytes = round_to_power(info.bytes)};
-  for (size_t i = 0; i < b->limits_count; i++)
-    if (b->limits[i].footprint_bytes == fresh.footprint_bytes) return;
-  if (tsr_roofline(device_number(b), fresh.footprint_bytes, &fresh.rows, &fresh.count, &error)) {
-    fprintf(stderr, "tessera: no limits to compare with: %s\n", error.message);
-    fresh.rows = NULL;
-    fresh.count = 0;
-  }
-  b->limits[b->limits_count++] = fresh;
-}
-
-/* Operations a second, in G, that memory allows at one bucket each; 0 if unknown. Finds: the smallest random read that
- * holds a bucket, with the number of lanes that is best at it. */
-static double limit_of(const bench *b, const tsr_table_info *info, tsr_bench_op op) {
-  const char *name = op == TSR_BENCH_INSERT || op == TSR_BENCH_ERASE ? "read+cas" : "read";
-  bool is_read = strcmp(name, "read") == 0;
-  const tsr_roofline_row *best = NULL;
-  for (size_t i = 0; i < b->limits_count; i++) {
-    if (b->limits[i].footprint_bytes != round_to_power(info->bytes)) continue;
-    for (size_t k = 0; k < b->limits[i].count; k++) {
-      const tsr_roofline_row *row = &b->limits[i].rows[k];
-      if (strcmp(row->name, name) != 0 || (is_read && row->bytes < info->bucket_bytes)) continue;
-      bool is_better = !best || row->bytes < best->bytes ||
-                       (row->bytes == best->bytes && row->giga_per_second > best->giga_per_second);
-      if (is_better) best = row;
-    }
-  }
-  return best ? best->giga_per_second : 0;
-}
-
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 static double *median_at(const bench *b, size_t load, tsr_bench_op op, size_t spec) {
   return &b->medians[(load * TSR_BENCH_OPS + op) * b->options.spec_count + spec];
 }
 
-static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, double probes) {
+static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, const tsr_bench_counts *counts) {
   const tsr_bench_options *o = &b->options;
   tsr_table_info info;
   tsr_table_describe(b->subjects[spec].table, &info);
-  tsr_bench_print_row(b->csv, &(tsr_bench_row){.spec = o->specs[spec],
-                                               .backend = info.backend,
-                                               .device = info.device,
-                                               .op = op,
-                                               .key_bits = info.key_bits,
-                                               .value_bits = info.value_bits,
-                                               .n = o->n,
-                                               .load = tsr_bench_load(o->loads[load]),
-                                               .mops = (double)o->n / *median_at(b, load, op, spec) / 1e3,
-                                               .probes = probes,
-                                               .limit_mops = limit_of(b, &info, op) * 1e3,
-                                               .right = b->right[spec]});
+  tsr_bench_print_row(b->csv,
+                      &(tsr_bench_row){.spec = o->specs[spec],
+                                       .backend = info.backend,
+                                       .device = info.device,
+                                       .op = op,
+                                       .key_bits = info.key_bits,
+                                       .value_bits = info.value_bits,
+                                       .n = o->n,
+                                       .load = tsr_bench_load(o->loads[load]),
+                                       .mops = (double)b->done[spec] / *median_at(b, load, op, spec) / 1e3,
+                                       .probes = counts->probes,
+                                       .limit_mops = 1e3 * tsr_bench_limits_of(b->limits, &info, tsr_bench_limit(op)),
+                                       .right = b->right[spec],
+                                       .utilization = counts->utilization});
 }
 
 /* How many times as fast the first spec is as each other one. */
@@ -155,12 +107,12 @@ static bool is_right(bench *b, size_t load, const char *what, size_t spec, const
 static tsr_status finish_op(bench *b, size_t load, tsr_bench_op op, size_t spec, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   tsr_table *counting = NULL;
-  double probes = 0;
+  tsr_bench_counts counts;
   *median_at(b, load, op, spec) = tsr_bench_median(b->times + spec * o->repeat, o->repeat);
   tsr_status status = create_table(b, spec, o->loads[load], true, o->n, &counting, error);
-  if (status == TSR_OK) status = tsr_bench_probes(&b->arrays, counting, op, &probes, error);
+  if (status == TSR_OK) status = tsr_bench_count(&b->arrays, counting, op, &counts, error);
   tsr_table_destroy(counting);
-  if (status == TSR_OK) print_row(b, load, op, spec, probes);
+  if (status == TSR_OK) print_row(b, load, op, spec, &counts);
   return status;
 }
 
@@ -174,6 +126,7 @@ static tsr_status measure_op(bench *b, size_t load, tsr_bench_op op, tsr_error *
       status = tsr_bench_measure(&b->arrays, &b->subjects[spec], op, &result, error);
       if (status) break;
       if (turn > 0) b->times[spec * o->repeat + turn - 1] = result.milliseconds;
+      b->done[spec] = result.done;
       /* one sentence will do, but a wrong answer in any turn counts */
       if (b->right[spec]) b->right[spec] = is_right(b, load, tsr_bench_op_name(op), spec, &result);
     }
@@ -200,12 +153,19 @@ static tsr_status measure_load(bench *b, size_t load, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
     status = create_table(b, spec, o->loads[load], false, o->n, &b->subjects[spec].table, error);
-    if (status == TSR_OK && strcmp(b->info.backend, "cuda") == 0) measure_limits(b, b->subjects[spec].table);
+    if (status || strcmp(b->info.backend, "cuda") != 0) continue;
+    tsr_table_info info;
+    tsr_table_describe(b->subjects[spec].table, &info);
+    tsr_bench_limits_measure(b->limits, device_number(b), &info);
   }
-  bool has_finds = o->ops[TSR_BENCH_FIND100] || o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0];
+  bool is_filled = false;
   for (size_t op = 0; status == TSR_OK && op < TSR_BENCH_TABLE_OPS; op++) {
-    if (op == TSR_BENCH_FIND100 && has_finds) status = fill_tables(b, load, error);
-    if (status == TSR_OK && o->ops[op]) status = measure_op(b, load, (tsr_bench_op)op, error);
+    if (!o->ops[op]) continue;
+    if (tsr_bench_needs_fill((tsr_bench_op)op) && !is_filled) {
+      status = fill_tables(b, load, error);
+      is_filled = true;
+    }
+    if (status == TSR_OK) status = measure_op(b, load, (tsr_bench_op)op, error);
   }
   free_subjects(b);
   return status;
@@ -218,11 +178,12 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
   size_t results = o->load_count * o->spec_count;
   b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
   b->subjects = calloc(o->spec_count, sizeof *b->subjects);
-  b->limits = calloc(results, sizeof *b->limits);
+  b->limits = tsr_bench_limits_create(results);
+  b->done = calloc(o->spec_count, sizeof *b->done);
   b->right = calloc(o->spec_count, sizeof *b->right);
   b->times = calloc(o->spec_count * o->repeat, sizeof *b->times);
   b->medians = calloc(results * TSR_BENCH_OPS, sizeof *b->medians);
-  if (!b->specs || !b->subjects || !b->limits || !b->right || !b->times || !b->medians)
+  if (!b->specs || !b->subjects || !b->limits || !b->done || !b->right || !b->times || !b->medians)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
@@ -247,35 +208,58 @@ static tsr_status check_alike(const bench *b, size_t spec, const tsr_table_info 
   return TSR_OK;
 }
 
+/* pre: the spec's table could be made. */
+static tsr_status check_kind(const bench *b, size_t spec, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  const char *kind = tsr_spec_get(b->specs[spec], "table", "kind");
+  if (o->ops[TSR_BENCH_FIND_ALL] && strcmp(kind, "multimap") != 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --ops find_all: %s has kind = %s, and only a multimap has several values of a key to find: "
+                    "use kind = multimap, or find100",
+                    o->specs[spec], kind);
+  if (o->multiplicity > 1 && strncmp(kind, "multi", 5) != 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --multiplicity %llu: %s has kind = %s, which keeps one pair of a key: use kind = multimap "
+                    "or multiset",
+                    (unsigned long long)o->multiplicity, o->specs[spec], kind);
+  return TSR_OK;
+}
+
+/* Small tables of all specs and loads tell what cannot be before anything is measured; the first of them stays. */
 static tsr_status open_anchor(bench *b, tsr_error *error) {
-  uint64_t capacity = b->options.n < ANCHOR_CAPACITY ? b->options.n : ANCHOR_CAPACITY;
-  tsr_status status = create_table(b, 0, NULL, false, capacity, &b->anchor, error);
+  const tsr_bench_options *o = &b->options;
+  const uint64_t capacity = o->n < ANCHOR_CAPACITY ? o->n : ANCHOR_CAPACITY;
+  tsr_status status = create_table(b, 0, o->loads[0], false, capacity, &b->anchor, error);
   if (status) return status;
   tsr_table_describe(b->anchor, &b->info);
   if (b->info.backend_reason[0]) fprintf(stderr, "tessera: backend %s: %s\n", b->info.backend, b->info.backend_reason);
-  for (size_t spec = 1; status == TSR_OK && spec < b->options.spec_count; spec++) {
-    tsr_table *other = NULL;
-    tsr_table_info info;
-    status = create_table(b, spec, NULL, false, capacity, &other, error);
-    if (status) return status;
-    tsr_table_describe(other, &info);
-    status = check_alike(b, spec, &info, error);
-    tsr_table_destroy(other);
+  for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
+    for (size_t load = 0; status == TSR_OK && load < o->load_count; load++) {
+      tsr_table *other = NULL;
+      tsr_table_info info;
+      status = create_table(b, spec, o->loads[load], false, capacity, &other, error);
+      if (status) return status;
+      tsr_table_describe(other, &info);
+      status = check_alike(b, spec, &info, error);
+      tsr_table_destroy(other);
+    }
+    if (status == TSR_OK) status = check_kind(b, spec, error);
   }
   return status;
 }
 
 static tsr_status make_arrays(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  bool asks_absent = o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0];
-  if (b->info.key_bits == 32 && o->n > (asks_absent ? 1ull << 31 : 1ull << 32))
+  const uint64_t keys = o->n / o->multiplicity;
+  const bool names_absent = o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0] || o->ops[TSR_BENCH_MIXED];
+  if (b->info.key_bits == 32 && keys > (names_absent ? 1ull << 31 : 1ull << 32))
     return tsr_fail(
         error, TSR_BAD_ARGUMENT,
-        "bench: --n %llu: there are only 2^32 keys of 32 bits, and find50 and find0 need as many absent ones "
+        "bench: --n %llu: there are only 2^32 keys of 32 bits, and find50, find0 and mixed need as many absent ones "
         "as are inserted: use a smaller --n or key_bits = 64",
         (unsigned long long)o->n);
-  tsr_keys model = {b->info.key_bits, b->info.value_bits, o->n, o->seed ? o->seed : 1};
-  return tsr_bench_arrays_create(b->anchor, &model, &b->arrays, error);
+  tsr_keys model = {b->info.key_bits, b->info.value_bits, keys, o->seed ? o->seed : 1, o->n};
+  return tsr_bench_arrays_create(b->anchor, &model, o, &b->arrays, error);
 }
 
 static tsr_status measure_tables(bench *b, tsr_error *error) {
@@ -307,11 +291,11 @@ static void clean_up(bench *b) {
   free_subjects(b);
   tsr_bench_arrays_free(&b->arrays);
   tsr_table_destroy(b->anchor);
-  for (size_t i = 0; i < b->limits_count; i++) free(b->limits[i].rows);
   for (size_t spec = 0; b->specs && spec < b->options.spec_count; spec++) tsr_spec_free(b->specs[spec]);
   free(b->specs);
   free(b->subjects);
-  free(b->limits);
+  tsr_bench_limits_free(b->limits);
+  free(b->done);
   free(b->right);
   free(b->times);
   free(b->medians);
@@ -339,8 +323,14 @@ static const char help[] =
     "Measures operations, verifies every result and prints CSV; several specs take turns and are compared.\n\n"
     "  --n N                    Keys to insert and to ask for; 2^24.\n"
     "  --loads L,L...           How full the tables get; .8.\n"
-    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST "; all of a table.\n"
+    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ";\n"
+    "                           " TSR_BENCH_OPS_INITIAL ".\n"
     "                           Or of a spec's allocator, beside malloc: " TSR_BENCH_POOL_OP_LIST ".\n"
+    "  --batch B                Keys of a batch of incremental (inserted) and rebuild (all so far, from scratch); "
+    "32Ki.\n"
+    "  --multiplicity M         Of a multimap: N pairs with N / M keys; 1.\n"
+    "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
+    "                           .2,.2,.3,.3.\n"
     "  --units N                Units of an allocation; 1.\n"
     "  --tile-lanes N           Lanes that allocate together; 1.\n"
     "  --repeat N               Measurements, of which the median counts, after one to warm up; 5.\n"

@@ -3,6 +3,7 @@
  * `tessera bench`: how fast tables are, with every answer checked.
  *
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
+ *         [--batch 32Ki] [--multiplicity 1] [--mix .2,.2,.3,.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE]
  *
  * For each load n distinct keys go into a table that they fill to this load; then finds ask n queries in another order
@@ -10,14 +11,26 @@
  * once to warm up and --repeat times; the median counts. Several specs take turns in every repetition, and ratios of
  * their medians follow the rows as lines that start with '#'. Only the operation lies between the two events.
  *
+ * Further operations:
+ *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last
+ *   rebuild      for each batch clears the table and inserts all keys so far; timed in total
+ *   mixed        a batch of n inserts, erases and finds in shares of --mix, shuffled, by one call, on a table that has
+ *                been filled to the load; no key is named twice
+ *   find_all, count_all  ask for all values of each key, or how many they are. --multiplicity M makes n pairs with
+ *                n / M distinct keys, and the queries of every operation n / M
+ *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
  *
- * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok
- *   mops       millions of keys a second
+ * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization
+ *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
+ *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
  *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
- *              a compare-and-swap for insert and erase; '-' where no limit is known (the cpu backend, larger buckets)
+ *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
+ *              larger buckets, other operations)
  *   ok         yes, or no: a sentence on standard error says what was wrong
+ *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
+ *              there; '-' for pools
  * Read next: bench_run.h (what is checked), keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

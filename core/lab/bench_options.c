@@ -4,6 +4,7 @@
  */
 #include "core/lab/bench_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +12,15 @@
 #include "core/number.h"
 
 #define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
+#define MIX_TOLERANCE 1e-9
 enum { REPEAT_MAX = 1000, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
 
-static const char *const op_names[TSR_BENCH_OPS] = {"insert", "find100",  "find50",  "find0",
-                                                    "erase",  "allocate", "release", "churn"};
+static const char *const op_names[TSR_BENCH_OPS] = {
+    [TSR_BENCH_INSERT] = "insert",     [TSR_BENCH_INCREMENTAL] = "incremental", [TSR_BENCH_REBUILD] = "rebuild",
+    [TSR_BENCH_FIND100] = "find100",   [TSR_BENCH_FIND50] = "find50",           [TSR_BENCH_FIND0] = "find0",
+    [TSR_BENCH_FIND_ALL] = "find_all", [TSR_BENCH_COUNT_ALL] = "count_all",     [TSR_BENCH_ERASE] = "erase",
+    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_ALLOCATE] = "allocate",       [TSR_BENCH_RELEASE] = "release",
+    [TSR_BENCH_CHURN] = "churn"};
 
 const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
 
@@ -66,9 +72,9 @@ static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *
   tsr_status status = split(text, &o->texts, &o->loads, &o->load_count, error);
   for (size_t i = 0; status == TSR_OK && i < o->load_count; i++) {
     double load;
-    if (!tsr_parse_double(o->loads[i], &load) || load < 0.01 || load > 1 || strlen(o->loads[i]) > LOAD_LETTERS_MAX)
+    if (!tsr_parse_double(o->loads[i], &load) || load < 0.01 || strlen(o->loads[i]) > LOAD_LETTERS_MAX)
       status = tsr_fail(error, TSR_BAD_ARGUMENT,
-                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 to 1 with commas between", text,
+                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 on with commas between", text,
                         o->loads[i]);
   }
   return status;
@@ -105,6 +111,27 @@ static tsr_status read_ops(const char *text, tsr_bench_options *o, tsr_error *er
   return status;
 }
 
+static tsr_status read_mix(const char *text, tsr_bench_options *o, tsr_error *error) {
+  char *copy = NULL;
+  const char **shares = NULL;
+  size_t count = 0;
+  double sum = 0;
+  tsr_status status = split(text, &copy, &shares, &count, error);
+  if (status) return status;
+  bool is_right = count == TSR_MIXED_KINDS;
+  for (size_t i = 0; is_right && i < count; i++) {
+    is_right = tsr_parse_double(shares[i], &o->mix[i]);
+    sum += o->mix[i];
+  }
+  free(copy);
+  free(shares);
+  if (is_right && fabs(sum - 1) <= MIX_TOLERANCE) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "bench: --mix %s: must be four shares that add up to 1, of inserts of new keys, erases, finds of "
+                  "present keys and finds of absent keys, such as .2,.2,.3,.3",
+                  text);
+}
+
 /* Values that the bench gives to every table itself. */
 static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *error) {
   static const char *const own[][2] = {
@@ -118,9 +145,10 @@ static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *er
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-enum { N, LOADS, OPS, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, NAMES };
-static const char *const names[NAMES] = {"--n",       "--loads", "--ops", "--repeat", "--set",
-                                         "--plugins", "--seed",  "--csv", "--units",  "--tile-lanes"};
+enum { N, LOADS, OPS, BATCH, MULTIPLICITY, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, NAMES };
+static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",       "--batch",   "--multiplicity",
+                                         "--mix", "--repeat", "--set",       "--plugins", "--seed",
+                                         "--csv", "--units",  "--tile-lanes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -130,6 +158,12 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return read_loads(value, o, error);
   case OPS:
     return read_ops(value, o, error);
+  case BATCH:
+    return read_count(names[which], value, KEYS_MAX, &o->batch, error);
+  case MULTIPLICITY:
+    return read_count(names[which], value, KEYS_MAX, &o->multiplicity, error);
+  case MIX:
+    return read_mix(value, o, error);
   case REPEAT:
     return read_count(names[which], value, REPEAT_MAX, &o->repeat, error);
   case SET:
@@ -152,6 +186,30 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   }
 }
 
+/* What one option says may not suit another. */
+static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
+  if (o->spec_count == 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: no spec: name the INI file of a table, or several to compare them");
+  for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
+    double load;
+    if (tsr_parse_double(o->loads[i], &load) && load > 1)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --loads %s: a pool holds no more than its units: give loads of allocators up to 1",
+                      o->loads[i]);
+  }
+  if (o->multiplicity > o->n)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --multiplicity %llu: one key would have more than the %llu pairs of --n: use a larger --n",
+                    (unsigned long long)o->multiplicity, (unsigned long long)o->n);
+  if (o->multiplicity > 1 && o->ops[TSR_BENCH_MIXED])
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --multiplicity %llu: a mixed batch names each key once, so that every result is known: "
+                    "leave out the one or the other",
+                    (unsigned long long)o->multiplicity);
+  return TSR_OK;
+}
+
 static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_error *error) {
   tsr_words words = {.command = "bench",
                      .names = names,
@@ -162,18 +220,18 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
                      .at = 1};
   o->n = 1ull << 24;
   o->repeat = 5;
-  o->units = o->tile_lanes = 1;
+  o->batch = 1ull << 15;
+  o->multiplicity = o->units = o->tile_lanes = 1;
   tsr_status status = read_loads(".8", o, error);
-  if (status == TSR_OK) status = read_ops("insert,find100,find50,find0,erase", o, error);
+  if (status == TSR_OK) status = read_ops(TSR_BENCH_OPS_INITIAL, o, error);
+  if (status == TSR_OK) status = read_mix(".2,.2,.3,.3", o, error);
   while (status == TSR_OK && words.at < argc) {
     size_t which;
     const char *value;
     status = tsr_words_next(&words, &which, &value, error);
     if (status == TSR_OK) status = read_option(which, value, o, error);
   }
-  if (status == TSR_OK && o->spec_count == 0)
-    status =
-        tsr_fail(error, TSR_BAD_ARGUMENT, "bench: no spec: name the INI file of a table, or several to compare them");
+  if (status == TSR_OK) status = check_together(o, error);
   return status;
 }
 

@@ -15,10 +15,15 @@ extern "C" {
 /* In the order in which they are measured: an erased table answers nothing. */
 typedef enum tsr_bench_op {
   TSR_BENCH_INSERT,
+  TSR_BENCH_INCREMENTAL,
+  TSR_BENCH_REBUILD,
   TSR_BENCH_FIND100,
   TSR_BENCH_FIND50,
   TSR_BENCH_FIND0,
+  TSR_BENCH_FIND_ALL,
+  TSR_BENCH_COUNT_ALL,
   TSR_BENCH_ERASE,
+  TSR_BENCH_MIXED,
   TSR_BENCH_TABLE_OPS,
   TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
   TSR_BENCH_RELEASE,
@@ -26,8 +31,9 @@ typedef enum tsr_bench_op {
   TSR_BENCH_OPS
 } tsr_bench_op;
 
-#define TSR_BENCH_OP_LIST "insert, find100, find50, find0 and erase"
+#define TSR_BENCH_OP_LIST "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, erase and mixed"
 #define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
+#define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
 
 /* Texts point into argv. */
@@ -35,8 +41,11 @@ typedef struct tsr_bench_options {
   const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
   size_t spec_count, set_count;
   uint64_t n, repeat;
-  uint64_t units, tile_lanes; /* of pools */
-  const char **loads;         /* load_count numbers, as written */
+  uint64_t batch;              /* pairs, of incremental and rebuild */
+  uint64_t multiplicity;       /* pairs of a key, on average; divides n or some keys have one more */
+  double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
+  uint64_t units, tile_lanes;  /* of pools */
+  const char **loads;          /* load_count numbers, as written */
   size_t load_count;
   bool ops[TSR_BENCH_OPS];
   const char *plugins, *csv; /* NULL: the default search path; standard output */

@@ -23,18 +23,25 @@ static void print_text(FILE *csv, const char *text) {
   fputc('"', csv);
 }
 
+/* A number, or '-' for 0. */
+static void print_known(FILE *csv, int decimals, double number) {
+  if (number > 0) {
+    fprintf(csv, "%.*f", decimals, number);
+  } else {
+    fputc('-', csv);
+  }
+}
+
 void tsr_bench_print_row(FILE *csv, const tsr_bench_row *row) {
   print_text(csv, row->spec);
   fprintf(csv, ",%s,", row->backend);
   print_text(csv, row->device);
   fprintf(csv, ",%s,%u,%u,%llu,%g,%.2f,%.4f,", tsr_bench_op_name(row->op), row->key_bits, row->value_bits,
           (unsigned long long)row->n, row->load, row->mops, row->probes);
-  if (row->limit_mops > 0) {
-    fprintf(csv, "%.1f", 100 * row->mops / row->limit_mops);
-  } else {
-    fputc('-', csv);
-  }
-  fprintf(csv, ",%s\n", row->right ? "yes" : "no");
+  print_known(csv, 1, row->limit_mops > 0 ? 100 * row->mops / row->limit_mops : 0);
+  fprintf(csv, ",%s,", row->right ? "yes" : "no");
+  print_known(csv, 4, row->utilization);
+  fputc('\n', csv);
   fflush(csv);
 }
 

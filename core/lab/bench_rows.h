@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TSR_BENCH_COLUMNS "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok"
+#define TSR_BENCH_COLUMNS "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization"
 
 typedef struct tsr_bench_row {
   const char *spec, *backend, *device;
@@ -23,6 +23,7 @@ typedef struct tsr_bench_row {
   double load, mops, probes;
   double limit_mops; /* what the device's memory allows; 0 = unknown */
   bool right;
+  double utilization; /* 0 = unknown */
 } tsr_bench_row;
 
 void tsr_bench_print_row(FILE *csv, const tsr_bench_row *row);

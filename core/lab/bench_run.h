@@ -2,63 +2,57 @@
  *
  * One operation of a benchmark on one table: timed, and its result checked key by key.
  *
- * The arrays are made once and serve all tables of a run, which therefore have the same widths and lie in the same
- * memory. Read next: bench.c, which decides what runs when.
+ * Read next: bench.c, which decides what runs when; bench_operation.h, what an operation consists of.
  */
 #ifndef TSR_BENCH_RUN_H
 #define TSR_BENCH_RUN_H
 
+#include "core/lab/bench_arrays.h"
 #include "core/lab/bench_options.h"
-#include "core/lab/keys.h"
 #include "core/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* All arrays hold n items. */
-typedef struct tsr_bench_arrays {
-  tsr_table *owner;                    /* in whose memory they lie; the caller's */
-  tsr_keys model;                      /* what they hold */
-  tsr_absent absent;                   /* of the queries */
-  uint32_t out_bits;                   /* of an answer: a value, or 8 for a set */
-  void *keys, *values, *queries, *out; /* where the tables are; values: NULL for sets */
-  void *host_queries, *host_out;
-} tsr_bench_arrays;
-
-/* Allocates and fills keys and values. *arrays is valid after a failure too: free it in any case. */
-TSR_MUST_CHECK tsr_status tsr_bench_arrays_create(tsr_table *owner, const tsr_keys *model, tsr_bench_arrays *arrays,
-                                                  tsr_error *error);
-void tsr_bench_arrays_free(tsr_bench_arrays *arrays); /* all zero is fine */
-
-/* Makes the queries of a find or an erase; an insert has none. */
-TSR_MUST_CHECK tsr_status tsr_bench_prepare(tsr_bench_arrays *arrays, tsr_bench_op op, tsr_error *error);
-
 /* A table and the keys that it handed back when it was filled. */
 typedef struct tsr_bench_subject {
   tsr_table *table;
-  uint64_t *homeless, homeless_count; /* ascending */
+  uint64_t *homeless, homeless_count; /* ascending; a key for each pair */
 } tsr_bench_subject;
 void tsr_bench_subject_free(tsr_bench_subject *subject); /* and its table; all zero is fine */
 
 typedef struct tsr_bench_result {
   double milliseconds;
+  uint64_t done;       /* what the row's mops count (bench.h) */
   char complaint[256]; /* what is wrong with the result; "" = it is right */
 } tsr_bench_result;
 
-/* Runs a prepared operation and checks it. An insert starts by clearing the table, an erase by filling it, both
- * untimed; a find is asked of the table that tsr_bench_fill left. The status tells whether the operation could run at
- * all. */
+/* Makes what the operation works on; an insert needs nothing but the pairs. */
+TSR_MUST_CHECK tsr_status tsr_bench_prepare(tsr_bench_arrays *arrays, tsr_bench_op op, tsr_error *error);
+
+/* Runs a prepared operation and checks it. Inserts start by clearing the table, erase and mixed by filling it, both
+ * untimed; the others are asked of the table that tsr_bench_fill left. The status tells whether the operation could run
+ * at all. */
 TSR_MUST_CHECK tsr_status tsr_bench_measure(tsr_bench_arrays *arrays, const tsr_bench_subject *subject, tsr_bench_op op,
                                             tsr_bench_result *result, tsr_error *error);
 
 /* Fills the table and notes which keys were handed back. Overwrites the queries. */
 TSR_MUST_CHECK tsr_status tsr_bench_fill(tsr_bench_arrays *arrays, tsr_bench_subject *subject, tsr_bench_result *result,
                                          tsr_error *error);
+/* The operation is asked of a table that tsr_bench_fill left. */
+bool tsr_bench_needs_fill(tsr_bench_op op);
 
-/* Mean buckets looked at for a key of the prepared operation. pre: `table` is empty and counts (statistics = yes). */
-TSR_MUST_CHECK tsr_status tsr_bench_probes(const tsr_bench_arrays *arrays, tsr_table *table, tsr_bench_op op,
-                                           double *probes, tsr_error *error);
+typedef struct tsr_bench_counts {
+  double probes;      /* mean buckets looked at for a key of the operation */
+  double utilization; /* tsr_usage.utilization when all pairs are there */
+} tsr_bench_counts;
+/* Runs the prepared operation once more, on another table. pre: `table` is empty and counts (statistics = yes). */
+TSR_MUST_CHECK tsr_status tsr_bench_count(const tsr_bench_arrays *arrays, tsr_table *table, tsr_bench_op op,
+                                          tsr_bench_counts *counts, tsr_error *error);
+
+/* The name of the tsr_roofline_row that bounds it if it touches one bucket a key; NULL = none does. */
+const char *tsr_bench_limit(tsr_bench_op op);
 
 #ifdef __cplusplus
 }

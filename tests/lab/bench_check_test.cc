@@ -11,7 +11,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 // A table named `name` takes 1 ms for an operation if it is a, else 2 ms.
-std::string spec(const std::string &name) { return write_file(name + ".ini", "[table]\nkind = " + name + "\n"); }
+std::string spec(const std::string &name, const std::string &kind = "map") {
+  return write_file(name + ".ini", "[table]\nkind = " + kind + "\nlayout = " + name + "\n");
+}
+
+const Words multimap = {"--set", "table.kind=multimap", "--multiplicity", "4"};
 
 class Check : public testing::Test {
 protected:
@@ -30,28 +34,30 @@ protected:
   }
 
   // Only `op` is wrong, whatever else is measured.
-  static void expect_wrong(Fault fault, const std::string &op, const std::string &sentence) {
-    Outcome outcome = bench(fault, op);
+  static void expect_wrong(Fault fault, const std::string &op, const std::string &sentence, Words more = {}) {
+    Outcome outcome = bench(fault, op, more);
     EXPECT_EQ(outcome.status, 1) << sentence;
     EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
     ASSERT_EQ(outcome.rows().size(), 1u);
-    EXPECT_EQ(outcome.rows()[0].back(), "no") << sentence;
+    EXPECT_EQ(outcome.rows()[0][11], "no") << sentence;
   }
 };
 
 TEST_F(Check, NothingIsWrong) {
   for (uint32_t value_bits : {0u, 32u, 64u}) {
     faulty.value_bits = value_bits;
-    Outcome outcome = bench(Fault::NONE, "insert,find100,find50,find0,erase");
+    Outcome outcome = bench(Fault::NONE, "insert,incremental,rebuild,find100,find50,find0,count_all,erase,mixed",
+                            {"--batch", "3000"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     auto rows = outcome.rows();
-    ASSERT_EQ(rows.size(), 5u);
-    const std::vector<std::string> probes = {"2.0000", "3.0000", "3.0000", "3.0000", "4.0000"};
-    for (size_t i = 0; i < 5; i++) {
+    const Words probes = {"2.0000", "2.0000", "2.0000", "3.0000", "3.0000", "3.0000", "3.0000", "4.0000", "5.0000"};
+    ASSERT_EQ(rows.size(), probes.size());
+    for (size_t i = 0; i < rows.size(); i++) {
       EXPECT_EQ(rows[i][8], "10.00");
       EXPECT_EQ(rows[i][9], probes[i]);
       EXPECT_EQ(rows[i][11], "yes");
+      EXPECT_EQ(rows[i][12], "0.5000") << "of the full table";
     }
   }
 }
@@ -88,6 +94,74 @@ TEST_F(Check, WrongErases) {
   expect_wrong(Fault::LOSES_A_KEY, "erase", "of 10000 keys 9999 were inserted");
 }
 
+TEST_F(Check, WrongBatches) {
+  const Words batch = {"--batch", "4000"};
+  expect_wrong(Fault::LOSES_A_KEY, "incremental", "of 10000 keys 9997 were inserted and 0 handed back", batch);
+  expect_wrong(Fault::HIDES_A_KEY, "incremental", "10000 keys were inserted, but the table holds 9997", batch);
+  expect_wrong(Fault::HANDS_BACK, "incremental", "100 of 10000 keys found no place", batch);
+  expect_wrong(Fault::LOSES_A_KEY, "rebuild", "of 22000 keys 21997 were inserted and 0 handed back", batch);
+  expect_wrong(Fault::HIDES_A_KEY, "rebuild", "10000 keys were inserted, but the table holds 9999", batch);
+  expect_wrong(Fault::HANDS_BACK, "rebuild", "220 of 22000 keys found no place", batch);
+  expect_wrong(Fault::KEEPS_ALL, "rebuild", "10000 keys were inserted, but the table holds 22000",
+               {"--batch", "4000", "--set", "table.kind=multimap"});
+}
+
+TEST_F(Check, BatchesAreTimedAsAWhole) {
+  Outcome outcome = bench(Fault::NONE, "incremental,rebuild", {"--batch", "4000"});
+  Words turns(4 * 3, "a insert"); // in four turns of three batches
+  for (int build = 0; build < 4 * 3; build++) turns.insert(turns.end(), {"a clear", "a insert"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(faulty.operations, turns);
+}
+
+TEST_F(Check, RowsOfAMultimapCountPairsAndValuesOrKeys) {
+  for (uint32_t value_bits : {32u, 64u}) {
+    faulty.value_bits = value_bits;
+    Outcome outcome = bench(Fault::NONE, "insert,incremental,find100,find50,find_all,count_all,erase", multimap);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Words mops = {"10.00", "10.00", "2.50", "2.50", "10.00", "2.50", "2.50"};
+    ASSERT_EQ(outcome.rows().size(), mops.size());
+    for (size_t i = 0; i < mops.size(); i++) EXPECT_EQ(outcome.rows()[i][8], mops[i]) << outcome.out;
+  }
+}
+
+TEST_F(Check, WrongLists) {
+  expect_wrong(Fault::SHORTENS_A_LIST, "find_all", "1 of 2500 keys have a wrong number of values", multimap);
+  expect_wrong(Fault::SHIFTS_LISTS, "find_all", "1 of 2500 keys have a wrong number of values", multimap);
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "find_all", "keys have a wrong number of values", multimap);
+  expect_wrong(Fault::LOSES_A_KEY, "find_all", "1 of 2500 keys have a wrong number of values", multimap);
+  expect_wrong(Fault::REPEATS_A_VALUE, "find_all", "the values of 1 of 2500 keys are wrong", multimap);
+  expect_wrong(Fault::WRONG_VALUE, "find_all", "the values of 1 of 2500 keys are wrong", multimap);
+  expect_wrong(Fault::MISCOUNTS_FOUND, "find_all", "2500 keys were found, but the report says 2499", multimap);
+  expect_wrong(Fault::SHORTENS_A_LIST, "count_all", "1 of 2500 keys are counted wrongly", multimap);
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "count_all", "keys are counted wrongly", multimap);
+  expect_wrong(Fault::MISCOUNTS_FOUND, "count_all", "2500 keys were found, but the report says 2499", multimap);
+  expect_wrong(Fault::KEEPS_A_KEY, "erase", "of 10000 keys in the table 9996 were erased, and it still holds 4",
+               multimap);
+}
+
+TEST_F(Check, PairsHandedBackMayBeMissingAndNoOthers) {
+  Outcome outcome = bench(Fault::HANDS_BACK, "find100,find_all,count_all", multimap);
+  EXPECT_EQ(outcome.status, 1) << "not all pairs found a place";
+  ASSERT_EQ(outcome.rows().size(), 3u);
+  EXPECT_EQ(outcome.rows()[1][8], "9.90") << "values that are not there are not retrieved";
+  for (auto &row : outcome.rows()) EXPECT_EQ(row[11], "yes") << outcome.err;
+}
+
+TEST_F(Check, WrongMixedBatches) {
+  expect_wrong(Fault::WRONG_RESULT, "mixed", "1 of 10000 operations have a wrong result");
+  expect_wrong(Fault::WRONG_VALUE, "mixed", "1 of 10000 operations have a wrong result");
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "mixed", "operations have a wrong result");
+  expect_wrong(Fault::FORGETS_AN_INSERT, "mixed", "the table should hold 10000 keys then, but holds 9999");
+  expect_wrong(Fault::FORGETS_AN_ERASE, "mixed", "the table should hold 10000 keys then, but holds 10001");
+  expect_wrong(Fault::MISCOUNTS_FOUND, "mixed", "the report says 2000 inserted, 2000 erased, 2999 found",
+               {"--mix", ".2,.2,.3,.3"});
+  expect_wrong(Fault::HANDS_BACK, "mixed", "of 10000 keys to start with 100 found no place");
+  expect_wrong(Fault::LOSES_A_KEY, "mixed", "of 10000 keys 9999 were inserted and 0 handed back");
+  faulty.value_bits = 0;
+  expect_wrong(Fault::WRONG_RESULT, "mixed", "1 of 10000 operations have a wrong result");
+}
+
 TEST_F(Check, KeysHandedBackMayBeMissingAndNoOthers) {
   Outcome outcome = bench(Fault::HANDS_BACK, "find100,find50,find0,erase");
   EXPECT_EQ(outcome.status, 1) << "not all keys found a place";
@@ -96,9 +170,10 @@ TEST_F(Check, KeysHandedBackMayBeMissingAndNoOthers) {
 }
 
 TEST_F(Check, FailuresEndTheRunAndFreeEverything) {
-  for (Fault fault : {Fault::INSERT_FAILS, Fault::FIND_FAILS, Fault::ERASE_FAILS, Fault::NO_MEMORY}) {
+  for (Fault fault :
+       {Fault::INSERT_FAILS, Fault::FIND_FAILS, Fault::ERASE_FAILS, Fault::APPLY_FAILS, Fault::NO_MEMORY}) {
     faulty = {};
-    Outcome outcome = bench(fault, "insert,find100,find50,find0,erase", {spec("b")});
+    Outcome outcome = bench(fault, "insert,rebuild,find100,find50,find0,count_all,erase,mixed", {spec("b")});
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err.rfind("tessera: ", 0), 0u);
     EXPECT_EQ(faulty.tables, 0);
@@ -162,7 +237,7 @@ TEST_F(Check, PoolsAreMeasuredBesideMalloc) {
     EXPECT_EQ(rows[i][7], "0.5");
     EXPECT_EQ(std::stod(rows[i][8]), (is_churn ? 80 : 10) / (is_malloc ? 4.0 : 1.0)) << outcome.out;
     EXPECT_EQ(rows[i][9], is_malloc || ops[i / 2] == "release" ? "0.0000" : "2.0000");
-    EXPECT_EQ(rows[i][11], "yes");
+    EXPECT_EQ(rows[i][11] + rows[i][12], "yes-");
   }
   EXPECT_NE(outcome.out.find("/malloc: churn at load .5: 4.000"), std::string::npos) << outcome.out;
 }
@@ -172,8 +247,8 @@ TEST_F(Check, WrongPools) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.err.find("churn: 2 places overlap"), std::string::npos) << outcome.err;
   ASSERT_EQ(outcome.rows().size(), 2u);
-  EXPECT_EQ(outcome.rows()[0].back(), "no");
-  EXPECT_EQ(outcome.rows()[1].back(), "yes");
+  EXPECT_EQ(outcome.rows()[0][11], "no");
+  EXPECT_EQ(outcome.rows()[1][11], "yes");
   outcome = bench(Fault::POOL_EXHAUSTED, "allocate");
   EXPECT_EQ(outcome.status, 0) << "a full pool is an answer";
   EXPECT_NE(outcome.err.find("1000 allocations found the pool exhausted"), std::string::npos) << outcome.err;

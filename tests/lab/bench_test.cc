@@ -11,7 +11,7 @@
 
 namespace {
 
-const char plugins[] = "layouts:probing:hashers";
+const char plugins[] = "layouts:probing:hashers:allocators";
 
 std::string spec(const std::string &name, const std::string &extra, const std::string &layout = "packed",
                  const std::string &probing = "cuckoo") {
@@ -43,9 +43,16 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--repeat=0"}, "--repeat 0");
   expect_usage({"a.ini", "--seed", "0"}, "--seed 0");
   expect_usage({"a.ini", "--loads", ".8,"}, "'' is no load");
-  expect_usage({"a.ini", "--loads", ".8,1.1"}, "'1.1' is no load");
-  expect_usage({"a.ini", "--ops", "insert,mixed"},
-               "'mixed' is no operation of bench: they are insert, find100, find50");
+  expect_usage({"a.ini", "--loads", ".8,.001"}, "'.001' is no load");
+  expect_usage({"a.ini", "--loads", "1.1", "--ops", "churn"}, "--loads 1.1: a pool holds no more than its units");
+  expect_usage({"a.ini", "--ops", "insert,mix"}, "'mix' is no operation of bench: they are insert, incremental");
+  expect_usage({"a.ini", "--batch", "0"}, "--batch 0");
+  expect_usage({"a.ini", "--batch", "32k"}, "--batch 32k");
+  expect_usage({"a.ini", "--multiplicity", "1.5"}, "--multiplicity 1.5");
+  expect_usage({"a.ini", "--multiplicity", "11", "--n", "10"}, "more than the 10 pairs of --n");
+  expect_usage({"a.ini", "--multiplicity", "2", "--ops", "find_all,mixed"}, "a mixed batch names each key once");
+  for (std::string mix : {".5,.5", ".2,.2,.3,.3,0", ".2,.2,.3,.300001", ".2,.2,.3,x", ".2,.2,.3,", "-1,2,0,0"})
+    expect_usage({"a.ini", "--mix", mix}, "--mix " + mix + ": must be four shares that add up to 1");
   expect_usage({"a.ini", "--ops", "insert,churn"}, "ask for one kind at a time");
   expect_usage({"a.ini", "--units", "0"}, "--units 0");
   expect_usage({"a.ini", "--tile-lanes", "64"}, "--tile-lanes 64");
@@ -58,19 +65,21 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
 TEST(BenchOptions, HelpNamesAllOperations) {
   Outcome outcome = run(tsr_bench_command, {"--help"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.out.find("insert, find100, find50, find0 and erase"), std::string::npos);
+  EXPECT_NE(outcome.out.find("insert, incremental, rebuild, find100"), std::string::npos);
+  EXPECT_NE(outcome.out.find("insert,find100,find50,find0,erase"), std::string::npos);
 }
 
 TEST(Bench, RowsOfOneSpec) {
   std::string path = spec("one.ini", map32);
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.lines()[0], "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok");
+  EXPECT_EQ(outcome.lines()[0],
+            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 12u);
+    ASSERT_EQ(rows[i].size(), 13u);
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
     EXPECT_EQ(rows[i][3], ops[i % 5]);
@@ -80,6 +89,7 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_GE(std::stod(rows[i][9]), 1) << ops[i % 5];
     EXPECT_EQ(rows[i][10], "-");
     EXPECT_EQ(rows[i][11], "yes");
+    EXPECT_NEAR(std::stod(rows[i][12]), std::stod(rows[i][7]), 0.01) << "slots hold nothing but pairs";
   }
 }
 
@@ -108,6 +118,102 @@ TEST(Bench, EveryKindAndWidth) {
     EXPECT_EQ(outcome.status, 0) << widths << outcome.err;
     EXPECT_EQ(outcome.rows().size(), 5u);
   }
+}
+
+TEST(Bench, BatchesOfOneSpecAgainstBuildsOfAnother) {
+  std::string a = spec("i.ini", map32, "packed", "double_hashing"), b = spec("r.ini", map32);
+  for (std::string batch : {"1000", "999", "300", "1Mi"}) {
+    Outcome outcome = bench({a, b, "--n", "1000", "--ops", "incremental,rebuild", "--repeat", "1", "--batch", batch});
+    EXPECT_EQ(outcome.status, 0) << batch << outcome.err;
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[0][0] + rows[0][3], a + "incremental");
+    EXPECT_EQ(rows[3][0] + rows[3][3], b + "rebuild");
+    for (auto &row : rows) EXPECT_GE(std::stod(row[9]), 1) << "probes of " << row[3];
+  }
+}
+
+TEST(Bench, MultimapsWithSeveralPairsOfAKey) {
+  const std::string ops = "insert,incremental,rebuild,find100,find50,find0,find_all,count_all,erase";
+  for (auto &[widths, multiplicity] : {std::pair<std::string, std::string>("key_bits = 32\nvalue_bits = 32\n", "1"),
+                                       {"key_bits = 32\nvalue_bits = 64\n", "7"},
+                                       {"key_bits = 64\nvalue_bits = 32\n", "7"},
+                                       {"key_bits = 32\nvalue_bits = 32\n", "1000"}}) {
+    Outcome outcome = bench({spec("mm.ini", "kind = multimap\n" + widths, "soa", "double_hashing"), "--n", "1000",
+                             "--repeat", "1", "--multiplicity", multiplicity, "--batch", "300", "--ops", ops});
+    EXPECT_EQ(outcome.status, 0) << widths << multiplicity << outcome.err;
+    EXPECT_EQ(outcome.rows().size(), 9u);
+  }
+  Outcome outcome = bench({spec("ms.ini", "kind = multiset\nkey_bits = 32\n", "soa", "double_hashing"), "--n", "1000",
+                           "--repeat", "1", "--multiplicity", "4", "--ops", "insert,find100,count_all,erase"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST(Bench, SeveralPairsOfAKeyNeedAKindThatKeepsThem) {
+  const std::string map = spec("k.ini", map32),
+                    set = spec("ms.ini", "kind = multiset\nkey_bits = 32\n", "soa", "double_hashing");
+  for (auto &[path, kind] : {std::pair(map, "map"), std::pair(set, "multiset")}) {
+    Outcome outcome = bench({path, "--n", "100", "--ops", "insert,find_all"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(path + " has kind = " + kind + ", and only a multimap"), std::string::npos)
+        << outcome.err;
+  }
+  Outcome outcome = bench({map, "--n", "100", "--multiplicity", "2"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("has kind = map, which keeps one pair of a key"), std::string::npos) << outcome.err;
+  outcome = bench({map, "--n", "100", "--ops", "count_all"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST(Bench, MixedBatches) {
+  const std::string set = "kind = set\nkey_bits = 32\n", map64 = "kind = map\nkey_bits = 64\nvalue_bits = 64\n",
+                    multimap = "kind = multimap\nkey_bits = 32\nvalue_bits = 32\n";
+  for (auto &[kind, mix] : {std::pair<std::string, std::string>(map32, ".2,.2,.3,.3"),
+                            {map32, ".5,.5,0,0"},
+                            {map32, "1,0,0,0"},
+                            {map32, "0,1,0,0"},
+                            {set, ".2,.2,.3,.3"},
+                            {map64, "0,0,0,1"},
+                            {multimap, ".1,.1,.4,.4"}}) {
+    Outcome outcome = bench({spec("x.ini", kind + "concurrency = mixed\n", "packed", "double_hashing"), "--n", "1001",
+                             "--loads", ".4", "--repeat", "1", "--ops", "mixed", "--mix", mix});
+    EXPECT_EQ(outcome.status, 0) << kind << mix << outcome.err;
+    ASSERT_EQ(outcome.rows().size(), 1u);
+    EXPECT_GE(std::stod(outcome.rows()[0][9]), 1) << "probes";
+  }
+}
+
+TEST(Bench, PhasedTablesRefuseMixedBatches) {
+  Outcome outcome = bench({spec("p.ini", map32, "packed", "double_hashing"), "--n", "100", "--ops", "mixed"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("use concurrency = mixed"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, ListsOfBucketsMayBeFullerThanTheirBuckets) {
+  const std::string text = "[table]\nkey_bits = 32\nvalue_bits = 32\nlayout = slab\nprobing = slab_list\n"
+                           "hasher = murmur3\nallocator = slab\nbackend = cpu\n";
+  const std::string map = write_file("chain.ini", text + "kind = map\nconcurrency = mixed\n"),
+                    multimap = write_file("chains.ini", text + "kind = multimap\n");
+  Outcome outcome = bench({map, "--n", "2000", "--loads", ".5,4", "--repeat", "1", "--batch", "700", "--ops",
+                           "insert,incremental,rebuild,find50,erase,mixed"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 12u);
+  EXPECT_EQ(rows[11][7], "4");
+  EXPECT_GT(std::stod(rows[11][12]), std::stod(rows[5][12])) << "utilization grows with the load";
+  EXPECT_LT(std::stod(rows[11][12]), 1);
+  outcome = bench({multimap, "--n", "2000", "--loads", "4", "--repeat", "1", "--multiplicity", "50", "--ops",
+                   "insert,find100,find_all,count_all,erase"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+// Whether a table can be so full is for its spec to say.
+TEST(Bench, LoadsAreRefusedByTheSpecBeforeAnythingIsMeasured) {
+  Outcome outcome = bench({spec("l.ini", map32), "--n", "100", "--loads", ".8,1e9"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("load_factor=1e9: must be 0.01"), std::string::npos) << outcome.err;
 }
 
 TEST(Bench, WidthsMustAgree) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's calls over std::unordered_map, with faults (faulty.h). Keys have 32 bits.
+// The library's calls over std::unordered_map, with faults (faulty.h). Keys have 32 bits. The tests' specs carry the
+// table's name as its layout.
 #include "faulty.h"
 
 #include <cstdlib>
@@ -12,11 +13,11 @@
 Faulty faulty;
 
 struct tsr_table {
-  std::unordered_map<uint32_t, uint64_t> pairs;
+  std::unordered_map<uint32_t, std::vector<uint64_t>> pairs;
   std::string name;
   tsr_report report;
   uint64_t capacity;
-  bool statistics, is_timed;
+  bool keeps_all, statistics, is_timed;
 };
 
 static void note(tsr_table *table, const char *operation) {
@@ -38,8 +39,9 @@ static uint64_t fetch(const void *array, uint64_t i) {
 
 tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *) {
   const char *statistics = tsr_spec_get(spec, "table", "statistics");
-  const char *name = tsr_spec_get(spec, "table", "kind"); // the tests' specs carry their name there
-  *table = new tsr_table{{}, name, {}, options->capacity, statistics && !strcmp(statistics, "yes"), false};
+  bool keeps_all = !strcmp(tsr_spec_get(spec, "table", "kind"), "multimap");
+  bool counts = statistics && !strcmp(statistics, "yes");
+  *table = new tsr_table{{}, tsr_spec_get(spec, "table", "layout"), {}, options->capacity, keeps_all, counts, false};
   faulty.tables++;
   return TSR_OK;
 }
@@ -60,6 +62,12 @@ void tsr_table_describe(const tsr_table *table, tsr_table_info *info) {
   info->bucket_bytes = faulty.bucket_bytes;
 }
 
+static void put(tsr_table *table, uint32_t key, uint64_t value) {
+  std::vector<uint64_t> &values = table->pairs[key];
+  if (!table->keeps_all) values.clear();
+  values.push_back(value);
+}
+
 tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                       tsr_error *error) {
   note(table, "insert");
@@ -69,12 +77,13 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
     bool is_back = faulty.fault == Fault::HANDS_BACK && i % 100 == 7;
     bool is_lost = faulty.fault == Fault::LOSES_A_KEY && i == 3,
          is_hidden = faulty.fault == Fault::HIDES_A_KEY && i == 3;
-    if (!is_back && !is_lost && !is_hidden) table->pairs[key] = fetch(values, i);
+    if (!is_back && !is_lost && !is_hidden) put(table, key, fetch(values, i));
     table->report.inserted += !is_back && !is_lost;
     table->report.not_placed += is_back;
     if (call && call->results) call->results[i] = is_back ? TSR_NOT_PLACED : TSR_INSERTED;
     if (call && call->homeless_keys && is_back) static_cast<uint32_t *>(call->homeless_keys)[i] = key;
   }
+  table->report.insert_keys += n;
   table->report.insert_probes += table->statistics ? 2 * n : 0;
   return TSR_OK;
 }
@@ -83,7 +92,7 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
 static bool look(tsr_table *table, const void *keys, uint64_t i, uint64_t *value) {
   auto found = table->pairs.find(static_cast<const uint32_t *>(keys)[i]);
   bool is_there = found != table->pairs.end();
-  if (is_there) *value = found->second;
+  if (is_there) *value = found->second[0];
   if (i == 5 && faulty.fault == Fault::FINDS_TOO_MUCH) return true;
   table->report.found += is_there && !(i == 5 && faulty.fault == Fault::MISCOUNTS_FOUND);
   return is_there;
@@ -92,6 +101,7 @@ static bool look(tsr_table *table, const void *keys, uint64_t i, uint64_t *value
 static tsr_status begin_find(tsr_table *table, uint64_t n, tsr_error *error) {
   note(table, "find");
   if (faulty.fault == Fault::FIND_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the find failed");
+  table->report.find_keys += n;
   table->report.find_probes += table->statistics ? 3 * n : 0;
   faulty.finds++;
   return TSR_OK;
@@ -120,22 +130,115 @@ tsr_status tsr_contains(tsr_table *table, uint64_t n, const void *keys, uint8_t 
   return status;
 }
 
+// The values of a key; short of one, if told to.
+static std::vector<uint64_t> list(tsr_table *table, const void *keys, uint64_t i) {
+  uint64_t value;
+  if (!look(table, keys, i, &value)) return {};
+  std::vector<uint64_t> values = table->pairs[static_cast<const uint32_t *>(keys)[i]];
+  if (i == 5 && faulty.fault == Fault::SHORTENS_A_LIST) values.pop_back();
+  if (i == 5 && faulty.fault == Fault::REPEATS_A_VALUE) values[0] = values[1];
+  if (i == 5 && faulty.fault == Fault::WRONG_VALUE) values[1] += 1000;
+  return values;
+}
+
+tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *,
+                         tsr_error *error) {
+  tsr_status status = begin_find(table, n, error);
+  for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
+    uint64_t count = list(table, keys, i).size();
+    if (faulty.fault != Fault::FINDS_NOTHING_NEW) counts[i] = count;
+  }
+  return status;
+}
+
+tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
+                        const tsr_call *, tsr_error *error) {
+  tsr_status status = begin_find(table, n, error);
+  uint64_t at = faulty.fault == Fault::SHIFTS_LISTS;
+  if (status || faulty.fault == Fault::FINDS_NOTHING_NEW) return status;
+  for (uint64_t i = 0; i < n; i++) {
+    offsets[i] = at;
+    for (uint64_t value : list(table, keys, i)) {
+      if (at < room) store(values, at, value);
+      at++;
+    }
+  }
+  offsets[n] = at;
+  return TSR_OK;
+}
+
+static uint64_t size_of(const tsr_table *table) {
+  uint64_t size = 0;
+  for (auto &[key, values] : table->pairs) size += values.size();
+  return size;
+}
+
 tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *, tsr_error *error) {
   note(table, "erase");
   if (faulty.fault == Fault::ERASE_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the erase failed");
+  const uint64_t before = size_of(table);
   for (uint64_t i = faulty.fault == Fault::KEEPS_A_KEY; i < n; i++)
-    table->report.erased += table->pairs.erase(static_cast<const uint32_t *>(keys)[i]);
+    table->pairs.erase(static_cast<const uint32_t *>(keys)[i]);
+  table->report.erased += before - size_of(table);
+  table->report.erase_keys += n;
   table->report.erase_probes += table->statistics ? 4 * n : 0;
   return TSR_OK;
 }
 
+// The first item of each kind is the one that goes wrong.
+tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
+                     void *values_out, const tsr_call *call, tsr_error *error) {
+  note(table, "apply");
+  if (faulty.fault == Fault::APPLY_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the batch failed");
+  uint64_t seen[4] = {}; // of finds: those of present keys
+  for (uint64_t i = 0; i < n; i++) {
+    uint32_t key = static_cast<const uint32_t *>(keys)[i];
+    auto found = table->pairs.find(key);
+    bool is_there = found != table->pairs.end(), counts = operations[i] != TSR_OP_FIND || is_there;
+    bool is_first = counts && seen[operations[i]]++ == 0;
+    uint64_t value = is_there ? found->second[0] : call->missing;
+    uint8_t code = 0;
+    switch (operations[i]) {
+    case TSR_OP_INSERT:
+      if (!is_first || faulty.fault != Fault::FORGETS_AN_INSERT) put(table, key, fetch(values, i));
+      table->report.insert_keys++;
+      table->report.inserted++;
+      code = TSR_INSERTED;
+      break;
+    case TSR_OP_ERASE:
+      if (!is_first || faulty.fault != Fault::FORGETS_AN_ERASE) table->pairs.erase(key);
+      table->report.erase_keys++;
+      table->report.erased += is_there;
+      code = is_there ? TSR_ERASED : TSR_MISSING;
+      break;
+    default:
+      table->report.find_keys++;
+      table->report.found += is_there && !(is_first && faulty.fault == Fault::MISCOUNTS_FOUND);
+      code = is_there ? TSR_FOUND : TSR_MISSING;
+      if (faulty.fault == Fault::FINDS_NOTHING_NEW || faulty.value_bits == 0) break;
+      store(values_out, i, is_first && faulty.fault == Fault::WRONG_VALUE ? value + 1 : value);
+    }
+    if (faulty.fault == Fault::FINDS_NOTHING_NEW) continue;
+    call->results[i] = i == 5 && faulty.fault == Fault::WRONG_RESULT ? static_cast<uint8_t>(TSR_PRESENT) : code;
+  }
+  table->report.apply_probes += table->statistics ? 5 * n : 0;
+  return TSR_OK;
+}
+
 tsr_status tsr_clear(tsr_table *table, void *, tsr_error *) {
-  table->pairs.clear();
+  note(table, "clear");
+  if (faulty.fault != Fault::KEEPS_ALL) table->pairs.clear();
   return TSR_OK;
 }
 
 tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
-  *size = table->pairs.size();
+  *size = size_of(table);
+  return TSR_OK;
+}
+
+tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *) {
+  *usage = {};
+  usage->utilization = static_cast<double>(size_of(table)) / static_cast<double>(2 * table->capacity);
   return TSR_OK;
 }
 
@@ -201,7 +304,7 @@ struct tsr_pool {
 };
 
 tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool, tsr_error *) {
-  *pool = new tsr_pool{tsr_spec_get(spec, "table", "kind"), *options};
+  *pool = new tsr_pool{tsr_spec_get(spec, "table", "layout"), *options};
   faulty.pools++;
   return TSR_OK;
 }

@@ -20,9 +20,17 @@ enum class Fault {
   MISCOUNTS_FOUND,   // the report
   KEEPS_A_KEY,       // erase
   ONLY_ONCE,         // wrong values in the second find only
+  KEEPS_ALL,         // clear
+  SHORTENS_A_LIST,   // find_all, count_all: one value less
+  SHIFTS_LISTS,      // find_all: every list begins one place later
+  REPEATS_A_VALUE,   // find_all: in the place of another one
+  WRONG_RESULT,      // apply: one code
+  FORGETS_AN_INSERT, // apply says that it has been done
+  FORGETS_AN_ERASE,  // so here
   INSERT_FAILS,
   FIND_FAILS,
   ERASE_FAILS,
+  APPLY_FAILS,
   NO_MEMORY, // for the arrays
   NO_LIMITS,
   POOL_OVERLAPS,  // two places of a pool

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -18,7 +21,7 @@ bool all_distinct(std::vector<Number> numbers) {
 }
 
 tsr_keys model(uint32_t key_bits, uint64_t n, uint64_t seed = 1, uint32_t value_bits = 32) {
-  return {key_bits, value_bits, n, seed};
+  return {key_bits, value_bits, n, seed, n};
 }
 
 TEST(Keys, MixIsABijectionOfEveryNarrowWidth) {
@@ -150,6 +153,94 @@ TEST(Keys, ValuesBelongToKeys) {
     EXPECT_EQ(tsr_keys_value(&set, keys32[i]), 0u);
   }
   EXPECT_TRUE(all_distinct(values64));
+}
+
+template <class Key, class Value>
+void check_pairs(uint64_t n, uint64_t pairs) {
+  tsr_keys m = {sizeof(Key) * 8, sizeof(Value) * 8, n, 1, pairs};
+  std::vector<Key> keys(pairs), queries(n);
+  std::vector<Value> values(pairs);
+  tsr_keys_fill(&m, keys.data());
+  tsr_keys_fill_values(&m, values.data());
+  tsr_keys_fill_queries(&m, TSR_ABSENT_NONE, queries.data());
+  std::map<Key, std::set<uint64_t>> ranks;
+  for (uint64_t i = 0; i < pairs; i++) {
+    EXPECT_TRUE(ranks[keys[i]].insert(tsr_keys_rank(&m, keys[i], values[i])).second) << "a pair came twice";
+  }
+  EXPECT_TRUE(all_distinct(queries));
+  for (uint64_t i = 0; i < n; i++) {
+    const std::set<uint64_t> &found = ranks[queries[i]];
+    const uint64_t count = tsr_keys_pairs_of(&m, tsr_keys_order(&m, i));
+    ASSERT_EQ(found.size(), count) << n << " " << pairs;
+    EXPECT_EQ(*found.rbegin(), count - 1);
+    EXPECT_LE(count - pairs / n, pairs % n ? 1u : 0u);
+    EXPECT_GE(tsr_keys_rank(&m, queries[i], tsr_keys_value(&m, queries[i]) - 1), count);
+  }
+}
+
+TEST(Keys, PairsOfAKeyAreEquallyManyAndDiffer) {
+  for (auto [n, pairs] : {std::pair(1, 1), {1, 9}, {100, 100}, {100, 101}, {100, 700}, {333, 1000}, {3, 2000}}) {
+    check_pairs<uint32_t, uint32_t>(static_cast<uint64_t>(n), static_cast<uint64_t>(pairs));
+    check_pairs<uint64_t, uint64_t>(static_cast<uint64_t>(n), static_cast<uint64_t>(pairs));
+    check_pairs<uint64_t, uint32_t>(static_cast<uint64_t>(n), static_cast<uint64_t>(pairs));
+  }
+}
+
+TEST(Keys, PairsOfAKeyLieApart) {
+  tsr_keys m = {32, 32, 100, 1, 100000};
+  std::vector<uint32_t> keys(m.pairs);
+  tsr_keys_fill(&m, keys.data());
+  uint64_t repeated = 0;
+  for (size_t i = 1; i < keys.size(); i++) repeated += keys[i] == keys[i - 1];
+  EXPECT_NEAR(static_cast<double>(repeated), 1000, 200) << "as if drawn at random";
+}
+
+TEST(Keys, SharesAreCutToWholeNumbers) {
+  using Shares = std::vector<double>;
+  using Counts = std::vector<uint64_t>;
+  for (auto &[n, shares, expected] : {std::tuple<uint64_t, Shares, Counts>(10, {.2, .2, .3, .3}, {2, 2, 3, 3}),
+                                      {1ull << 30, {.1, .1, .4, .4}, {107374182, 107374182, 429496730, 429496730}},
+                                      {1001, {.5, .5, 0, 0}, {501, 500, 0, 0}},
+                                      {1, {.25, .25, .25, .25}, {0, 0, 0, 1}},
+                                      {3, {.25, .25, .5, 0}, {1, 1, 1, 0}},
+                                      {7, {0, 0, 1, 0}, {0, 0, 7, 0}},
+                                      {1000, {1e-12, 1 - 1e-12, 0, 0}, {0, 1000, 0, 0}}}) {
+    Counts counts(TSR_MIXED_KINDS);
+    tsr_keys_cut(n, shares.data(), counts.data());
+    EXPECT_EQ(counts, expected) << n;
+  }
+}
+
+TEST(Keys, AMixedBatchNamesEachKeyOnceInNoOrder) {
+  for (uint64_t n : {1000ull, 1ull << 16, 70001ull}) {
+    const double shares[] = {.2, .2, .3, .3};
+    uint64_t counts[TSR_MIXED_KINDS], seen[TSR_MIXED_KINDS] = {}, changes = 0, early = 0;
+    tsr_keys m = model(64, n, 1, 64);
+    tsr_keys_cut(n, shares, counts);
+    std::vector<uint64_t> inserted(n), keys(n), values(n);
+    std::vector<uint8_t> operations(n);
+    const uint8_t codes[] = {10, 11, 12, 13};
+    tsr_keys_fill(&m, inserted.data());
+    tsr_keys_fill_mixed(&m, counts, codes, operations.data(), keys.data(), values.data());
+    const std::set<uint64_t> present(inserted.begin(), inserted.end());
+    for (uint64_t i = 0; i < n; i++) {
+      uint64_t index;
+      const tsr_mixed kind = tsr_keys_mixed(&m, counts, i, &index);
+      seen[kind]++;
+      early += kind == TSR_MIXED_ERASE && index < n / 2;
+      EXPECT_EQ(operations[i], codes[kind]);
+      EXPECT_EQ(keys[i], tsr_keys_at(&m, index));
+      EXPECT_EQ(values[i], tsr_keys_value(&m, keys[i]));
+      EXPECT_EQ(present.count(keys[i]), kind == TSR_MIXED_ERASE || kind == TSR_MIXED_FIND);
+      changes += i > 0 && operations[i] != operations[i - 1];
+    }
+    EXPECT_TRUE(all_distinct(keys));
+    for (size_t kind = 0; kind < TSR_MIXED_KINDS; kind++) EXPECT_EQ(seen[kind], counts[kind]);
+    EXPECT_NEAR(static_cast<double>(early), static_cast<double>(n) / 10, 5 * std::sqrt(static_cast<double>(n) / 20))
+        << "erased keys of the first half";
+    const double at_random = static_cast<double>(n) * (1 - .04 - .04 - .09 - .09);
+    EXPECT_NEAR(static_cast<double>(changes), at_random, 5 * std::sqrt(static_cast<double>(n)));
+  }
 }
 
 } // namespace

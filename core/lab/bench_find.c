@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking a filled table for keys: for one value of each, for all of them, or how many there are.
+ */
+#include <stdlib.h>
+
+#include "core/lab/bench_operation.h"
+
+typedef unsigned long long llu; /* for printf */
+
+/* ---- What is in the table -------------------------------------------------------------------- */
+
+/* The first of the homeless keys that is not below `key`. */
+static uint64_t lower_bound(const tsr_bench_subject *subject, uint64_t key) {
+  uint64_t low = 0, high = subject->homeless_count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (subject->homeless[middle] < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Query i: its key, how many pairs were offered for it, and how many of them the table has. */
+typedef struct query {
+  uint64_t key, offered, present;
+} query;
+
+static query query_at(const tsr_bench_turn *turn, uint64_t i) {
+  const tsr_bench_arrays *a = turn->arrays;
+  const tsr_bench_subject *subject = turn->subject;
+  const uint64_t index = tsr_keys_order(&a->model, i);
+  query q = {.key = tsr_keys_load(a->host_queries, a->model.key_bits, i)};
+  if (tsr_keys_is_absent(a->absent, index)) return q;
+  q.offered = q.present = tsr_keys_pairs_of(&a->model, index);
+  for (uint64_t at = lower_bound(subject, q.key); at < subject->homeless_count && subject->homeless[at] == q.key; at++)
+    q.present--;
+  return q;
+}
+
+static tsr_status ask_present(tsr_bench_arrays *a, tsr_error *error) {
+  return tsr_bench_arrays_ask(a, TSR_ABSENT_NONE, error);
+}
+static tsr_status ask_half(tsr_bench_arrays *a, tsr_error *error) {
+  return tsr_bench_arrays_ask(a, TSR_ABSENT_HALF, error);
+}
+static tsr_status ask_absent(tsr_bench_arrays *a, tsr_error *error) {
+  return tsr_bench_arrays_ask(a, TSR_ABSENT_ALL, error);
+}
+
+static void check_found(const tsr_bench_turn *turn, uint64_t found) {
+  if (turn->report.found != found)
+    tsr_bench_complain(turn->result, "%llu keys were found, but the report says %llu", (llu)found,
+                       (llu)turn->report.found);
+}
+
+/* ---- Find ------------------------------------------------------------------------------------ */
+
+static tsr_status start_find(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  if (a->model.value_bits == 0) return tsr_contains(table, a->model.n, a->queries, a->out, NULL, error);
+  return tsr_find(table, a->model.n, a->queries, a->out, &(tsr_call){.missing = TSR_BENCH_MISSING}, error);
+}
+
+static tsr_bench_tally judge_find(const tsr_bench_turn *turn, uint64_t i) {
+  const tsr_keys *model = &turn->arrays->model;
+  const query q = query_at(turn, i);
+  const uint64_t answer = tsr_keys_load(turn->arrays->host_out, turn->arrays->out_bits, i);
+  bool is_right;
+  if (model->value_bits == 0) {
+    is_right = answer == (q.present > 0);
+  } else if (q.present == 0) {
+    is_right = answer == (TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits));
+  } else {
+    is_right = tsr_keys_rank(model, q.key, answer) < q.offered;
+  }
+  return (tsr_bench_tally){.wrong = !is_right, .found = q.present > 0};
+}
+
+static tsr_status check_find(tsr_bench_turn *turn, tsr_error *error) {
+  const tsr_bench_tally sums = tsr_bench_judge(turn, judge_find);
+  (void)error;
+  turn->result->done = turn->arrays->model.n;
+  if (sums.wrong)
+    tsr_bench_complain(turn->result, "%llu of %llu answers are wrong", (llu)sums.wrong, (llu)turn->arrays->model.n);
+  check_found(turn, sums.found);
+  return TSR_OK;
+}
+
+#define FIND_OPERATION(ask)                                                                                            \
+  {                                                                                                                    \
+    .before = TSR_BENCH_ON_FILLED, .answers = TSR_BENCH_OUT, .limit = "read", .prepare = (ask), .start = start_find,   \
+    .check = check_find                                                                                                \
+  }
+const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
+const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);
+const tsr_bench_operation tsr_bench_find0 = FIND_OPERATION(ask_absent);
+
+/* ---- Find all -------------------------------------------------------------------------------- */
+
+static tsr_status start_find_all(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  const tsr_call call = {.missing = TSR_BENCH_MISSING};
+  return tsr_find_all(table, a->model.n, a->queries, a->offsets, a->model.pairs, a->out, &call, error);
+}
+
+static tsr_bench_tally judge_offsets(const tsr_bench_turn *turn, uint64_t i) {
+  const uint64_t *offsets = turn->arrays->host_offsets, present = query_at(turn, i).present;
+  const bool is_right =
+      (i > 0 || offsets[0] == 0) && offsets[i] <= offsets[i + 1] && offsets[i + 1] - offsets[i] == present;
+  return (tsr_bench_tally){.wrong = !is_right, .found = present > 0};
+}
+
+static int compare_64(const void *left, const void *right) {
+  uint64_t l = *(const uint64_t *)left, r = *(const uint64_t *)right;
+  return (l > r) - (l < r);
+}
+
+static int compare_32(const void *left, const void *right) {
+  uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+  return (l > r) - (l < r);
+}
+
+/* The values of a key are right if their ranks are distinct and those of its pairs: as many as are there, which the
+ * offsets have shown, can be no others, unless pairs were handed back. The ranks are sorted where the values lie. */
+static tsr_bench_tally judge_values(const tsr_bench_turn *turn, uint64_t i) {
+  const tsr_bench_arrays *a = turn->arrays;
+  const uint64_t *offsets = a->host_offsets, count = offsets[i + 1] - offsets[i];
+  const uint32_t bits = a->model.value_bits;
+  const query q = query_at(turn, i);
+  char *values = (char *)a->host_out + offsets[i] * (bits / 8);
+  for (uint64_t k = 0; k < count; k++)
+    tsr_keys_store(values, bits, k, tsr_keys_rank(&a->model, q.key, tsr_keys_load(values, bits, k)));
+  qsort(values, count, bits / 8, bits == 64 ? compare_64 : compare_32);
+  bool is_right = count == 0 || tsr_keys_load(values, bits, count - 1) < q.offered;
+  for (uint64_t k = 1; k < count; k++)
+    is_right = is_right && tsr_keys_load(values, bits, k - 1) < tsr_keys_load(values, bits, k);
+  return (tsr_bench_tally){.wrong = !is_right};
+}
+
+static tsr_status check_find_all(tsr_bench_turn *turn, tsr_error *error) {
+  const llu keys = turn->arrays->model.n;
+  const tsr_bench_tally counts = tsr_bench_judge(turn, judge_offsets);
+  (void)error;
+  turn->result->done = turn->arrays->model.pairs - turn->subject->homeless_count;
+  if (counts.wrong) {
+    tsr_bench_complain(turn->result, "%llu of %llu keys have a wrong number of values", (llu)counts.wrong, keys);
+    return TSR_OK;
+  }
+  const tsr_bench_tally values = tsr_bench_judge(turn, judge_values);
+  if (values.wrong)
+    tsr_bench_complain(turn->result, "the values of %llu of %llu keys are wrong", (llu)values.wrong, keys);
+  check_found(turn, counts.found);
+  return TSR_OK;
+}
+
+const tsr_bench_operation tsr_bench_find_all = {.before = TSR_BENCH_ON_FILLED,
+                                                .answers = TSR_BENCH_OUT | TSR_BENCH_OFFSETS,
+                                                .prepare = ask_present,
+                                                .start = start_find_all,
+                                                .check = check_find_all};
+
+/* ---- Count all ------------------------------------------------------------------------------- */
+
+static tsr_status start_count_all(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  return tsr_count_all(table, a->model.n, a->queries, a->offsets, NULL, error);
+}
+
+static tsr_bench_tally judge_count(const tsr_bench_turn *turn, uint64_t i) {
+  const uint64_t *counts = turn->arrays->host_offsets, present = query_at(turn, i).present;
+  return (tsr_bench_tally){.wrong = counts[i] != present, .found = present > 0};
+}
+
+static tsr_status check_count_all(tsr_bench_turn *turn, tsr_error *error) {
+  const tsr_bench_tally sums = tsr_bench_judge(turn, judge_count);
+  (void)error;
+  turn->result->done = turn->arrays->model.n;
+  if (sums.wrong)
+    tsr_bench_complain(turn->result, "%llu of %llu keys are counted wrongly", (llu)sums.wrong,
+                       (llu)turn->arrays->model.n);
+  check_found(turn, sums.found);
+  return TSR_OK;
+}
+
+const tsr_bench_operation tsr_bench_count_all = {.before = TSR_BENCH_ON_FILLED,
+                                                 .answers = TSR_BENCH_OFFSETS,
+                                                 .prepare = ask_present,
+                                                 .start = start_count_all,
+                                                 .check = check_count_all};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inserting all pairs at once, in batches, or again from scratch with each batch; and erasing them.
+ */
+#include "core/lab/bench_operation.h"
+
+typedef unsigned long long llu; /* for printf */
+
+static tsr_status insert_range(const tsr_bench_arrays *a, tsr_table *table, uint64_t from, uint64_t to,
+                               tsr_error *error) {
+  const char *keys = a->keys, *values = a->values;
+  keys += from * (a->model.key_bits / 8);
+  if (values) values += from * (a->model.value_bits / 8);
+  return tsr_insert(table, to - from, keys, values, NULL, error);
+}
+
+static uint64_t batch_end(const tsr_bench_arrays *a, uint64_t from) {
+  const uint64_t rest = a->model.pairs - from;
+  return from + (a->options->batch < rest ? a->options->batch : rest);
+}
+
+static tsr_status check_inserts(tsr_bench_turn *turn, uint64_t offered, tsr_error *error) {
+  turn->result->done = turn->arrays->model.pairs;
+  return tsr_bench_check_inserted(turn->arrays, turn->subject->table, &turn->report, offered, turn->result, error);
+}
+
+static tsr_status check_all_once(tsr_bench_turn *turn, tsr_error *error) {
+  return check_inserts(turn, turn->arrays->model.pairs, error);
+}
+
+/* ---- Insert and incremental ------------------------------------------------------------------ */
+
+static tsr_status start_insert(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  return insert_range(a, table, 0, a->model.pairs, error);
+}
+
+const tsr_bench_operation tsr_bench_insert = {
+    .before = TSR_BENCH_ON_EMPTY, .limit = "read+cas", .start = start_insert, .check = check_all_once};
+
+static tsr_status start_incremental(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint64_t from = 0; status == TSR_OK && from < a->model.pairs; from = batch_end(a, from))
+    status = insert_range(a, table, from, batch_end(a, from), error);
+  return status;
+}
+
+const tsr_bench_operation tsr_bench_incremental = {
+    .before = TSR_BENCH_ON_EMPTY, .limit = "read+cas", .start = start_incremental, .check = check_all_once};
+
+/* ---- Rebuild --------------------------------------------------------------------------------- */
+
+static tsr_status start_rebuild(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint64_t end = 0; status == TSR_OK && end < a->model.pairs;) {
+    end = batch_end(a, end);
+    status = tsr_clear(table, NULL, error);
+    if (status == TSR_OK) status = insert_range(a, table, 0, end, error);
+  }
+  return status;
+}
+
+static tsr_status check_rebuild(tsr_bench_turn *turn, tsr_error *error) {
+  uint64_t offered = 0;
+  for (uint64_t end = 0; end < turn->arrays->model.pairs; offered += end) end = batch_end(turn->arrays, end);
+  return check_inserts(turn, offered, error);
+}
+
+const tsr_bench_operation tsr_bench_rebuild = {
+    .before = TSR_BENCH_ON_EMPTY, .start = start_rebuild, .check = check_rebuild};
+
+/* ---- Erase ----------------------------------------------------------------------------------- */
+
+static tsr_status prepare_erase(tsr_bench_arrays *a, tsr_error *error) {
+  return tsr_bench_arrays_ask(a, TSR_ABSENT_NONE, error);
+}
+
+static tsr_status start_erase(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  return tsr_erase(table, a->model.n, a->queries, NULL, error);
+}
+
+/* Keys without a place do not count against the erase: it has to remove what is there. */
+static tsr_status check_erase(tsr_bench_turn *turn, tsr_error *error) {
+  uint64_t size, erased = turn->report.erased;
+  turn->result->done = turn->arrays->model.n;
+  tsr_status status = tsr_size(turn->subject->table, &size, error);
+  if (status == TSR_OK && (erased != turn->present || size != 0))
+    tsr_bench_complain(turn->result, "of %llu keys in the table %llu were erased, and it still holds %llu",
+                       (llu)turn->present, (llu)erased, (llu)size);
+  return status;
+}
+
+const tsr_bench_operation tsr_bench_erase = {.before = TSR_BENCH_ON_FULL,
+                                             .limit = "read+cas",
+                                             .prepare = prepare_erase,
+                                             .start = start_erase,
+                                             .check = check_erase};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an operation of a benchmark consists of: bench_run.c drives it, bench_insert.c, bench_find.c and bench_mixed.c
+ * have them.
+ */
+#ifndef TSR_BENCH_OPERATION_H
+#define TSR_BENCH_OPERATION_H
+
+#include "core/lab/bench_run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One run of an operation on one table. */
+typedef struct tsr_bench_turn {
+  tsr_bench_arrays *arrays;
+  const tsr_bench_subject *subject;
+  uint64_t present;  /* pairs that it found in the table, unless it finds the one that tsr_bench_fill left */
+  tsr_report report; /* of the operation alone */
+  tsr_bench_result *result;
+} tsr_bench_turn;
+
+typedef struct tsr_bench_operation {
+  enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_FULL, TSR_BENCH_ON_FILLED } before; /* FILLED: by tsr_bench_fill */
+  uint32_t answers;  /* TSR_BENCH_OUT | ...: what it writes; check finds it on the host */
+  const char *limit; /* see tsr_bench_limit */
+  tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
+  /* All that is timed. */
+  tsr_status (*start)(const tsr_bench_arrays *arrays, tsr_table *table, tsr_error *error);
+  /* Sets result->done and complains. */
+  tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
+} tsr_bench_operation;
+
+extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_bench_rebuild, tsr_bench_erase;
+extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_find0, tsr_bench_find_all,
+    tsr_bench_count_all;
+extern const tsr_bench_operation tsr_bench_mixed;
+
+/* Writes the result's complaint, if it has none yet: what went wrong first says most. */
+TSR_PRINTF(2, 3)
+void tsr_bench_complain(tsr_bench_result *result, const char *format, ...);
+
+/* Complains if the report does not account for every pair of those offered. */
+void tsr_bench_check_offered(const tsr_report *report, uint64_t offered, tsr_bench_result *result);
+/* The same of an insert into an empty table, of which each pair should be there now. offered: with repetitions. */
+TSR_MUST_CHECK tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *arrays, tsr_table *table,
+                                                   const tsr_report *report, uint64_t offered, tsr_bench_result *result,
+                                                   tsr_error *error);
+
+typedef struct tsr_bench_tally {
+  uint64_t wrong, found;
+} tsr_bench_tally;
+/* The sums of what `judge` says of each of model.n answers, on all processors. */
+tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn,
+                                tsr_bench_tally (*judge)(const tsr_bench_turn *turn, uint64_t i));
+
+#ifdef __cplusplus
+}
+#endif
+#endif
