@@ -43,7 +43,7 @@ for room in "${rooms[@]}"; do
 done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
 cp -r "$root/specs" "$target/"
-cp "$root/tests/device/run_all.sh" "$target/"
+cp "$root/tests/device/run_all.sh" "$root/tests/device/measure.sh" "$target/"
 chmod -R u+w "$target"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.
