@@ -524,19 +524,18 @@ private:
   std::vector<Event> piece_;
 };
 
-// Operations of the story that are under way at the same time, at most.
-uint64_t most_overlapping(const std::vector<Event> &events) {
-  std::vector<uint64_t> ends;
-  uint64_t most = 0;
-  size_t ended = 0, begun = 0;
-  for (const Event &event : events) ends.push_back(event.end);
-  std::sort(ends.begin(), ends.end());
-  for (const Event &event : events) {
-    begun++;
-    while (ends[ended] < event.begin) ended++;
-    most = std::max<uint64_t>(most, begun - ended);
+// The most of these operations that are under way at the same time; a moment that is an end and a begin is none.
+uint64_t most_overlapping(const History &history, const std::vector<size_t> &indices) {
+  std::vector<std::pair<uint64_t, int>> moments; // ends sort before begins
+  for (size_t i : indices) {
+    if (history[i].begin == history[i].end) continue;
+    moments.emplace_back(history[i].begin, 1);
+    moments.emplace_back(history[i].end, -1);
   }
-  return most;
+  std::sort(moments.begin(), moments.end());
+  int under_way = 0, most = 0;
+  for (const auto &[moment, change] : moments) most = std::max(most, under_way += change);
+  return static_cast<uint64_t>(most);
 }
 
 } // namespace
@@ -557,15 +556,16 @@ std::string text_of(const Operation &operation) {
 }
 
 uint64_t resolution_of(const History &history) {
-  std::set<uint64_t> readings;
+  std::vector<uint64_t> readings;
   for (const Operation &operation : history) {
-    readings.insert(operation.begin);
-    readings.insert(operation.end);
+    readings.push_back(operation.begin);
+    readings.push_back(operation.end);
   }
+  std::sort(readings.begin(), readings.end());
   uint64_t least = 0;
-  for (auto at = readings.begin(); at != readings.end() && std::next(at) != readings.end(); ++at) {
-    uint64_t difference = *std::next(at) - *at;
-    least = least ? std::min(least, difference) : difference;
+  for (size_t i = 1; i < readings.size(); i++) {
+    const uint64_t difference = readings[i] - readings[i - 1];
+    if (difference) least = least ? std::min(least, difference) : difference;
   }
   return least;
 }
@@ -608,7 +608,7 @@ Verdict check(const History &history, const Rules &rules, const Contents &before
       story.events.push_back({step, never, never, nowhere});
     }
     story.prepare();
-    verdict.most_overlapping = std::max(verdict.most_overlapping, most_overlapping(story.events));
+    verdict.most_overlapping = std::max(verdict.most_overlapping, most_overlapping(history, indices));
     Search search(story, story.events, story.before, rules.steps);
     Outcome outcome = search.run();
     verdict.steps += search.steps();
