@@ -27,7 +27,7 @@ rooms=(layouts probing hashers allocators)
 rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera}
 rm -f "$target"/*_test
 
-for program in {device,races,races_without_guard,endurance,endurance_without_guard}_test; do
+for program in {device,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
