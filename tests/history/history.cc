@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // history.h: the search of Wing and Gong (JPDC 1993), which takes as the next operation any that began before all the
-// others left have ended, and goes back where no order is left; with Lowe's memory (CCPE 2017) of the sets of operations
-// and states that it has been at. Where nothing is under way, the set is empty and only the state remains: so the search
-// never looks at a part of the history twice from the same state.
+// others left have ended, and goes back where no order is left; with Lowe's memory (CCPE 2017) of the sets of
+// operations and states that it has been at. Where nothing is under way, the set is empty and only the state remains:
+// so the search never looks at a part of the history twice from the same state.
 //
 // Four rules keep it short. Each leaves an order if there was one:
 //   1. What leaves the key as it is, is taken as soon as it can be.
@@ -93,8 +93,8 @@ bool step_of(const Operation &operation, const Oracle &oracle, uint32_t policy, 
 
 // ---- One key ------------------------------------------------------------------------------------
 
-// A way in which a find can have seen what it saw: this operation has set the value, and these have added to it since. They
-// are places in the story; nowhere is the value before.
+// A way in which a find can have seen what it saw: this operation has set the value, and these have added to it since.
+// They are places in the story; nowhere is the value before.
 struct Sum {
   size_t base;
   std::vector<size_t> addends;
@@ -420,9 +420,9 @@ private:
 
 // ---- What went wrong ----------------------------------------------------------------------------
 
-// Few of the operations of a key that have no order, and still have none by themselves: those that began from `from` on and
-// ended until `until`, among others that overlap them and may or may not come in between. Whatever had ended before has
-// left the key absent or with some value.
+// Few of the operations of a key that have no order, and still have none by themselves: those that began from `from`
+// on and ended until `until`, among others that overlap them and may or may not come in between. Whatever had ended
+// before has left the key absent or with some value.
 class Explanation {
 public:
   Explanation(const Story &story, uint64_t limit) : story_(story), limit_(limit) {
@@ -447,11 +447,15 @@ public:
   std::string text(const History &history) const {
     std::ostringstream out;
     const State &before = states_.front();
-    out << (states_.size() > 1                                ? "whatever came before"
-            : !before.present                                 ? "the key is absent"
-            : story_.forgets && before.value == story_.unseen ? "the key is present"
-                                                              : "the value is " + std::to_string(before.value))
-        << ", and no order explains the answers of\n";
+    if (states_.size() > 1)
+      out << "whatever came before";
+    else if (!before.present)
+      out << "from absent";
+    else if (story_.forgets && before.value == story_.unseen)
+      out << "from present";
+    else
+      out << "from " << before.value;
+    out << ", no order explains the answers of\n";
     for (const Event &event : shown()) line(out, event, history);
     if (shown().size() < piece_.size()) out << "  and " << piece_.size() - shown().size() << " more around them\n";
     return out.str();

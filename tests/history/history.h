@@ -37,9 +37,12 @@ struct Rules {
 struct Verdict {
   bool wrong = false;            // the operations of a key have no such order:
   uint64_t key = 0;              // this one's,
-  std::string why;               // and these are the operations in question, a line each
+  std::string why;               // and these are the operations in question, a line each, with their indices in the
+                                 // history and times since its first: > marks that by whose end no order is left, ~
+                                 // what overlaps the others and may come before, among or after them
   uint64_t keys = 0;             // looked at; when wrong, not all are
-  uint64_t undecided = 0;        // of these, keys whose search was given up
+  uint64_t undecided = 0;        // of these, keys whose search was given up: with TSR_DUPLICATES_ADD it happens where
+                                 // more than about 25 overlap, else hardly, but for wrong ones where more than 40 do
   uint64_t steps = 0;            // of all searches
   uint64_t most_overlapping = 0; // operations of one key under way at the same time
   std::vector<size_t> order;     // of each key that is right: its operations in such an order, as indices

@@ -39,8 +39,8 @@ struct Records {
   Records &operator+=(const Records &other);
 };
 
-// The table keeps what it holds from one history to the next. A clock that shows coarser steps than rules.resolution says
-// is trusted no further than its steps.
+// The table keeps what it holds from one history to the next. A clock that shows coarser steps than rules.resolution
+// says is trusted no further than its steps.
 Records record(Recordable *table, uint32_t key_bits, const Rules &rules, const Load &load, Random *random);
 
 } // namespace tessera_test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records of a table that is right and of one that is wrong, both of them a word for each key, used by several threads at
-// once. The wrong one looks at the word and writes it later, whatever has come between: that must be seen, or no record of
-// another table proves anything. Read next: recorded_test.cc (the library's tables).
+// Records of a table that is right and of one that is wrong, both of them a word for each key, used by several threads
+// at once. The wrong one looks at the word and writes it later, whatever has come between: that must be seen, or no
+// record of another table proves anything. Read next: recorded_test.cc (the library's tables).
 #include "tests/history/record.h"
 
 #include <gtest/gtest.h>

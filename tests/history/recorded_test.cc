@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tsr_apply is linearizable: what its items answer is checked, for all parts that agree to concurrency = mixed, over and
-// over, on so few keys that the items of a batch meet on each. On the backend under test (tests/device/device.h).
+// tsr_apply is linearizable: what its items answer is checked, for all parts that agree to concurrency = mixed, over
+// and over, on so few keys that the items of a batch meet on each. On the backend under test (tests/device/device.h).
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -85,7 +85,9 @@ std::vector<Choice> tables() {
   options.duplicates = {"first", "replace", "add", "min", "max"};
   options.statistics = {"no"};
   options.stashes = {0, 8};
-  return choices::cover_pairs(options, device::accepts);
+  std::vector<Choice> covering = choices::cover_pairs(options, device::accepts), chosen;
+  for (size_t i = 0; i < covering.size(); i += sanitized ? 4 : 1) chosen.push_back(covering[i]);
+  return chosen;
 }
 
 std::string name_of(const testing::TestParamInfo<Choice> &info) { return info.param.name(); }
@@ -101,7 +103,7 @@ protected:
     if (rules.policy == TSR_DUPLICATES_ADD && device::backend() != "cpu") load.items /= 4; // sums are hard to explain
     Random random(load.keys);
     Records records = record(&table, GetParam().key_bits, rules, load, &random);
-    EXPECT_EQ(records.complaint, "") << load.keys << " keys, capacity " << capacity;
+    EXPECT_TRUE(records.complaint.empty()) << records.complaint << load.keys << " keys, capacity " << capacity;
     EXPECT_LE(records.undecided * 50, records.keys);
     all_records += records;
   }
