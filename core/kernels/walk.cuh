@@ -246,8 +246,9 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, ui
     } while (claims);
     if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
   }
-  /* not where lists grow: a unit that comes free again would bring empty slots back */
-  return guards && walk_is_mixed(c) && !tsr_has_link(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
+  /* not where lists grow, as those of reserved keys do not: a unit that comes free again would bring empty slots back */
+  const uint32_t grows = tsr_has_link(c) && !walk_is_reserved(key);
+  return guards && walk_is_mixed(c) && !grows ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant

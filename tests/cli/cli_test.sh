@@ -80,7 +80,7 @@ grep -q 'standard output cannot be written' err || fail "said: $(cat err)"
 case_of "list shows every plugin that was built"
 run list
 expect_status 0
-built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so)
+built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so "$root"/allocators/*.so)
 expect_out "^${#built[@]} plugins$"
 for file in "${built[@]}"; do
   file=$(basename "$file" .so)

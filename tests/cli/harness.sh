@@ -8,7 +8,7 @@ set -uo pipefail
 
 tessera=$PWD/core/cli/tessera
 specs=$PWD/specs
-rooms=$PWD/layouts:$PWD/probing:$PWD/hashers
+rooms=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
 work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR
 trap 'rm -rf "$work"' EXIT
 export TESSERA_PLUGINS=$rooms TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache

@@ -114,6 +114,46 @@ case_of "a scheme of a few buckets holds no multimap"
 sed '/window/d; /probing\]/d; s/= double_hashing/= cuckoo/; s/= aos/= packed/' "$specs/warpcore_multi.ini" >few.ini
 refuses 'few.ini:3: \[table\] kind = multimap: probing = cuckoo gives a key a few buckets' check few.ini
 
+# 300 keys in a list of 20 slabs of 15, of which 20 pairs stay.
+for ((i = 0; i < 300; i++)); do echo "$i $i"; done >list.tsv
+for ((i = 20; i < 300; i++)); do echo "$i"; done >most.tsv
+cat >lists.ini <<'END'
+[table]
+kind = map
+key_bits = 32
+value_bits = 32
+layout = slab
+allocator = slab_light
+probing = slab_list
+hasher = murmur3
+load_factor = 64
+END
+lists=(lists.ini "${cpu[@]}" --set table.capacity=960)
+case_of "--flush gives units of lists back"
+run run "${lists[@]}" --insert list.tsv --erase most.tsv --json job.json
+expect_status 0
+! grep -q '^flush' out || fail "it flushed without being told to"
+expect_out '^size .*; units: 19, memory utilization 0\.062; tombstones: 280$'
+grep -q '"size": 20, "tombstones": 280, "units": 19, "load_factor": 0.066667, "utilization": 0.062500}' job.json ||
+  fail "it holds: $(cat job.json)"
+run run "${lists[@]}" --insert list.tsv --erase most.tsv --find queries.tsv --flush --save list.tsr --json job.json
+expect_status 0
+expect_out '^flush    18 units given back$'
+expect_out '^size .*; units: 1, memory utilization 0\.625$'
+grep -q '"size": 20, "tombstones": 0, "units": 1, "load_factor": 0.666667, "utilization": 0.625000}' job.json ||
+  fail "it holds: $(cat job.json)"
+valid job.json
+run run "${lists[@]}" --load list.tsr --find most.tsv --find queries.tsv --out rows.tsv
+expect_status 0
+expect_out ' 280 queries: 0 found, 280 missing'
+expect_out ' 2 queries: 2 found, 0 missing'
+expect_out '; units: 1, memory utilization 0\.625$'
+
+case_of "--flush without lists is refused"
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --flush
+expect_status 2
+expect_err 'tsr_flush: the layout.s buckets do not link, so there are no lists to pack: use tsr_rehash'
+
 case_of "a damaged array is refused"
 head -c 80 pairs.npy >cut.npy
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert cut.npy
