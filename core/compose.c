@@ -162,28 +162,29 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
     tsr_spec_where(tsr_spec_find(spec, "table", "load_factor"), where, sizeof where);
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
-        "%s: layout = %s: a table holds no more pairs than its buckets have slots: use a load_factor of at most "
-        "1, or a layout whose buckets link",
+        "%s: a table of layout = %s holds no more pairs than its buckets have slots: use at most 1, or a layout whose "
+        "buckets link",
         where, layout);
   }
   tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
   if (!t->part[TSR_ROLE_ALLOCATOR].plugin)
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
-        "%s: layout = %s continues buckets in units of an allocator, and [table] names none: add `allocator = "
-        "NAME`; `tessera list allocator` shows them",
-        where, layout);
+        "%s: its buckets go on in units of an allocator, and [table] names none: add `allocator = NAME`; `tessera list "
+        "allocator` shows them",
+        where);
   if (!s->one_bucket) /* an appended unit has empty slots, which would end the walks of keys that went on before it came */
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
-        "%s: layout = %s makes lists of buckets, and probing = %s gives a key several: use a scheme of one bucket "
-        "a key, or a layout without links",
-        where, layout, t->part[TSR_ROLE_PROBING].plugin->name);
+        "%s: it makes lists of buckets, and probing = %s gives a key several: use a scheme of one bucket a key, or a "
+        "layout without links",
+        where, t->part[TSR_ROLE_PROBING].plugin->name);
   if (s->unit_bytes < s->bucket_bytes)
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: layout = %s has buckets of %u bytes, and a unit of allocator = %s has %u: raise [allocator] "
-                    "unit_bytes or make the buckets smaller",
-                    where, layout, s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: its buckets have %u bytes, and a unit of allocator = %s has %u: raise [allocator] unit_bytes or make the "
+        "buckets smaller",
+        where, s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
   return TSR_OK;
 }
 
