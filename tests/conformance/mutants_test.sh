@@ -204,7 +204,7 @@ breaks P-61 "two units have one address" "$units" \
 breaks P-62 "what is released does not come back" "$units" \
   cuh 's/^  tsr_block_give\(.*$/  (void)c, (void)handle, (void)units;/'
 breaks P-63 "an address moves when the pool grows" "$units" \
-  cuh 's/\+ handle \* TSR_PARAMETER/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * TSR_PARAMETER/'
+  cuh 's/\+ handle \* tsr_unit_bytes/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * tsr_unit_bytes/'
 breaks P-65 "a run of units is one unit" "$units" cuh 's/\(uint32_t\)spread, units\)/(uint32_t)spread, 1)/'
 
 finish

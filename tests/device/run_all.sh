@@ -66,7 +66,7 @@ count_cases() {
     END { print passed + 0, failed + 0, skipped + 0 }' "$@"
 }
 
-for name in device races races_without_guard endurance endurance_without_guard; do
+for name in device races races_without_guard endurance endurance_without_guard histories; do
   started=$SECONDS
   in_shards "$name" "./${name}_test" "$@"
   echo "${name}_test: $((SECONDS - started)) s"

@@ -27,7 +27,7 @@ rooms=(layouts probing hashers allocators)
 rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera}
 rm -f "$target"/*_test
 
-for program in {device,races,races_without_guard,endurance,endurance_without_guard}_test; do
+for program in {device,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
@@ -43,7 +43,7 @@ for room in "${rooms[@]}"; do
 done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
 cp -r "$root/specs" "$target/"
-cp "$root/tests/device/run_all.sh" "$target/"
+cp "$root/tests/device/run_all.sh" "$root/tests/device/measure.sh" "$target/"
 chmod -R u+w "$target"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.

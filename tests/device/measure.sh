@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Measures the recipes in the folder that stage.sh made, on a machine with a GPU: the rows of specs/README.md, as CSV on
+# standard output. A row takes about .7 seconds at 2^27 keys.
+#
+#   measure.sh [GROUP...]      all groups, or some:
+#     single     every single-value table of WarpCore and BGHT, at loads .5 to .99, of 32 and of 64 bits
+#     first      inserts that look for the key first, as cuCollections' do, beside promise_unique
+#     lists      the slab hash by memory utilization, with its own prototype's size and 2^27
+#     mixed      batches of different operations (S7)
+#     steps      batch by batch against building anew (S6)
+#     multi      multimaps
+#     pools      allocators (S0)
+#     limits     what the memory of this card can do, and the table that compares cards: speed/ at (4, 1)
+#
+# N32, N64: keys of 32 and 64 bits, 2^27 and 2^26. REPEAT: measurements a row, 5.
+
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")"
+export TESSERA_PLUGINS=layouts:probing:hashers:allocators
+n32=${N32:-2^27} n64=${N64:-2^26} repeat=${REPEAT:-5}
+wide=(--set table.key_bits=64)
+header=1
+
+# rows BENCH ARG...: a line for each row, the header once; what went wrong goes on.
+rows() {
+  ./tessera bench "$@" --repeat "$repeat" | sed "1{${header:+p;};d;}" || echo "# not all as it should be: bench $*"
+  header=
+}
+
+group_single() {
+  local recipe values
+  for recipe in 1cht bcht bcht_least_loaded p2bht iht linear quadratic robin_hood warpcore_single warpcore_set; do
+    rows "specs/$recipe.ini" --n "$n32" --loads .5,.6,.7,.8,.9,.95,.99
+    values=(--set table.value_bits=64)
+    [[ $recipe != warpcore_set ]] || values=()
+    rows "specs/$recipe.ini" --n "$n64" --loads .5,.6,.7,.8,.9,.95,.99 "${wide[@]}" "${values[@]}"
+  done
+}
+
+group_first() {
+  local policy
+  for policy in promise_unique first; do
+    rows specs/best_build.ini specs/mixed.ini specs/linear.ini --n "$n32" --loads .8,.9,.95 --ops insert \
+      --set table.concurrency=phased --set "table.duplicates=$policy"
+  done
+}
+
+group_lists() {
+  local lanes n
+  for n in 2^22 "$n32"; do
+    for lanes in 16 8 4 2 1; do
+      rows specs/slab_hash.ini --n "$n" --loads .21,.43,.68,.81,1.5,2.7,11 --ops insert,find100,find0,erase \
+        --set "layout.tile_lanes=$lanes" --set table.hasher=murmur3
+    done
+    rows specs/chain_sector.ini --n "$n" --loads .3,.6,1,2 --ops insert,find100,find0,erase
+  done
+}
+
+group_mixed() {
+  local mix lanes
+  for mix in .5,.5,0,0 .2,.2,.3,.3 .1,.1,.4,.4; do
+    for lanes in 16 8 4 2 1; do
+      rows specs/slab_hash_mixed.ini --n 2^22 --loads .21,.43,.68,.81,2.7 --ops mixed --mix "$mix" \
+        --set "layout.tile_lanes=$lanes"
+    done
+    rows specs/mixed.ini --n 2^22 --loads .5,.6,.8,.9 --ops mixed --mix "$mix"
+  done
+}
+
+group_steps() {
+  local batch
+  for batch in 32Ki 64Ki 128Ki; do
+    rows specs/slab_hash.ini specs/bcht.ini --n 2M --loads .81 --ops incremental,rebuild --batch "$batch"
+  done
+}
+
+group_multi() {
+  local multiplicity
+  for multiplicity in 1 4 16; do
+    rows specs/warpcore_multi.ini specs/slab_hash_multi.ini --n "$n64" --loads .6,.8 \
+      --ops insert,find_all,count_all,erase --multiplicity "$multiplicity"
+  done
+}
+
+group_pools() {
+  local allocator lanes
+  for allocator in slab slab_light bump; do
+    for lanes in 1 32; do
+      rows specs/slab_hash.ini --n 1M --loads .12,.9 --ops allocate,release,churn --tile-lanes "$lanes" \
+        --set "table.allocator=$allocator"
+    done
+  done
+}
+
+group_limits() {
+  ./tessera roofline
+  rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
+}
+
+(($#)) || set -- limits single first lists mixed steps multi pools
+for group in "$@"; do
+  declare -F "group_$group" >/dev/null || {
+    echo "measure.sh: $group: no such group" >&2
+    exit 2
+  }
+  echo "# $group"
+  "group_$group"
+done
