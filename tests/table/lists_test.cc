@@ -297,8 +297,10 @@ TEST_P(Lists, ReservedKeysComeAndGo) {
       both.values.assign(3, table_->value_bits ? round : 0);
       ASSERT_NO_FATAL_FAILURE(insert(both));
       ASSERT_EQ(oracle_->handed_back(), 0u) << "round " << round;
-      if (round % 16 == 3) flush();
-      ASSERT_NO_FATAL_FAILURE(expect_all({all, all - 1, all - 2, 5, 0}));
+      if (round % 35 == 34) flush();
+      if (round % 4 == 2) {
+        ASSERT_NO_FATAL_FAILURE(expect_all({all, all - 1, all - 2, 5, 0}));
+      }
       both.keys.pop_back(), both.values.pop_back();
       ASSERT_NO_FATAL_FAILURE(erase(both));
     }
@@ -309,8 +311,8 @@ TEST_P(Lists, ReservedKeysComeAndGo) {
 TEST_P(Lists, HandBackWhatHasNoUnit) {
   TSR_TRACE_SEED;
   Random random(6);
-  const uint64_t capacity = scaled(2000, 4);
-  ASSERT_NO_FATAL_FAILURE(create(sized(capacity, "1")));
+  const uint64_t capacity = 2000;
+  ASSERT_NO_FATAL_FAILURE(create(sized(capacity, ".25"))); // many short lists: an allocator may have far more units
   Batch all = some_pairs(info().slots + 3000, &random);
   Batch batch = all;
   ASSERT_NO_FATAL_FAILURE(insert(batch));
