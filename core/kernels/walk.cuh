@@ -26,16 +26,27 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
-/* Makes bucket ref, the end of a list, go on in a unit. False if there is none left. */
+/* What a link says if it names no unit, beside TSR_NO_HANDLE: a tile is about to append one; there was none left, which
+ * stays so until the list is flushed or the table cleared. */
+#define WALK_LINK_PENDING (TSR_NO_HANDLE - 1u)
+#define WALK_LINK_CLOSED (TSR_NO_HANDLE - 2u)
+TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
+
+/* Makes bucket ref, the end of a list, go on in a unit. False if there is none left. One tile allocates, so that no unit
+ * is taken in vain; waiting for it is as waiting for a lock, and what it has to do is part of the loop's body. */
 TSR_INLINE bool walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_probe *probe) {
-  uint32_t unit = allocator_allocate(c, ((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 8, 1);
-  /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle. Without a unit to offer this
-   * looks whether somebody else has appended one. */
-  uint32_t found = layout_relink(c, ref, TSR_NO_HANDLE, unit);
-  if (found != TSR_NO_HANDLE && unit != TSR_NO_HANDLE) allocator_release(c, unit, 1);
-  if (found != TSR_NO_HANDLE) unit = found;
-  probe->ref = TSR_UNIT_REF | unit;
-  return unit != TSR_NO_HANDLE;
+  uint32_t link;
+  /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
+  while ((link = layout_relink(c, ref, TSR_NO_HANDLE, WALK_LINK_PENDING)) >= WALK_LINK_PENDING) {
+    if (link == TSR_NO_HANDLE) {
+      uint32_t unit = allocator_allocate(c, ((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 8, 1);
+      layout_relink(c, ref, WALK_LINK_PENDING, unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit);
+    } else {
+      tsr_pause();
+    }
+  }
+  probe->ref = TSR_UNIT_REF | link;
+  return walk_is_unit(link);
 }
 
 /* The next bucket of the walk that is no unit. last: NULL, or the bucket before it, whose list an insert makes longer. */
@@ -63,7 +74,7 @@ TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 /* The bucket after b, whose link is `link`. appends (a constant): the walk ends only where no unit is left. */
 TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const tsr_bucket *b, uint32_t link,
                            uint32_t appends) {
-  if (tsr_has_link(c) && link != TSR_NO_HANDLE) {
+  if (tsr_has_link(c) && walk_is_unit(link)) {
     probe->ref = TSR_UNIT_REF | link;
     return true;
   }
@@ -246,9 +257,7 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, ui
     } while (claims);
     if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
   }
-  /* not where lists grow, as those of reserved keys do not: a unit that comes free again would bring empty slots back */
-  const uint32_t grows = tsr_has_link(c) && !walk_is_reserved(key);
-  return guards && walk_is_mixed(c) && !grows ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
+  return guards && walk_is_mixed(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
@@ -407,7 +416,7 @@ TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
       to_slot++;
     }
     from = TSR_UNIT_REF | link;
-  } while (link != TSR_NO_HANDLE);
+  } while (walk_is_unit(link));
   for (;;) { /* bounded by the list */
     TSR_NO_UNROLL
     for (; to_slot < slots; to_slot++) {
@@ -418,7 +427,7 @@ TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
     link = layout_relink(c, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
     if (link != TSR_NO_HANDLE) layout_relink(c, to, link, TSR_NO_HANDLE);
     if (released++ > 0) allocator_release(c, (uint32_t)to, 1);
-    if (link == TSR_NO_HANDLE) return released - 1;
+    if (!walk_is_unit(link)) return released - 1;
     to = TSR_UNIT_REF | link;
     to_slot = 0;
   }

@@ -77,8 +77,6 @@ static const std::string &allocator_for(const std::string &layout) {
   return known[layout] = "";
 }
 
-bool has_lists(const std::string &layout) { return !allocator_for(layout).empty(); }
-
 static bool has_parameter(const std::string &role, const std::string &name, const std::string &parameter) {
   const tsr_plugin_info *list = nullptr;
   size_t count = 0;
@@ -156,7 +154,7 @@ Entries Choice::entries() const {
   entries.set("table", "concurrency", concurrency);
   entries.set("table", "statistics", statistics);
   if (stash) entries.set("table", "stash", std::to_string(stash));
-  if (has_lists(layout)) entries.set("table", "allocator", allocator_for(layout));
+  if (!allocator_for(layout).empty()) entries.set("table", "allocator", allocator_for(layout));
   static std::map<std::string, bool> is_sized_in_bytes; // with the link's place among the slots
   if (!is_sized_in_bytes.count(layout)) is_sized_in_bytes[layout] = has_parameter("layout", layout, "slab_bytes");
   uint32_t pair_bits = key_bits + value_bits, slot_bytes = pair_bits <= 32 ? 4 : pair_bits <= 64 ? 8 : 16;

@@ -46,9 +46,6 @@ private:
   std::map<std::string, std::map<std::string, std::string>> sections_;
 };
 
-// Whether its buckets go on in units of an allocator.
-bool has_lists(const std::string &layout);
-
 struct Widths {
   uint32_t key_bits, value_bits;
 };

@@ -176,9 +176,7 @@ uint64_t doubles_in_all = 0;
 class Endurance : public testing::TestWithParam<Choice> {};
 
 TEST_P(Endurance, EveryKeyOnce) {
-  // a mixed table of lists takes no erased slot again: room for all pairs that it ever gets
-  bool keeps_erased = GetParam().concurrency == "mixed" && choices::has_lists(GetParam().layout);
-  Race race(GetParam(), keeps_erased ? 0.4 : 0.8);
+  Race race(GetParam(), 0.8);
   uint64_t operations = race.run();
   doubles_in_all += race.doubles();
   std::cout << operations << " operations raced\n";
