@@ -112,7 +112,7 @@ static void derive_guard(tsr_composition *t, bool has_place) {
   s->in_step = s->sm && (s->tile_lanes > 1 || (s->fresh && s->share_lanes > 1));
   if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || s->has_place)
+  else if (s->moves_pairs || s->has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;

@@ -220,8 +220,8 @@ enum { WALK_ALL_BUCKETS, WALK_FIRST_BUCKET };
 /* Puts the pair into the first vacant slot of the walk. guards (a constant): the claim is the guard: inserters of one
  * key contend for the same slot, because the lowest empty slot is taken and none ever becomes empty again; the loser
  * looks again and finds the key. Past an erased slot that argument fails, and the lock is needed; with
- * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. Where erases run meanwhile a guarded claim
- * passes erased slots by, and needs the lock only if the walk has no empty slot any more. */
+ * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. Where erases run meanwhile (lists only) a
+ * guarded claim passes erased slots by, and needs the lock only if the list is closed and has no empty slot any more. */
 TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy, uint32_t guards,
                                uint32_t extent) {
   tsr_key stored = walk_stored_key(key);
