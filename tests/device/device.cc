@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "core/compose.h"
+#include "core/cuda/link.h"
+#include "core/kernels/bulk.h"
 
 namespace device {
 
@@ -22,10 +24,17 @@ const std::string &backend() {
   return name;
 }
 
+// What a machine without a GPU can do for one with a GPU: fill the cubin cache (stage.sh).
+static uint32_t sm_linked_for() {
+  const char *given = getenv("TSR_TEST_LINK_SM");
+  return given ? (uint32_t)atoi(given) : 0;
+}
+
 uint32_t sm() {
   static const uint32_t found = [] {
     tsr_device_info info = {};
     tsr_error error = {};
+    if (sm_linked_for()) return sm_linked_for();
     if (backend() == "cpu") return 0u;
     EXPECT_EQ(tsr_device_describe(0, &info, &error), TSR_OK) << error.message;
     return info.sm;
@@ -52,6 +61,22 @@ choices::Options options() {
   return all;
 }
 
+// Each operation alone, as it is linked when it is first used.
+static void link_operations(const tsr_spec *spec, const tsr_options &options) {
+  tsr_composition *composition = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
+  for (uint32_t op = 0; composition && op < (uint32_t)TSR_BULKS_OF(&composition->shape); op++) {
+    tsr_kernels kernels;
+    tsr_link link = {};
+    EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.cell_bits, op, 1, &kernels, &error),
+              TSR_OK);
+    EXPECT_EQ(tsr_cuda_link(&composition, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
+    tsr_link_free(&link);
+  }
+  tsr_composition_free(composition);
+}
+
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on) {
   choices::Entries entries = choice.entries();
   entries.set("table", "backend", on.empty() ? backend() : on);
@@ -61,6 +86,10 @@ Table create(const choices::Choice &choice, uint64_t capacity, double load_facto
   options.capacity = capacity;
   tsr_table *table = nullptr;
   tsr_error error = {};
+  if (sm_linked_for() && on.empty()) {
+    link_operations(entries.parse().get(), options);
+    return nullptr;
+  }
   EXPECT_EQ(tsr_table_create(entries.parse().get(), &options, &table, &error), TSR_OK) << error.message;
   return Table(table);
 }

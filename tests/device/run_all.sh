@@ -6,7 +6,8 @@
 #
 #   run_all.sh [--sanitize] [GTEST ARG...]     --sanitize: the cases Small* once more under compute-sanitizer
 #
-# SHARDS: processes at a time (8 at most, one for each two cores). TSR_TEST_BACKEND=cpu: without a GPU.
+# SUITES: of these tests, not of all. SHARDS: processes at a time (8 at most, one for each two cores). LIMIT_S: what
+# has not ended after so many seconds has failed (900). TSR_TEST_BACKEND=cpu: without a GPU.
 
 set -euo pipefail
 
@@ -32,6 +33,8 @@ export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 shards=${SHARDS:-$((($(nproc) + 1) / 2))}
 ((shards <= 8)) || shards=8
+limit_s=${LIMIT_S:-900}
+suites=${SUITES-device races races_without_guard endurance endurance_without_guard histories}
 broken=0
 
 # program NAME LOG COMMAND...: the result file is NAME.xml; without one, or with a bad end and no failed case, the
@@ -39,7 +42,7 @@ broken=0
 program() {
   local name=$1 status=0
   shift
-  GTEST_OUTPUT=xml:$results/$name.xml "$@" >"$results/$name.log" 2>&1 || status=$?
+  GTEST_OUTPUT=xml:$results/$name.xml timeout -k 5 "$limit_s" "$@" >"$results/$name.log" 2>&1 || status=$?
   echo "$status" >"$results/$name.status"
 }
 
@@ -66,7 +69,7 @@ count_cases() {
     END { print passed + 0, failed + 0, skipped + 0 }' "$@"
 }
 
-for name in device races races_without_guard endurance endurance_without_guard histories; do
+for name in $suites; do
   started=$SECONDS
   in_shards "$name" "./${name}_test" "$@"
   echo "${name}_test: $((SECONDS - started)) s"
@@ -74,14 +77,15 @@ done
 if [[ $sanitize ]]; then
   sanitizer=$(command -v compute-sanitizer || echo "${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer")
   started=$SECONDS
-  pids=()
-  for tool in memcheck racecheck initcheck synccheck; do
-    for name in device races; do
-      program "$tool.$name" "$sanitizer" --tool "$tool" --error-exitcode 9 "./${name}_test" '--gtest_filter=Small*' &
+  shards=$((($(nproc) + 3) / 4)) # of each of the four tools, all at a time
+  for name in device races; do
+    pids=()
+    for tool in memcheck racecheck initcheck synccheck; do
+      in_shards "$tool.$name" "$sanitizer" --tool "$tool" --error-exitcode 9 "./${name}_test" '--gtest_filter=Small*' &
       pids+=($!)
     done
+    wait "${pids[@]}"
   done
-  wait "${pids[@]}"
   echo "compute-sanitizer: $((SECONDS - started)) s"
 fi
 

@@ -99,7 +99,10 @@ while IFS= read -r line; do
 done <"$page"
 
 case_of "the page was read to its end"
-((ran >= 6 && compared >= 4)) || fail "only $ran blocks of commands ran, and $compared outputs were compared"
+blocks=$(grep -c '^```sh$' "$page")
+[[ ! $nvcc ]] || blocks=$((blocks + $(grep -c '^```sh cuda$' "$page")))
+((blocks >= 4 && ran == blocks)) || fail "$ran blocks of commands ran, of $blocks on the page"
+((compared >= 4)) || fail "only $compared outputs were compared"
 
 case_of "an output that differs is found"
 printf 'one ... three\n...\nend (1)\n' >"$work/pattern"
