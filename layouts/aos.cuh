@@ -105,12 +105,12 @@ TSR_INLINE tsr_cell aos_seen_cell(const tsr_ctx *c, const tsr_bucket *b, uint32_
 
 /* The owner tries to change the key that load saw; all lanes learn whether it worked. */
 TSR_INLINE bool aos_swap_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired) {
-  uint32_t owner = tsr_slot_lane(c, slot), swapped = 0;
-  if (c->lane == owner) {
+  uint32_t swapped = 0;
+  if (tsr_owns(c, slot)) {
     tsr_key expected = aos_seen_key(c, b, slot);
     swapped = aos_cas_key(&aos_address(c, b->ref, slot)->key, expected, desired) == expected;
   }
-  return tsr_shuffle32(c, swapped, owner) != 0;
+  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
@@ -145,19 +145,19 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
   bool claimed = aos_swap_key(c, b, slot, key);
-  if (claimed && c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, tsr_duplicates(c), cell);
   return claimed;
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (c->lane == tsr_slot_lane(c, slot)) aos_combine(c, b->ref, slot, policy, cell);
+  if (tsr_owns(c, slot)) aos_combine(c, b->ref, slot, policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
   bool erased = aos_swap_key(c, b, slot, TSR_ERASED_KEY);
 #if TSR_CELL_BITS > 0
-  if (erased && c->lane == tsr_slot_lane(c, slot))
+  if (erased && tsr_owns(c, slot))
     tsr_combine_at(&aos_address(c, b->ref, slot)->cell, TSR_DUPLICATES_REPLACE, (tsr_cell) ~(tsr_cell)0);
 #endif
   return erased;

@@ -96,28 +96,28 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 }
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
-  uint32_t owner = tsr_slot_lane(c, slot), claimed = 0;
-  if (c->lane == owner) {
+  uint32_t claimed = 0;
+  if (tsr_owns(c, slot)) {
     tsr_key expected = soa_seen_slot(c, b, slot);
     claimed = soa_cas_key(soa_key_address(c, b->ref, slot), expected, key) == expected;
     if (claimed) soa_combine(c, b->ref, slot, tsr_duplicates(c), cell);
   }
-  return tsr_shuffle32(c, claimed, owner) != 0;
+  return tsr_shuffle32(c, claimed, tsr_slot_lane(c, slot)) != 0;
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (c->lane == tsr_slot_lane(c, slot)) soa_combine(c, b->ref, slot, policy, cell);
+  if (tsr_owns(c, slot)) soa_combine(c, b->ref, slot, policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t owner = tsr_slot_lane(c, slot), erased = 0;
-  if (c->lane == owner) {
+  uint32_t erased = 0;
+  if (tsr_owns(c, slot)) {
     tsr_key expected = soa_seen_slot(c, b, slot);
     erased = soa_cas_key(soa_key_address(c, b->ref, slot), expected, TSR_ERASED_KEY) == expected;
     if (erased) soa_combine(c, b->ref, slot, TSR_DUPLICATES_REPLACE, tsr_identity(tsr_duplicates(c)));
   }
-  return tsr_shuffle32(c, erased, owner) != 0;
+  return tsr_shuffle32(c, erased, tsr_slot_lane(c, slot)) != 0;
 }
 
 #if TSR_CELL_BITS == 0 /* a key alone is a whole pair */

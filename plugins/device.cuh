@@ -123,6 +123,7 @@ typedef struct tsr_ctx {
   uint32_t lane;  /* of this thread in its tile */
   uint32_t base;  /* first lane of the tile in its warp */
   uint32_t mask;  /* the tile's lanes in its warp */
+  uint32_t idle;  /* this tile only keeps step: its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
 #ifndef __CUDACC__
   const tsr_cpu *cpu;
@@ -261,16 +262,24 @@ TSR_INLINE tsr_cell tsr_shuffle_cell(const tsr_ctx *c, tsr_cell value, uint32_t 
 }
 #endif
 
-/* Finds and scans go in step where lanes work together: all lanes of the warp make the same calls, with or without work
- * of their own. Then every collective names the whole warp, a constant, which is several instructions cheaper than a
- * mask known at run time, and tiles can share loads. A lane alone (tile_lanes = 1, plain loads) needs none of this. */
+/* Walks go in step where lanes work together: all lanes of the warp make the same calls, with or without work of their
+ * own. Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask known
+ * at run time, tiles can share loads, and all tiles of a warp wait for memory at the same time. A lane alone
+ * (tile_lanes = 1, plain loads) needs none of this. Only locks, evictions and allocations are by one tile alone. */
 TSR_INLINE tsr_ctx tsr_step_ctx(const tsr_ctx *c) {
   tsr_ctx step = *c;
   if (tsr_in_step(c)) step.mask = 0xFFFFFFFFu;
   return step;
 }
 
-/* Collective over the warp where finds go in step, else the caller's own predicate. */
+/* The context for a call that changes memory: without work the tile takes part, and changes nothing. */
+TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
+  tsr_ctx work = *c;
+  work.idle = !has_work;
+  return work;
+}
+
+/* Collective over the warp where walks go in step, else the caller's own predicate. */
 TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
 #ifdef __CUDACC__
   if (tsr_in_step(c)) return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
@@ -429,7 +438,7 @@ TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t 
 }
 #endif
 
-/* Collective over the tile, with TSR_LOAD_STEP over the warp where finds go in step. Loads this lane's part of the
+/* Collective over the tile, with TSR_LOAD_STEP over the warp where walks go in step. Loads this lane's part of the
  * tile's bucket, lane_bytes at bucket + lane * lane_bytes, into word[]. unit_bytes (4 or 8) is what is read atomically:
  * the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant; the bucket is
  * aligned to it. Lanes with active = 0 load nothing and must not use word[]. */
@@ -717,6 +726,29 @@ TSR_INLINE void tsr_count_key(const tsr_ctx *c) {
 #endif
 #else
   (void)c;
+#endif
+}
+
+/* The tile leaves a key that it will come back to: returns the buckets looked at so far, for tsr_take_up_key. */
+TSR_INLINE uint32_t tsr_set_aside_key(const tsr_ctx *c) {
+  uint32_t probes = 0;
+#ifndef TSR_WITHOUT_STATISTICS
+  if (!tsr_statistics(c)) return 0;
+  tsr_counts none = {0, 0, 0, 0, 0};
+  probes = c->scratch->key.probes;
+  if (c->lane == 0) c->scratch->sum.lost_claims += c->scratch->key.lost_claims; /* a walk counts nothing else */
+  c->scratch->key = none;
+#else
+  (void)c;
+#endif
+  return probes;
+}
+
+TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t probes) {
+#ifndef TSR_WITHOUT_STATISTICS
+  if (tsr_statistics(c)) c->scratch->key.probes = probes;
+#else
+  (void)c, (void)probes;
 #endif
 }
 

@@ -9,8 +9,9 @@
  *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
  *                                      of b.
  *
- * The rest works on a bucket loaded with active = 1. All are collective over the tile, and in finds and scans over the
- * warp (device.cuh, tsr_step_ctx): then lanes without work call them too, with a slot that exists, and ignore the result.
+ * The rest works on a bucket loaded with active = 1. All but exchange and relink are called in step (device.cuh,
+ * tsr_step_ctx): collective over the warp, by tiles without work too, with a slot that exists, which ignore the result.
+ * What changes memory does so on the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
  *
  *   match(c, b, key)                   slots that hold key
  *   empties(c, b)                      slots never used since clear
@@ -80,6 +81,8 @@ enum { TSR_LANE_SLOTS_MAX = 32 };
 TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return tsr_bucket_slots(c) + tsr_has_link(c); }
 TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / tsr_tile_lanes(c); }
 TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (tsr_tile_lanes(c) - 1u); }
+/* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
+TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && !c->idle; }
 TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / tsr_tile_lanes(c); }
 /* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
 #define TSR_SLOTS_WHERE(c, mask, j, predicate)                                                                         \

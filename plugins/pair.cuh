@@ -100,12 +100,12 @@ TSR_INLINE tsr_cell tsr_pair_slot_cell(const tsr_ctx *c, const tsr_bucket *b, ui
 
 /* The owner tries what load saw -> desired; all lanes learn whether it worked. */
 TSR_INLINE bool tsr_pair_swap(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, tsr_pair desired) {
-  uint32_t owner = tsr_slot_lane(c, slot), swapped = 0;
-  if (c->lane == owner) {
+  uint32_t swapped = 0;
+  if (tsr_owns(c, slot)) {
     tsr_pair expected = tsr_pair_seen_slot(c, b, slot);
     swapped = tsr_pair_cas_(words + tsr_slot_place(c, slot), expected, desired) == expected;
   }
-  return tsr_shuffle32(c, swapped, owner) != 0;
+  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
 }
 
 TSR_INLINE bool tsr_pair_erase(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot) {
@@ -123,8 +123,8 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
 
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_cell cell) {
-  uint32_t owner = tsr_slot_lane(c, slot), done = 0;
-  if (c->lane == owner) {
+  uint32_t done = 0;
+  if (tsr_owns(c, slot)) {
     tsr_pair *address = words + tsr_slot_place(c, slot), seen = tsr_pair_seen_slot(c, b, slot);
     tsr_key key = tsr_pair_key(seen);
     /* bounded: each failure is another thread's success on this slot */
@@ -135,7 +135,7 @@ TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_buc
       seen = found;
     }
   }
-  return tsr_shuffle32(c, done, owner) != 0;
+  return tsr_shuffle32(c, done, tsr_slot_lane(c, slot)) != 0;
 }
 
 /* The last place of a bucket that links (fact has_link): a handle in the word's low 32 bits, the others are spare and

@@ -54,31 +54,91 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 #endif
 }
 
-/* policy: of walk_insert; WALK_OBTAIN, a constant: values_out gets the value that the table now holds for the key.
- * differs (a constant): each lane has a policy of its own. */
+/* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
+ * fresh: of walk_insert_step. *probes: what tsr_set_aside_key kept of an insert that has to go on by itself. Returns this lane's result. */
+TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
+                                     uint32_t differs, uint32_t fresh, uint32_t *probes) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE;
+  walk_insertion insertion;
+  insertion.walking = 0;
+  insertion.probe.ref = 0;
+  insertion.probe.visited = insertion.probe.stashed = 0;
+  insertion.key = 0;
+  insertion.cell = 0;
+  insertion.policy = policy;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
+    uint32_t turn_probes = fresh && !walk_looks_fresh(c) && tsr_statistics(c) ? tsr_shuffle32(c, *probes, turn) : 0;
+    if (!insertion.walking && todo) {
+      walk_insert_begin(c, &insertion, turn_key, turn_cell, turn_policy);
+      tsr_take_up_key(c, turn_probes);
+    }
+    walk_insert_step(c, &insertion, fresh);
+    if (tsr_has_link(c) && insertion.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &insertion);
+    if (!insertion.walking && todo) {
+      uint32_t is_done = insertion.result < WALK_NEEDS_LOCK, seen = 0;
+      if (is_done)
+        tsr_count_key(c);
+      else
+        seen = tsr_set_aside_key(c);
+      if (c->lane == turn) {
+        result = insertion.result;
+        *cell = insertion.cell;
+        *probes = seen;
+      }
+      todo &= todo - 1;
+    }
+  }
+  return result;
+}
+
+/* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_OBTAIN, a
+ * constant; differs (a constant): each lane has a policy of its own. *key, *cell: in the end as in walk_insert_alone.
+ * First all go in step, which most inserts never leave. */
+TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy,
+                             uint32_t differs) {
+  uint32_t result = TSR_RESULT_NONE, probes = 0, rest = mine;
+  if (walk_inserts_in_step(c)) {
+    result = bulk_put_in_step(c, *key, cell, mine, policy, differs, walk_looks_fresh(c), &probes);
+    if (!walk_looks_fresh(c) && result == WALK_NEEDS_FRESH)
+      result = bulk_put_in_step(c, *key, cell, 1, policy, differs, 1, &probes);
+    rest = result == WALK_NEEDS_LOCK;
+  }
+  if (!walk_inserts_alone(c)) return result;
+  uint32_t todo = tsr_ballot(c, rest);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    if (!(todo >> turn & 1u)) continue;
+    tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
+    if (tsr_statistics(c)) tsr_take_up_key(c, tsr_shuffle32(c, probes, turn));
+    uint32_t turn_result = walk_insert_alone(c, &turn_key, &turn_cell, turn_policy);
+    tsr_count_key(c);
+    if (c->lane == turn) {
+      result = turn_result;
+      *key = turn_key;
+      *cell = turn_cell;
+    }
+  }
+  return result;
+}
+
+/* policy, differs: of bulk_put; with WALK_OBTAIN values_out gets the value that the table now holds for the key. */
 TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy,
                                uint32_t differs) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
-  uint32_t result = TSR_RESULT_NONE;
 #if TSR_CELL_BITS > 0
   if (mine) cell = BULK_READ((const bulk_cell *)a->values + i);
 #endif
-  uint32_t todo = tsr_ballot(c, mine);
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
-    if (!(todo >> turn & 1u)) continue;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
-    uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
-    uint32_t turn_result = walk_insert(c, &turn_key, &turn_cell, turn_policy);
-    tsr_count_key(c);
-    if (c->lane == turn) {
-      result = turn_result;
-      key = turn_key;
-      cell = turn_cell;
-    }
-  }
+  uint32_t result = bulk_put(c, &key, &cell, mine, policy, differs);
   if (result == TSR_RESULT_NOT_PLACED) {
     BULK_ADD(&a->tally->not_placed, 1);
     if (a->homeless_keys) BULK_WRITE((bulk_key *)a->homeless_keys + i, key);
@@ -201,7 +261,7 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_
       to.at = turn_at;
       to.end = turn_end;
     }
-    uint32_t matches = walk_search_look(c, &search, &b);
+    uint32_t matches = walk_search_look(c, &search, 0, &b);
     pairs += tsr_count_bits(matches);
     if (writes) bulk_put_cells(c, a, &b, matches, &to);
     /* where a key has one pair its walk may pass that bucket twice */
@@ -239,24 +299,50 @@ TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 1, to) != 0;
 }
 
+/* Erases pairs of the lanes' keys, of lanes with `mine`; one, fresh, stale: of walk_erase_step. Returns how many of this
+ * lane's. In step, as bulk_search. */
+TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell cell, uint32_t mine, uint32_t fresh,
+                                      uint32_t one, uint32_t any, uint32_t *stale) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  uint32_t todo = tsr_ballot(c, mine);
+  uint64_t erased = 0, turn_erased = 0;
+  walk_search search;
+  search.walking = 0;
+  search.probe.ref = 0;
+  search.key = 0;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0, turn_stale;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
+    if (!search.walking && todo) {
+      walk_search_begin(c, &search, turn_key);
+      turn_erased = 0;
+    }
+    turn_erased += walk_erase_step(c, &search, fresh, turn_cell, one, any, &turn_stale);
+    if (!search.walking && todo) {
+      if (!turn_stale) tsr_count_key(c);
+      if (c->lane == turn) {
+        erased = turn_erased;
+        *stale = turn_stale;
+      }
+      todo &= todo - 1;
+    }
+  }
+  return erased;
+}
+
 /* one (a constant): erases one pair, with the value given if any are, else all pairs of the key. Returns how many. */
 TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
-  uint64_t erased = 0;
+  uint32_t stale = 0;
 #if TSR_CELL_BITS > 0
   if (one && mine && a->values) cell = BULK_READ((const bulk_cell *)a->values + i);
 #endif
-  uint32_t todo = tsr_ballot(c, mine);
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
-    if (!(todo >> turn & 1u)) continue;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
-    uint64_t hits = one ? walk_erase_many(c, turn_key, turn_cell, 1, !a->values) : walk_erase(c, turn_key);
-    tsr_count_key(c);
-    if (c->lane == turn) erased = hits;
-  }
+  uint64_t erased = bulk_take_in_step(c, key, cell, mine, walk_looks_fresh(c), one, !a->values, &stale);
+  if (!walk_looks_fresh(c) && stale) erased = bulk_take_in_step(c, key, cell, 1, 1, one, !a->values, &stale);
   if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
   return erased;
 }

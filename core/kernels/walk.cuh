@@ -2,7 +2,8 @@
  *
  * The walk: find, insert and erase of one key by one tile, written once over the contract of the parts. Every duplicate
  * policy, the uniqueness guard and the tail buckets live here and nowhere else. All functions are collective over the
- * tile and get the same key on all its lanes. Read next: bulk.cuh, which feeds it keys.
+ * tile and get the same key on all its lanes; those named _step are called in step (device.cuh), by tiles without work,
+ * too. Read next: bulk.cuh, which feeds it keys.
  *
  * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
  * tail buckets, one bucket each: in a multimap such a key has at most a bucket of pairs. No part ever sees them.
@@ -32,9 +33,10 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
 #define WALK_LINK_CLOSED (TSR_NO_HANDLE - 2u)
 TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
 
-/* Makes bucket ref, the end of a list, go on in a unit. False if there is none left. One tile allocates, so that no unit
- * is taken in vain; waiting for it is as waiting for a lock, and what it has to do is part of the loop's body. */
-TSR_INLINE bool walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_probe *probe) {
+/* Makes bucket ref, the end of a list, go on in a unit, unless another tile has done so; returns the link. One tile
+ * allocates, so that no unit is taken in vain; waiting for it is as waiting for a lock, and what it has to do is part of
+ * the loop's body. */
+TSR_INLINE uint32_t walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   uint32_t link;
   /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
   while ((link = layout_relink(c, ref, TSR_NO_HANDLE, WALK_LINK_PENDING)) >= WALK_LINK_PENDING) {
@@ -45,8 +47,7 @@ TSR_INLINE bool walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_pro
       tsr_pause();
     }
   }
-  probe->ref = TSR_UNIT_REF | link;
-  return walk_is_unit(link);
+  return link;
 }
 
 /* The next bucket of the walk that is no unit. last: NULL, or the bucket before it, whose list an insert makes longer. */
@@ -58,7 +59,11 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const
   if (!tsr_has_stash(c) && !tsr_has_link(c)) return probing_next(c, key, probe);
   if (probe->stashed == 0) {
     if (probing_next(c, key, probe)) return true;
-    if (tsr_has_link(c) && last && walk_append(c, key, last->ref, probe)) return true;
+    if (tsr_has_link(c) && last) {
+      uint32_t link = walk_append(c, key, last->ref);
+      probe->ref = TSR_UNIT_REF | link;
+      if (walk_is_unit(link)) return true;
+    }
   }
   if (!tsr_has_stash(c)) return false;
   probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed;
@@ -113,11 +118,22 @@ TSR_INLINE void walk_search_begin(const tsr_ctx *c, walk_search *s, tsr_key key)
   s->walking = walk_begin(c, key, &s->probe);
 }
 
+/* Whether what writes looks fresh from the start. A lane alone does not: past L1 it makes two requests of one. If its look
+ * was stale, it begins again with fresh ones. */
+TSR_INLINE uint32_t walk_looks_fresh(const tsr_ctx *c) { return tsr_tile_lanes(c) > 1 || tsr_fresh(c); }
+
+/* How a step looks at its bucket. fresh: a constant, as loads of two modes need twice the registers. Only lanes that go
+ * in step can share their loads. */
+TSR_INLINE void walk_step_look(const tsr_ctx *c, uint64_t ref, uint32_t walking, uint32_t fresh, tsr_bucket *b) {
+  uint32_t step = tsr_in_step(c) ? TSR_LOAD_STEP : 0;
+  layout_load(c, ref, walking, (fresh || tsr_fresh(c)) ? step | TSR_LOAD_FRESH : step, b);
+  if (walking) TSR_COUNT(c, probes);
+}
+
 /* A step of a search looks at a bucket and goes on. In step: c comes from tsr_step_ctx, and tiles without a search take
  * part with walking = 0. Returns the slots that hold the key. */
-TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, tsr_bucket *b) {
-  layout_load(c, s->probe.ref, s->walking, tsr_fresh(c) ? TSR_LOAD_STEP | TSR_LOAD_FRESH : TSR_LOAD_STEP, b);
-  if (s->walking) TSR_COUNT(c, probes);
+TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uint32_t fresh, tsr_bucket *b) {
+  walk_step_look(c, s->probe.ref, s->walking, fresh, b);
   uint32_t matches = layout_match(c, b, walk_stored_key(s->key));
   return s->walking ? matches : 0;
 }
@@ -131,7 +147,7 @@ TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bu
 /* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
 TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_cell) {
   tsr_bucket b;
-  uint32_t matches = walk_search_look(c, s, &b);
+  uint32_t matches = walk_search_look(c, s, 0, &b);
   if (tsr_step_any(c, matches != 0)) {
     tsr_cell cell = wants_cell ? layout_cell(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
     if (matches) {
@@ -145,7 +161,8 @@ TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t want
 
 /* ---- insert ---------------------------------------------------------------------------------- */
 
-enum { WALK_NEEDS_LOCK = TSR_RESULTS }; /* internal: this insert cannot be guarded by its claim */
+/* Internal results: this insert cannot be guarded by its claim; a look was stale; its list needs a unit. */
+enum { WALK_NEEDS_LOCK = TSR_RESULTS, WALK_NEEDS_FRESH, WALK_NEEDS_UNIT };
 
 /* What an insert does with a present key, a constant: the table's policy, or this: nothing, and return its value. */
 enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES };
@@ -162,17 +179,16 @@ TSR_INLINE uint32_t walk_present(uint32_t policy) {
 
 /* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
  * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
- */
+ * Also in step. */
 TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
 #if TSR_CELL_BITS > 0
   tsr_cell seen = 0;
   if (policy != TSR_DUPLICATES_FIRST) seen = layout_cell(c, b, slot);
-  if (policy == WALK_OBTAIN) {
-    *cell = seen;
-    return true;
-  }
-  if (tsr_combine(policy, seen, *cell) == seen) return true;
-  return layout_update(c, b, slot, policy, *cell);
+  bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
+  tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
+  bool updated = layout_update(&work, b, slot, policy, *cell);
+  if (policy == WALK_OBTAIN && !c->idle) *cell = seen;
+  return updated || !writes;
 #else
   (void)c;
   (void)b;
@@ -215,57 +231,31 @@ TSR_INLINE void walk_look(const tsr_ctx *c, tsr_key key, uint32_t fresh, walk_si
   }
 }
 
-enum { WALK_ALL_BUCKETS, WALK_FIRST_BUCKET };
-
-/* Puts the pair into the first vacant slot of the walk. guards (a constant): the claim is the guard: inserters of one
- * key contend for the same slot, because the lowest empty slot is taken and none ever becomes empty again; the loser
- * looks again and finds the key. Past an erased slot that argument fails, and the lock is needed; with
- * WALK_FIRST_BUCKET it is needed past the first_slots of the first bucket. Where erases run meanwhile (lists only) a
- * guarded claim passes erased slots by, and needs the lock only if the list is closed and has no empty slot any more. */
-TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy, uint32_t guards,
-                               uint32_t extent) {
-  tsr_key stored = walk_stored_key(key);
+/* Puts the pair into the first vacant slot of the walk, whatever else the walk may hold. By one tile alone. */
+TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell cell) {
   tsr_probe probe;
   tsr_bucket b;
-  uint32_t others = extent == WALK_FIRST_BUCKET ? tsr_bucket_slots(c) - tsr_first_slots(c) : 0;
   TSR_NO_UNROLL
   for (bool goes = walk_begin(c, key, &probe); goes; goes = walk_go_on(c, key, &probe, &b, walk_link(c, &b), 1)) {
-    uint32_t retry = 0, vacant, empties, claims;
-    do { /* bounded: a lost claim has filled a slot, a lost key was another thread's success */
+    uint32_t retry = 0, vacant;
+    do { /* bounded: a lost claim has filled a slot */
       tsr_look_at(c, probe.ref, retry, &b);
-      if (guards) {
-        uint32_t matches = layout_match(c, &b, stored);
-        if (matches) {
-          if (walk_combine(c, &b, tsr_lowest(matches), cell, policy)) return walk_present(policy);
-          if (!walk_is_mixed(c)) return WALK_NEEDS_LOCK;
-          retry = claims = 1; /* it was erased since */
-          continue;
-        }
-      }
       vacant = layout_vacant(c, &b);
-      empties = guards ? layout_empties(c, &b) : vacant;
-      if (walk_is_mixed(c))
-        vacant = empties;
-      else if (vacant != empties)
-        return WALK_NEEDS_LOCK;
-      claims = tsr_count_bits(vacant) > others;
-      if (claims && tsr_claim(c, &b, tsr_lowest(vacant), stored, *cell)) {
+      if (vacant && tsr_claim(c, &b, tsr_lowest(vacant), walk_stored_key(key), cell)) {
         if (probe.stashed) TSR_COUNT(c, stashed);
         return TSR_RESULT_INSERTED;
       }
       retry = 1;
-    } while (claims);
-    if (extent == WALK_FIRST_BUCKET) return WALK_NEEDS_LOCK;
+    } while (vacant);
   }
-  return guards && walk_is_mixed(c) ? WALK_NEEDS_LOCK : TSR_RESULT_NOT_PLACED;
+  return TSR_RESULT_NOT_PLACED;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
  * slot of its walk, which ends in the stash. */
 TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
   if (probing_place(c, key, cell)) return TSR_RESULT_INSERTED;
-  return tsr_has_stash(c) || tsr_has_link(c) ? walk_claim(c, *key, cell, 0, 0, WALK_ALL_BUCKETS)
-                                             : TSR_RESULT_NOT_PLACED;
+  return tsr_has_stash(c) || tsr_has_link(c) ? walk_claim(c, *key, *cell) : TSR_RESULT_NOT_PLACED;
 }
 
 /* The key's lock is held, so nobody else inserts, moves or combines it. */
@@ -279,8 +269,7 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
     }
     if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
     if (!sight.has_vacancy) {
-      tsr_probe appended;
-      if (!tsr_has_link(c) || walk_is_reserved(*key) || !walk_append(c, *key, sight.end_ref, &appended))
+      if (!tsr_has_link(c) || walk_is_reserved(*key) || !walk_is_unit(walk_append(c, *key, sight.end_ref)))
         return TSR_RESULT_NOT_PLACED;
       continue;
     }
@@ -311,81 +300,164 @@ TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell 
   return result;
 }
 
-/* Under TSR_GUARD_LOCK, what needs no lock after all.
- * A new key whose first bucket has an empty slot among its first_slots: had the key ever been elsewhere, they would
- * have been full, and full slots never become empty again. So its claim guards itself as in walk_claim, and an insert
- * that holds the lock never contends with it, because it has seen them full: slots fill from the lowest on. Only an
- * erased slot, vacant again, would bring the two together: hence has_erased. (Measured:
- * core/design/0004-uniqueness.md.) A present key: the slot's own CAS combines the value, or fails because the pair has
- * moved. */
-TSR_INLINE uint32_t walk_insert_unlocked(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t policy) {
-  if (tsr_claims_first(c) && !c->t->has_erased && !walk_is_reserved(key)) {
-    uint32_t result = walk_claim(c, key, cell, policy, 1, WALK_FIRST_BUCKET);
-    if (result != WALK_NEEDS_LOCK) return result;
-  }
-  walk_sight sight;
-  walk_look(c, key, 0, &sight);
-  return sight.found && walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy)
-                                                                                 : WALK_NEEDS_LOCK;
+/* Whether inserts begin in step; where pairs have places of their own and nothing is looked up, they do not. */
+TSR_INLINE bool walk_inserts_in_step(const tsr_ctx *c) {
+#ifdef TSR_TEST_WITHOUT_GUARD
+  (void)c;
+  return false;
+#else
+  return tsr_guard(c) != TSR_GUARD_NONE || !tsr_has_place(c);
+#endif
 }
 
-/* Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the homeless pair; with TSR_RESULT_FOUND
- * (WALK_OBTAIN) *cell is the value of the present pair. */
-TSR_INLINE uint32_t walk_insert(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+/* Whether they may end in walk_insert_alone. */
+TSR_INLINE bool walk_inserts_alone(const tsr_ctx *c) {
+  return tsr_guard(c) != TSR_GUARD_NONE || !walk_inserts_in_step(c);
+}
+
+/* One insert, as far as it needs no lock. As a search it is a state that advances by a bucket a step. */
+typedef struct walk_insertion {
+  tsr_probe probe; /* ref: with WALK_NEEDS_UNIT the end of the list */
+  tsr_key key;
+  tsr_cell cell; /* in the end, with WALK_OBTAIN, that of a present pair */
+  uint32_t policy;
+  uint32_t walking; /* 0: finished, see result */
   uint32_t result;
+} walk_insertion;
+
+TSR_INLINE void walk_insert_begin(const tsr_ctx *c, walk_insertion *s, tsr_key key, tsr_cell cell, uint32_t policy) {
+  s->key = key;
+  s->cell = cell;
+  s->policy = policy;
+  s->result = TSR_RESULT_NONE;
+  s->walking = walk_begin(c, key, &s->probe);
+}
+
+/* From a bucket where the key was not found and nothing was claimed. ends: see walk_ends. */
+TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t ends, uint32_t link) {
+  s->result = TSR_RESULT_NONE;
+  s->walking = !ends && walk_go_on(c, s->key, &s->probe, (const tsr_bucket *)0, link, 0);
+  if (s->walking) return;
+  bool is_proof = tsr_guard(c) == TSR_GUARD_NONE || (tsr_guard(c) == TSR_GUARD_CLAIM && !walk_is_mixed(c));
+  s->result = is_proof ? TSR_RESULT_NOT_PLACED : WALK_NEEDS_LOCK;
+}
+
+/* By one tile alone, after WALK_NEEDS_UNIT: makes the list longer. */
+TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
+  walk_insert_go_on(c, s, 0, walk_append(c, s->key, s->probe.ref));
+}
+
+/* The slots of b that an insert may claim without a lock, and whether nothing but the lock guards it here.
+ * TSR_GUARD_CLAIM: the claim is the guard: inserters of one key contend for the same slot, because the lowest empty slot
+ * is taken and none ever becomes empty again; the loser looks again and finds the key. Past an erased slot that argument
+ * fails. Where erases run meanwhile (lists only) erased slots are passed by.
+ * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots: had the key ever been elsewhere,
+ * they would have been full, and full slots never become empty again. So its claim guards itself, and an insert that
+ * holds the lock never contends with it, because it has seen them full: slots fill from the lowest on. Only an erased
+ * slot, vacant again, would bring the two together: hence has_erased. (Measured: core/design/0004-uniqueness.md.) */
+TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, const tsr_bucket *b, uint32_t *spoiled) {
+  *spoiled = 0;
+  if (tsr_guard(c) == TSR_GUARD_NONE) return layout_vacant(c, b);
+  if (tsr_guard(c) == TSR_GUARD_LOCK && !tsr_claims_first(c)) return 0;
+  uint32_t empties = layout_empties(c, b);
+  if (tsr_guard(c) == TSR_GUARD_LOCK) {
+    bool claims = s->probe.visited == 0 && !c->t->has_erased && !walk_is_reserved(s->key) &&
+                  tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
+    return claims ? empties : 0;
+  }
+  if (!walk_is_mixed(c)) *spoiled = layout_vacant(c, b) != empties;
+  return empties;
+}
+
+/* In step. fresh (a constant): looks are. If not, an insert whose look was stale ends with WALK_NEEDS_FRESH. Bounded: a
+ * bucket is looked at again only where a lost claim has filled a slot, or a lost key was another thread's success. */
+TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t fresh) {
+  tsr_bucket b;
+  uint32_t spoiled, again = 0;
+  walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
+  if (!tsr_in_step(c) && !s->walking) return;
+  uint32_t matches = tsr_guard(c) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
+  uint32_t claimable = walk_claimable(c, s, &b, &spoiled);
+  uint32_t ends = tsr_guard(c) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
+  uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
+  if (tsr_step_any(c, combines)) {
+    tsr_ctx work = tsr_work_ctx(c, combines);
+    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
+    if (combines && !combined && tsr_guard(c) == TSR_GUARD_CLAIM && walk_is_mixed(c)) {
+      again = 1; /* it was erased since */
+    } else if (combines) {
+      s->result = combined ? walk_present(s->policy) : WALK_NEEDS_LOCK;
+      s->walking = 0;
+    }
+  }
+  if (tsr_step_any(c, claims)) {
+    tsr_ctx work = tsr_work_ctx(c, claims);
+    bool claimed = layout_cas(&work, &b, claims ? tsr_lowest(claimable) : 0, walk_stored_key(s->key), s->cell);
+    if (claims && claimed) {
+      if (s->probe.stashed) TSR_COUNT(c, stashed);
+      s->result = TSR_RESULT_INSERTED;
+      s->walking = 0;
+    } else if (claims) {
+      TSR_COUNT(c, lost_claims);
+      again = 1;
+    }
+  }
+  if (!s->walking || (again && fresh)) return;
+  bool needs_unit = tsr_has_link(c) && tsr_guard(c) != TSR_GUARD_LOCK && !s->probe.stashed &&
+                    !walk_is_reserved(s->key) && !walk_is_unit(link) && link != WALK_LINK_CLOSED;
+  if (again || spoiled || needs_unit) {
+    s->result = again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
+    s->walking = 0;
+  } else {
+    walk_insert_go_on(c, s, ends, link);
+  }
+}
+
+/* What remains of an insert after its steps, by one tile alone. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key,
+ * *cell are the homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair. */
+TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
 #ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
                                  do */
   walk_sight sight;
   walk_look(c, *key, 1, &sight);
   if (sight.found)
     return walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy) : TSR_RESULT_NONE;
-  if (!tsr_has_place(c) || walk_is_reserved(*key)) return walk_claim(c, *key, cell, policy, 0, WALK_ALL_BUCKETS);
-  return walk_place(c, key, cell);
+  return tsr_has_place(c) && !walk_is_reserved(*key) ? walk_place(c, key, cell) : walk_claim(c, *key, *cell);
 #endif
-  if (tsr_guard(c) == TSR_GUARD_LOCK)
-    result = walk_insert_unlocked(c, *key, cell, policy);
-  else if (tsr_guard(c) == TSR_GUARD_NONE && tsr_has_place(c) && !walk_is_reserved(*key))
-    result = walk_place(c, key, cell);
-  else
-    result = walk_claim(c, *key, cell, policy, tsr_guard(c) == TSR_GUARD_CLAIM, WALK_ALL_BUCKETS);
-  if (tsr_guard(c) != TSR_GUARD_NONE && result == WALK_NEEDS_LOCK) result = walk_insert_locked(c, key, cell, policy);
-  return result;
+  if (tsr_guard(c) != TSR_GUARD_NONE) return walk_insert_locked(c, key, cell, policy);
+  return walk_is_reserved(*key) ? walk_claim(c, *key, *cell) : walk_place(c, key, cell);
 }
 
 /* ---- erase ----------------------------------------------------------------------------------- */
 
-/* Erases all pairs of the key, or with `one` (a constant) one that has this cell, or `any` one. A slot that has changed
- * since it was seen holds no such pair any more: another erase took it. Returns how many. */
-TSR_INLINE uint64_t walk_erase_many(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t one, uint32_t any) {
-  tsr_probe probe;
+/* A step of a search that erases all pairs of the key, or with `one` (a constant) one that has this cell, or `any` one.
+ * A slot that has changed since it was seen holds no such pair any more, because another erase took it, or it has
+ * another value: where a key has one pair, it is looked at again. fresh (a constant): looks are; if not, *stale says
+ * that this search has to begin again with fresh ones. Returns how many were erased. */
+TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t fresh, tsr_cell cell, uint32_t one,
+                                    uint32_t any, uint32_t *stale) {
+  const uint32_t ends_with_first = one || tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
   tsr_bucket b;
-  uint64_t erased = 0;
+  uint32_t erased = 0, again = 0, matches = walk_search_look(c, s, fresh, &b);
+  uint32_t ends = walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   TSR_NO_UNROLL
-  for (bool goes = walk_begin(c, key, &probe); goes; goes = walk_go_on(c, key, &probe, &b, walk_link(c, &b), 0)) {
-    tsr_look_at(c, probe.ref, 0, &b);
-    uint32_t matches = layout_match(c, &b, walk_stored_key(key));
-    TSR_NO_UNROLL
-    for (; matches; matches &= matches - 1) {
-      uint32_t slot = tsr_lowest(matches);
-      /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
-      if (one && !any && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) continue;
-      erased += layout_erase(c, &b, slot);
-      if (one && erased) return 1;
+  while (tsr_step_any(c, matches != 0)) {
+    uint32_t slot = matches ? tsr_lowest(matches) : 0, wanted = matches != 0;
+    /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
+    if (one && !any && !tsr_agree32(c, layout_cell(c, &b, slot) == cell)) wanted = 0;
+    tsr_ctx work = tsr_work_ctx(c, wanted);
+    bool gone = layout_erase(&work, &b, slot);
+    if (wanted && gone) erased++;
+    if (tsr_duplicates(c) != TSR_DUPLICATES_KEEP) {
+      again = wanted && !gone;
+      break;
     }
-    if (walk_ends(c, &probe, &b)) break;
+    matches = one && erased ? 0 : matches & (matches - 1);
   }
+  *stale = again && !fresh;
+  if (*stale || (erased && ends_with_first)) s->walking = 0;
+  if (s->walking && !again) s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
   return erased;
-}
-
-/* Returns how many pairs were erased: all of the key's, which are one but in a multimap. */
-TSR_INLINE uint64_t walk_erase(const tsr_ctx *c, tsr_key key) {
-  if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) return walk_erase_many(c, key, 0, 0, 0);
-  for (uint32_t retry = 0;; retry = 1) { /* bounded: another look only after the slot has changed */
-    walk_sight sight;
-    walk_look(c, key, retry, &sight);
-    if (!sight.found) return 0;
-    if (layout_erase(c, &sight.bucket, sight.slot)) return 1;
-  }
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel of a user: it works on two tables at once, whatever they are made of, by calls that inline. What it must
-// keep to: a context's table is a constant, and all lanes of a warp come to a search together. Linked by
+// keep to: a context's table is a constant, and all lanes of a warp come to a call together. Linked by
 // two_tables_test.cc.
 #include "core/kernels/bulk.cuh"
 
 // The context of this thread's tile in a table.
 static __device__ __forceinline__ tsr_ctx context_of(const tsr_state *state, uint32_t table, tsr_scratch *scratch) {
-  tsr_ctx c = {state, table, 0, 0, 0, scratch};
+  tsr_ctx c = {state, table, 0, 0, 0, 0, scratch};
   uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
   c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
   return c;
-}
-
-// Each lane has a pair of its own; the tile inserts them in turn.
-static __device__ __forceinline__ void insert(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine) {
-  uint32_t todo = tsr_ballot(c, mine);
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
-    if (!(todo >> turn & 1u)) continue;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
-    walk_insert(c, &turn_key, &turn_cell, tsr_duplicates(c));
-  }
 }
 
 struct join_arguments {
@@ -43,7 +31,9 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   tsr_key key = i < a.n ? a.keys[i] : 0;
   tsr_cell cell = 0;
   uint32_t found = bulk_search(&first, key, i < a.n, 1, &cell);
-  insert(&second, (tsr_key)cell, (tsr_cell)key, found);
+  tsr_key other_key = (tsr_key)cell;
+  tsr_cell other_cell = (tsr_cell)key;
+  bulk_put(&second, &other_key, &other_cell, found, tsr_duplicates(&second), 0);
 }
 
 #define LOOK_UP(name, table)                                                                                           \

@@ -43,8 +43,8 @@ TSR_INLINE tsr_cell *template_cell_at(const tsr_ctx *c, uint64_t ref, uint32_t s
  * whether it worked. */
 TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired, uint32_t policy,
                               tsr_cell cell) {
-  uint32_t owner = tsr_slot_lane(c, slot), swapped = 0;
-  if (c->lane == owner) {
+  uint32_t swapped = 0;
+  if (tsr_owns(c, slot)) {
     tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot);
     tsr_key seen = template_seen_slot(c, b, slot);
 #if TSR_KEY_BITS == 64
@@ -54,7 +54,7 @@ TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
 #endif
     if (swapped && TSR_CELL_BITS > 0) tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
   }
-  return tsr_shuffle32(c, swapped, owner) != 0;
+  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
@@ -103,8 +103,7 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (TSR_CELL_BITS > 0 && c->lane == tsr_slot_lane(c, slot))
-    tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
+  if (TSR_CELL_BITS > 0 && tsr_owns(c, slot)) tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
