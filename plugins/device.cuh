@@ -736,7 +736,10 @@ TSR_INLINE uint32_t tsr_set_aside_key(const tsr_ctx *c) {
   if (!tsr_statistics(c)) return 0;
   tsr_counts none = {0, 0, 0, 0, 0};
   probes = c->scratch->key.probes;
-  if (c->lane == 0) c->scratch->sum.lost_claims += c->scratch->key.lost_claims; /* a walk counts nothing else */
+  if (c->lane == 0) {
+    c->scratch->sum.lost_claims += c->scratch->key.lost_claims;
+    c->scratch->sum.changes += c->scratch->key.changes;
+  }
   c->scratch->key = none;
 #else
   (void)c;

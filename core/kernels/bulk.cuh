@@ -68,6 +68,7 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
   insertion.key = 0;
   insertion.cell = 0;
   insertion.policy = policy;
+  insertion.result = TSR_RESULT_NONE;
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;

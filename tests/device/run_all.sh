@@ -23,6 +23,7 @@ libraries=$results/lib
 mkdir "$libraries"
 trap 'rm -rf "$results"' EXIT
 export XDG_CACHE_HOME=$results/cache
+[[ ! -d cubins ]] || cp -r cubins "$XDG_CACHE_HOME" # what was linked before (TSR_TEST_LINK_SM, device.cc)
 unset TESSERA_PLUGINS
 
 # Only the libraries that this machine lacks.
