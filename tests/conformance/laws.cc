@@ -47,7 +47,9 @@ public:
     for (uint64_t ref : refs) {
       if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
       if (tsr_can_exchange(c_) && has_exchange()) exchange(ref);
+      stay_idle(ref);
       erase_some(ref);
+      stay_idle(ref);
       refill(ref);
     }
     for (uint64_t ref = 0; ref < all; ref++) verify(ref);
@@ -237,6 +239,19 @@ private:
       expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas took an erased slot for its pair");
       verify(ref);
     }
+  }
+
+  // A tile without work makes all calls that change memory, and changes nothing.
+  void stay_idle(uint64_t ref) {
+    const tsr_ctx idle = tsr_work_ctx(c_, 0);
+    for (uint32_t slot : shuffled()) {
+      tsr_bucket b = load(ref);
+      layout_cas(&idle, &b, slot, new_key(), new_cell());
+      if (TSR_CELL_BITS && at(ref, slot).state == SlotModel::FULL)
+        layout_update(&idle, &b, slot, any_policy(), new_cell());
+      layout_erase(&idle, &b, slot);
+    }
+    verify(ref);
   }
 
   // Tombstones are used again; no slot is empty any more.

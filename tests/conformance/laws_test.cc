@@ -120,7 +120,7 @@ uint64_t check_layout(const Recipe &recipe, uint32_t lanes) {
   return findings.checks();
 }
 
-TEST_P(OnLayout, P30_P32_P33_P34_P35_P36_P37_Slots) {
+TEST_P(OnLayout, P30_P32_P33_P34_P35_P36_P37_P38_Slots) {
   TSR_TRACE_SEED;
   const tsr_plugin *plugin = loaded(GetParam());
   ASSERT_NE(plugin, nullptr);

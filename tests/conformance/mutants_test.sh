@@ -162,6 +162,8 @@ breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/la
 
 breaks P-37 "a slot takes the link's place" layout:layouts/slab \
   cuh 's/return tsr_pair_link\(c, b\);/return (uint32_t)tsr_pair_slot_key(c, b, 0);/'
+breaks P-38 "a tile without work erases" "$columns" \
+  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/tsr_owns\(c, slot\)/c->lane == tsr_slot_lane(c, slot)/'
 
 # ---- Probing schemes -------------------------------------------------------------------------------------------------
 
