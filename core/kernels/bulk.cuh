@@ -80,7 +80,7 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
       walk_insert_begin(c, &insertion, turn_key, turn_cell, turn_policy);
       tsr_take_up_key(c, turn_probes);
     }
-    walk_insert_step(c, &insertion, fresh);
+    walk_insert_step(c, &insertion, differs, fresh);
     if (tsr_has_link(c) && insertion.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &insertion);
     if (!insertion.walking && todo) {
       uint32_t is_done = insertion.result < WALK_NEEDS_LOCK, seen = 0;

@@ -179,11 +179,11 @@ TSR_INLINE uint32_t walk_present(uint32_t policy) {
 
 /* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
  * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
- * Also in step. */
-TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
+ * Also in step: so with `differs` (a constant), when tiles have policies of their own, all of them read the value. */
+TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy,
+                             uint32_t differs) {
 #if TSR_CELL_BITS > 0
-  tsr_cell seen = 0;
-  if (policy != TSR_DUPLICATES_FIRST) seen = layout_cell(c, b, slot);
+  tsr_cell seen = differs || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
   bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
   tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
   bool updated = layout_update(&work, b, slot, policy, *cell);
@@ -195,6 +195,7 @@ TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slo
   (void)slot;
   (void)cell;
   (void)policy;
+  (void)differs;
   return true;
 #endif
 }
@@ -264,22 +265,22 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
     walk_sight sight;
     walk_look(c, *key, 1, &sight);
     if (sight.found) {
-      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy)) return walk_present(policy);
+      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy, 0)) return walk_present(policy);
       continue;
     }
     if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
-    if (!sight.has_vacancy) {
-      if (!tsr_has_link(c) || walk_is_reserved(*key) || !walk_is_unit(walk_append(c, *key, sight.end_ref)))
-        return TSR_RESULT_NOT_PLACED;
+    uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
+    bool has_room = sight.has_vacancy && (sight.vacancy_ref < stash || sight.vacancy_ref & TSR_UNIT_REF);
+    /* the stash is for lists that are closed: who holds no lock looks there only then */
+    if (tsr_has_link(c) && !has_room && !walk_is_reserved(*key) && walk_is_unit(walk_append(c, *key, sight.end_ref)))
       continue;
-    }
+    if (!sight.has_vacancy) return TSR_RESULT_NOT_PLACED;
     tsr_look_at(c, sight.vacancy_ref, 1, &sight.bucket);
     /* an insert that saw no erased slot, because it was taken since the look, may have claimed here without the lock */
     if (layout_match(c, &sight.bucket, walk_stored_key(*key))) continue;
     uint32_t vacant = layout_vacant(c, &sight.bucket);
     if (vacant && tsr_claim(c, &sight.bucket, tsr_lowest(vacant), walk_stored_key(*key), *cell)) {
-      uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
-      if (sight.vacancy_ref >= stash && !(sight.vacancy_ref & TSR_UNIT_REF)) TSR_COUNT(c, stashed);
+      if (!has_room) TSR_COUNT(c, stashed);
       return TSR_RESULT_INSERTED;
     }
   }
@@ -369,9 +370,9 @@ TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, co
   return empties;
 }
 
-/* In step. fresh (a constant): looks are. If not, an insert whose look was stale ends with WALK_NEEDS_FRESH. Bounded: a
+/* In step. differs: of walk_combine. fresh (a constant): looks are. If not, an insert whose look was stale ends with WALK_NEEDS_FRESH. Bounded: a
  * bucket is looked at again only where a lost claim has filled a slot, or a lost key was another thread's success. */
-TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t fresh) {
+TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t differs, uint32_t fresh) {
   tsr_bucket b;
   uint32_t spoiled, again = 0;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
@@ -382,7 +383,7 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
   if (tsr_step_any(c, combines)) {
     tsr_ctx work = tsr_work_ctx(c, combines);
-    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
+    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy, differs);
     if (combines && !combined && tsr_guard(c) == TSR_GUARD_CLAIM && walk_is_mixed(c)) {
       again = 1; /* it was erased since */
     } else if (combines) {
@@ -421,7 +422,7 @@ TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *
   walk_sight sight;
   walk_look(c, *key, 1, &sight);
   if (sight.found)
-    return walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy) : TSR_RESULT_NONE;
+    return walk_combine(c, &sight.bucket, sight.slot, cell, policy, 0) ? walk_present(policy) : TSR_RESULT_NONE;
   return tsr_has_place(c) && !walk_is_reserved(*key) ? walk_place(c, key, cell) : walk_claim(c, *key, *cell);
 #endif
   if (tsr_guard(c) != TSR_GUARD_NONE) return walk_insert_locked(c, key, cell, policy);

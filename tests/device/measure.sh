@@ -14,13 +14,13 @@
 #     pools      allocators (S0)
 #     limits     what the memory of this card can do, and the table that compares cards: speed/ at (4, 1)
 #
-# N32, N64: keys of 32 and 64 bits, 2^27 and 2^26. REPEAT: measurements a row, 5.
+# N32, N64: keys of 32 and 64 bits, 2^27 and 2^26. REPEAT: measurements a row, 5. LOADS: of the group single.
 
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export TESSERA_PLUGINS=layouts:probing:hashers:allocators
-n32=${N32:-2^27} n64=${N64:-2^26} repeat=${REPEAT:-5}
+n32=${N32:-2^27} n64=${N64:-2^26} repeat=${REPEAT:-5} loads=${LOADS:-.5,.6,.7,.8,.9,.95,.99}
 wide=(--set table.key_bits=64)
 header=1
 
@@ -33,10 +33,10 @@ rows() {
 group_single() {
   local recipe values
   for recipe in 1cht bcht bcht_least_loaded p2bht iht linear quadratic robin_hood warpcore_single warpcore_set; do
-    rows "specs/$recipe.ini" --n "$n32" --loads .5,.6,.7,.8,.9,.95,.99
+    rows "specs/$recipe.ini" --n "$n32" --loads "$loads"
     values=(--set table.value_bits=64)
     [[ $recipe != warpcore_set ]] || values=()
-    rows "specs/$recipe.ini" --n "$n64" --loads .5,.6,.7,.8,.9,.95,.99 "${wide[@]}" "${values[@]}"
+    rows "specs/$recipe.ini" --n "$n64" --loads "$loads" "${wide[@]}" "${values[@]}"
   done
 }
 
@@ -51,19 +51,19 @@ group_first() {
 group_lists() {
   local lanes n
   for n in 2^22 "$n32"; do
-    for lanes in 16 8 4 2 1; do
-      rows specs/slab_hash.ini --n "$n" --loads .21,.43,.68,.81,1.5,2.7,11 --ops insert,find100,find0,erase \
+    for lanes in 16 8 4 1; do
+      rows specs/slab_hash.ini --n "$n" --loads .21,.68,2.7,11 --ops insert,find100,find0,erase \
         --set "layout.tile_lanes=$lanes" --set table.hasher=murmur3
     done
-    rows specs/chain_sector.ini --n "$n" --loads .3,.6,1,2 --ops insert,find100,find0,erase
+    rows specs/chain_sector.ini --n "$n" --loads .3,1,2 --ops insert,find100,find0,erase
   done
 }
 
 group_mixed() {
   local mix lanes
   for mix in .5,.5,0,0 .2,.2,.3,.3 .1,.1,.4,.4; do
-    for lanes in 16 8 4 2 1; do
-      rows specs/slab_hash_mixed.ini --n 2^22 --loads .21,.43,.68,.81,2.7 --ops mixed --mix "$mix" \
+    for lanes in 16 8 4 1; do
+      rows specs/slab_hash_mixed.ini --n 2^22 --loads .21,.68,2.7 --ops mixed --mix "$mix" \
         --set "layout.tile_lanes=$lanes"
     done
     rows specs/mixed.ini --n 2^22 --loads .5,.6,.8,.9 --ops mixed --mix "$mix"
@@ -89,7 +89,7 @@ group_pools() {
   local allocator lanes
   for allocator in slab slab_light bump; do
     for lanes in 1 32; do
-      rows specs/slab_hash.ini --n 1M --loads .12,.9 --ops allocate,release,churn --tile-lanes "$lanes" \
+      rows specs/slab_hash.ini --n 1M --loads .12 --ops allocate,release,churn --tile-lanes "$lanes" \
         --set "table.allocator=$allocator"
     done
   done
