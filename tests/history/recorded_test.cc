@@ -104,7 +104,8 @@ protected:
     Random random(load.keys);
     Records records = record(&table, GetParam().key_bits, rules, load, &random);
     EXPECT_TRUE(records.complaint.empty()) << records.complaint << load.keys << " keys, capacity " << capacity;
-    EXPECT_LE(records.undecided * 50, records.keys);
+    // on a GPU up to 80 items of a key overlap, and of some histories too many orders would have to be tried
+    EXPECT_LE(records.undecided * (device::backend() == "cpu" ? 50 : 10), records.keys);
     all_records += records;
   }
 };
