@@ -43,7 +43,7 @@ group_single() {
 group_first() {
   local policy
   for policy in promise_unique first; do
-    rows specs/best_build.ini specs/mixed.ini specs/linear.ini --n "$n32" --loads .8,.9,.95 --ops insert \
+    rows specs/best_build.ini specs/best_find.ini specs/linear.ini --n "$n32" --loads .8,.9,.95 --ops insert \
       --set table.concurrency=phased --set "table.duplicates=$policy"
   done
 }
