@@ -55,7 +55,8 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 }
 
 /* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
- * fresh: of walk_insert_step. *probes: what tsr_set_aside_key kept of an insert that has to go on by itself. Returns this lane's result. */
+ * differs, fresh: of walk_insert_step. *probes: what tsr_set_aside_key kept of an insert that has to go on by itself.
+ * Returns this lane's result. */
 TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
                                      uint32_t differs, uint32_t fresh, uint32_t *probes) {
   tsr_ctx step = tsr_step_ctx(tile);

@@ -370,8 +370,9 @@ TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, co
   return empties;
 }
 
-/* In step. differs: of walk_combine. fresh (a constant): looks are. If not, an insert whose look was stale ends with WALK_NEEDS_FRESH. Bounded: a
- * bucket is looked at again only where a lost claim has filled a slot, or a lost key was another thread's success. */
+/* In step. differs: of walk_combine. fresh (a constant): looks are. If not, an insert whose look was stale ends with
+ * WALK_NEEDS_FRESH. Bounded: a bucket is looked at again only where a lost claim has filled a slot, or a lost key was
+ * another thread's success. */
 TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t differs, uint32_t fresh) {
   tsr_bucket b;
   uint32_t spoiled, again = 0;
