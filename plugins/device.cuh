@@ -97,6 +97,7 @@ typedef struct tsr_counts {
 typedef struct tsr_scratch { /* all of it only with statistics */
   tsr_counts key, sum;       /* of the key in work, and of the keys before it */
   uint32_t probes_max, moves_max;
+  uint32_t aside;      /* buckets looked at for this lane's key, which the tile will come back to */
   uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */
 } tsr_scratch;
 
@@ -695,12 +696,15 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
 
 /* A test proves that statistics = no compiles to what TSR_WITHOUT_STATISTICS does. */
 #ifndef TSR_WITHOUT_STATISTICS
-#define TSR_COUNT(c, member)                                                                                           \
+#define TSR_COUNT(c, member) TSR_COUNT_WHERE(c, member, 1)
+/* Rather than a TSR_COUNT where something is true: a condition outside shapes the code even when nothing is counted. */
+#define TSR_COUNT_WHERE(c, member, predicate)                                                                          \
   do {                                                                                                                 \
-    if (tsr_statistics(c)) (c)->scratch->key.member++;                                                                 \
+    if (tsr_statistics(c)) (c)->scratch->key.member += (predicate) ? 1u : 0u;                                          \
   } while (0)
 #else
 #define TSR_COUNT(c, member) ((void)(c))
+#define TSR_COUNT_WHERE(c, member, predicate) ((void)(c), (void)(predicate))
 #endif
 
 /* The tile is done with a key. All its lanes have counted the same; the first lane keeps it. */
@@ -729,29 +733,34 @@ TSR_INLINE void tsr_count_key(const tsr_ctx *c) {
 #endif
 }
 
-/* The tile leaves a key that it will come back to: returns the buckets looked at so far, for tsr_take_up_key. */
-TSR_INLINE uint32_t tsr_set_aside_key(const tsr_ctx *c) {
-  uint32_t probes = 0;
+/* The tile leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key). */
+TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t is_done) {
 #ifndef TSR_WITHOUT_STATISTICS
-  if (!tsr_statistics(c)) return 0;
+  if (!tsr_statistics(c)) return;
+  tsr_scratch *scratch = c->scratch;
   tsr_counts none = {0, 0, 0, 0, 0};
-  probes = c->scratch->key.probes;
-  if (c->lane == 0) {
-    c->scratch->sum.lost_claims += c->scratch->key.lost_claims;
-    c->scratch->sum.changes += c->scratch->key.changes;
+  if (is_done) {
+    tsr_count_key(c);
+    return;
   }
-  c->scratch->key = none;
+  if (c->lane == owner) scratch->aside = scratch->key.probes;
+  if (c->lane == 0) {
+    scratch->sum.lost_claims += scratch->key.lost_claims;
+    scratch->sum.changes += scratch->key.changes;
+  }
+  scratch->key = none;
 #else
-  (void)c;
+  (void)c, (void)owner, (void)is_done;
 #endif
-  return probes;
 }
 
-TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t probes) {
+/* Collective. */
+TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t owner) {
 #ifndef TSR_WITHOUT_STATISTICS
-  if (tsr_statistics(c)) c->scratch->key.probes = probes;
+  if (!tsr_statistics(c)) return;
+  c->scratch->key.probes = tsr_shuffle32(c, c->scratch->aside, owner);
 #else
-  (void)c, (void)probes;
+  (void)c, (void)owner;
 #endif
 }
 

@@ -55,10 +55,9 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 }
 
 /* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
- * differs, fresh: of walk_insert_step. *probes: what tsr_set_aside_key kept of an insert that has to go on by itself.
- * Returns this lane's result. */
+ * differs, fresh: of walk_insert_step. Returns this lane's result. */
 TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
-                                     uint32_t differs, uint32_t fresh, uint32_t *probes) {
+                                     uint32_t differs, uint32_t fresh) {
   tsr_ctx step = tsr_step_ctx(tile);
   const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE;
@@ -76,23 +75,18 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
     uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
-    uint32_t turn_probes = fresh && !walk_looks_fresh(c) && tsr_statistics(c) ? tsr_shuffle32(c, *probes, turn) : 0;
     if (!insertion.walking && todo) {
       walk_insert_begin(c, &insertion, turn_key, turn_cell, turn_policy);
-      tsr_take_up_key(c, turn_probes);
+      if (fresh && !walk_looks_fresh(c)) tsr_take_up_key(c, turn); /* its second walk */
     }
     walk_insert_step(c, &insertion, differs, fresh);
     if (tsr_has_link(c) && insertion.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &insertion);
     if (!insertion.walking && todo) {
-      uint32_t is_done = insertion.result < WALK_NEEDS_LOCK, seen = 0;
-      if (is_done)
-        tsr_count_key(c);
-      else
-        seen = tsr_set_aside_key(c);
+      TSR_COUNT_WHERE(c, stashed, insertion.result == TSR_RESULT_INSERTED && insertion.probe.stashed);
+      tsr_leave_key(c, turn, insertion.result < WALK_NEEDS_LOCK);
       if (c->lane == turn) {
         result = insertion.result;
         *cell = insertion.cell;
-        *probes = seen;
       }
       todo &= todo - 1;
     }
@@ -105,11 +99,11 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
  * First all go in step, which most inserts never leave. */
 TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy,
                              uint32_t differs) {
-  uint32_t result = TSR_RESULT_NONE, probes = 0, rest = mine;
+  uint32_t result = TSR_RESULT_NONE, rest = mine;
   if (walk_inserts_in_step(c)) {
-    result = bulk_put_in_step(c, *key, cell, mine, policy, differs, walk_looks_fresh(c), &probes);
+    result = bulk_put_in_step(c, *key, cell, mine, policy, differs, walk_looks_fresh(c));
     if (!walk_looks_fresh(c) && result == WALK_NEEDS_FRESH)
-      result = bulk_put_in_step(c, *key, cell, 1, policy, differs, 1, &probes);
+      result = bulk_put_in_step(c, *key, cell, 1, policy, differs, 1);
     rest = result == WALK_NEEDS_LOCK;
   }
   if (!walk_inserts_alone(c)) return result;
@@ -120,7 +114,7 @@ TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uin
     tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
     tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
     uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
-    if (tsr_statistics(c)) tsr_take_up_key(c, tsr_shuffle32(c, probes, turn));
+    tsr_take_up_key(c, turn);
     uint32_t turn_result = walk_insert_alone(c, &turn_key, &turn_cell, turn_policy);
     tsr_count_key(c);
     if (c->lane == turn) {

@@ -127,13 +127,13 @@ TSR_INLINE uint32_t walk_looks_fresh(const tsr_ctx *c) { return tsr_tile_lanes(c
 TSR_INLINE void walk_step_look(const tsr_ctx *c, uint64_t ref, uint32_t walking, uint32_t fresh, tsr_bucket *b) {
   uint32_t step = tsr_in_step(c) ? TSR_LOAD_STEP : 0;
   layout_load(c, ref, walking, (fresh || tsr_fresh(c)) ? step | TSR_LOAD_FRESH : step, b);
-  if (walking) TSR_COUNT(c, probes);
 }
 
 /* A step of a search looks at a bucket and goes on. In step: c comes from tsr_step_ctx, and tiles without a search take
  * part with walking = 0. Returns the slots that hold the key. */
 TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uint32_t fresh, tsr_bucket *b) {
   walk_step_look(c, s->probe.ref, s->walking, fresh, b);
+  if (s->walking) TSR_COUNT(c, probes);
   uint32_t matches = layout_match(c, b, walk_stored_key(s->key));
   return s->walking ? matches : 0;
 }
@@ -370,12 +370,18 @@ TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, co
   return empties;
 }
 
+/* Whether the insert can go on only in another unit. */
+TSR_INLINE bool walk_needs_unit(const tsr_ctx *c, const walk_insertion *s, uint32_t link) {
+  return tsr_has_link(c) && tsr_guard(c) != TSR_GUARD_LOCK && !s->probe.stashed && !walk_is_reserved(s->key) &&
+         !walk_is_unit(link) && link != WALK_LINK_CLOSED;
+}
+
 /* In step. differs: of walk_combine. fresh (a constant): looks are. If not, an insert whose look was stale ends with
  * WALK_NEEDS_FRESH. Bounded: a bucket is looked at again only where a lost claim has filled a slot, or a lost key was
  * another thread's success. */
 TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t differs, uint32_t fresh) {
   tsr_bucket b;
-  uint32_t spoiled, again = 0;
+  uint32_t spoiled, again = 0, lost = 0, looked = s->walking;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
   if (!tsr_in_step(c) && !s->walking) return;
   uint32_t matches = tsr_guard(c) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
@@ -396,23 +402,22 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t d
     tsr_ctx work = tsr_work_ctx(c, claims);
     bool claimed = layout_cas(&work, &b, claims ? tsr_lowest(claimable) : 0, walk_stored_key(s->key), s->cell);
     if (claims && claimed) {
-      if (s->probe.stashed) TSR_COUNT(c, stashed);
       s->result = TSR_RESULT_INSERTED;
       s->walking = 0;
     } else if (claims) {
-      TSR_COUNT(c, lost_claims);
-      again = 1;
+      again = lost = 1;
     }
   }
-  if (!s->walking || (again && fresh)) return;
-  bool needs_unit = tsr_has_link(c) && tsr_guard(c) != TSR_GUARD_LOCK && !s->probe.stashed &&
-                    !walk_is_reserved(s->key) && !walk_is_unit(link) && link != WALK_LINK_CLOSED;
-  if (again || spoiled || needs_unit) {
-    s->result = again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
-    s->walking = 0;
-  } else {
-    walk_insert_go_on(c, s, ends, link);
+  if (s->walking && !(again && fresh)) {
+    if (again || spoiled || walk_needs_unit(c, s, link)) {
+      s->result = again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
+      s->walking = 0;
+    } else {
+      walk_insert_go_on(c, s, ends, link);
+    }
   }
+  TSR_COUNT_WHERE(c, probes, looked);
+  TSR_COUNT_WHERE(c, lost_claims, lost);
 }
 
 /* What remains of an insert after its steps, by one tile alone. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key,
