@@ -7,6 +7,10 @@
 #   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
 #   (carry DIR there)  DIR/run_all.sh
 #
+# Linking takes longer than the tests: it can be done here, and go along as DIR/cubins. In DIR, TEST one of the tests,
+#
+#   TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=90 XDG_CACHE_HOME=$PWD/linked ./TEST; mkdir -p cubins; mv linked/tessera cubins
+#
 # Read next: run_all.sh.
 
 set -euo pipefail
