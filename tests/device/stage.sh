@@ -9,7 +9,7 @@
 #
 # Linking takes longer than the tests: it can be done here, and go along as DIR/cubins. In DIR, TEST one of the tests,
 #
-#   TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=90 XDG_CACHE_HOME=$PWD/linked ./TEST; mkdir -p cubins; mv linked/tessera cubins
+#   TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=90 XDG_CACHE_HOME=$PWD/cubins ./TEST
 #
 # Read next: run_all.sh.
 
