@@ -102,12 +102,12 @@ typedef struct tsr_scratch { /* all of it only with statistics */
 } tsr_scratch;
 
 #ifndef __CUDACC__
-/* A tile of several lanes on the CPU, one thread each: only the conformance kit supplies it. A lane that does not
- * arrive is an error there. */
+/* Tiles of several lanes on the CPU, one thread each: only the conformance kit supplies them. Lanes and masks are of the
+ * warp. A lane that the mask names and that does not arrive is an error there. */
 typedef struct tsr_tile_services {
   void *self;
-  uint32_t (*ballot)(void *self, uint32_t lane, uint32_t predicate);
-  uint64_t (*shuffle)(void *self, uint32_t lane, uint64_t value, uint32_t from_lane);
+  uint32_t (*ballot)(void *self, uint32_t lane, uint32_t mask, uint32_t predicate);
+  uint64_t (*shuffle)(void *self, uint32_t lane, uint32_t mask, uint64_t value, uint32_t from_lane);
 } tsr_tile_services;
 
 typedef struct tsr_cpu {
@@ -198,16 +198,25 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
+#ifndef __CUDACC__
+TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t mask, uint32_t predicate) {
+  return c->cpu->tile->ballot(c->cpu->tile->self, c->base + c->lane, mask, predicate);
+}
+TSR_INLINE uint64_t tsr_shuffle_on_cpu_(const tsr_ctx *c, uint64_t value, uint32_t from) {
+  return c->cpu->tile->shuffle(c->cpu->tile->self, c->base + c->lane, c->mask, value, c->base + from);
+}
+#endif
+
 /* Collective. Bit l is lane l's predicate. */
 TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
   uint32_t lanes = tsr_tile_lanes(c);
   if (lanes == 1) return predicate ? 1u : 0u;
 #ifdef __CUDACC__
   uint32_t bits = __ballot_sync(c->mask, predicate != 0) >> c->base;
-  return lanes == 32 ? bits : bits & ((1u << lanes) - 1u);
 #else
-  return c->cpu->tile->ballot(c->cpu->tile->self, c->lane, predicate);
+  uint32_t bits = tsr_ballot_on_cpu_(c, c->mask, predicate) >> c->base;
 #endif
+  return lanes == 32 ? bits : bits & ((1u << lanes) - 1u);
 }
 
 /* Collective. The value that lane `from` passed. */
@@ -216,18 +225,16 @@ TSR_INLINE uint32_t tsr_shuffle32(const tsr_ctx *c, uint32_t value, uint32_t fro
 #ifdef __CUDACC__
   return __shfl_sync(c->mask, value, (int)from, (int)tsr_tile_lanes(c));
 #else
-  return (uint32_t)c->cpu->tile->shuffle(c->cpu->tile->self, c->lane, value, from);
+  return (uint32_t)tsr_shuffle_on_cpu_(c, value, from);
 #endif
 }
 
 /* Collective over the tile, in step too: the value that its first lane passed. */
 TSR_INLINE uint32_t tsr_agree32(const tsr_ctx *c, uint32_t value) {
-#ifdef __CUDACC__
-  uint32_t lanes = tsr_tile_lanes(c), mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c->base;
-  return lanes == 1 ? value : __shfl_sync(mask, value, 0, (int)lanes);
-#else
-  return tsr_shuffle32(c, value, 0);
-#endif
+  uint32_t lanes = tsr_tile_lanes(c);
+  tsr_ctx tile = *c;
+  tile.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c->base;
+  return tsr_shuffle32(&tile, value, 0);
 }
 
 TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t from) {
@@ -235,7 +242,7 @@ TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t fro
 #ifdef __CUDACC__
   return (uint64_t)__shfl_sync(c->mask, (unsigned long long)value, (int)from, (int)tsr_tile_lanes(c));
 #else
-  return c->cpu->tile->shuffle(c->cpu->tile->self, c->lane, value, from);
+  return tsr_shuffle_on_cpu_(c, value, from);
 #endif
 }
 
@@ -282,12 +289,12 @@ TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
 
 /* Collective over the warp where walks go in step, else the caller's own predicate. */
 TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
+  if (!tsr_in_step(c)) return predicate;
 #ifdef __CUDACC__
-  if (tsr_in_step(c)) return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
+  return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
 #else
-  (void)c;
+  return tsr_ballot_on_cpu_(c, 0xFFFFFFFFu, predicate) != 0;
 #endif
-  return predicate;
 }
 
 /* Collective. Orders memory inside the tile: what a lane did before is seen by all lanes afterwards. */
@@ -296,7 +303,7 @@ TSR_INLINE void tsr_join_lanes(const tsr_ctx *c) {
 #ifdef __CUDACC__
   __syncwarp(c->mask);
 #else
-  c->cpu->tile->ballot(c->cpu->tile->self, c->lane, 0);
+  tsr_ballot_on_cpu_(c, c->mask, 0);
 #endif
 }
 

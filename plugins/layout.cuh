@@ -20,6 +20,8 @@
  *   cas(c, b, slot, key, cell)         puts a pair where load saw exactly what b holds; false if the slot has changed
  *                                      since. From an empty or erased slot a layout that stores key and value apart
  *                                      claims the key first and then combines the value by the policy (tsr_duplicates).
+ *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a cell of all ones
+ *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
  *   update(c, b, slot, policy, cell)   combines a value into the slot; false if the slot no longer holds the key. policy:

@@ -55,31 +55,23 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 }
 
 /* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
- * differs, fresh: of walk_insert_step. Returns this lane's result. */
+ * fresh: of walk_insert_step. Returns this lane's result. */
 TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
-                                     uint32_t differs, uint32_t fresh) {
+                                     uint32_t fresh) {
   tsr_ctx step = tsr_step_ctx(tile);
   const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE;
-  walk_insertion insertion;
-  insertion.walking = 0;
-  insertion.probe.ref = 0;
-  insertion.probe.visited = insertion.probe.stashed = 0;
-  insertion.key = 0;
-  insertion.cell = 0;
-  insertion.policy = policy;
-  insertion.result = TSR_RESULT_NONE;
+  walk_insertion insertion = walk_no_insertion(policy);
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
-    uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
     if (!insertion.walking && todo) {
-      walk_insert_begin(c, &insertion, turn_key, turn_cell, turn_policy);
+      walk_insert_begin(c, &insertion, turn_key, turn_cell, policy);
       if (fresh && !walk_looks_fresh(c)) tsr_take_up_key(c, turn); /* its second walk */
     }
-    walk_insert_step(c, &insertion, differs, fresh);
+    walk_insert_step(c, &insertion, fresh);
     if (tsr_has_link(c) && insertion.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &insertion);
     if (!insertion.walking && todo) {
       TSR_COUNT_WHERE(c, stashed, insertion.result == TSR_RESULT_INSERTED && insertion.probe.stashed);
@@ -94,20 +86,12 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
   return result;
 }
 
-/* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_OBTAIN, a
- * constant; differs (a constant): each lane has a policy of its own. *key, *cell: in the end as in walk_insert_alone.
- * First all go in step, which most inserts never leave. */
-TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy,
-                             uint32_t differs) {
-  uint32_t result = TSR_RESULT_NONE, rest = mine;
-  if (walk_inserts_in_step(c)) {
-    result = bulk_put_in_step(c, *key, cell, mine, policy, differs, walk_looks_fresh(c));
-    if (!walk_looks_fresh(c) && result == WALK_NEEDS_FRESH)
-      result = bulk_put_in_step(c, *key, cell, 1, policy, differs, 1);
-    rest = result == WALK_NEEDS_LOCK;
-  }
+/* The inserts of lanes with result == WALK_NEEDS_LOCK; returns this lane's new result. differs (a constant): each lane has
+ * a policy of its own. */
+TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy, uint32_t differs,
+                                   uint32_t result) {
   if (!walk_inserts_alone(c)) return result;
-  uint32_t todo = tsr_ballot(c, rest);
+  uint32_t todo = tsr_ballot(c, result == WALK_NEEDS_LOCK);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
     if (!(todo >> turn & 1u)) continue;
@@ -126,20 +110,34 @@ TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uin
   return result;
 }
 
-/* policy, differs: of bulk_put; with WALK_OBTAIN values_out gets the value that the table now holds for the key. */
-TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy,
-                               uint32_t differs) {
+/* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_OBTAIN, a
+ * constant. *key, *cell: in the end as in walk_insert_alone. First all go in step, which most inserts never leave. */
+TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy) {
+  uint32_t result = mine ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
+  if (walk_inserts_in_step(c)) {
+    result = bulk_put_in_step(c, *key, cell, mine, policy, walk_looks_fresh(c));
+    if (!walk_looks_fresh(c) && result == WALK_NEEDS_FRESH) result = bulk_put_in_step(c, *key, cell, 1, policy, 1);
+  }
+  return bulk_put_alone(c, key, cell, policy, 0, result);
+}
+
+/* Counts and hands back a pair that found no place. */
+TSR_INLINE void bulk_hand_back(const tsr_bulk *a, uint64_t i, uint32_t result, tsr_key key, tsr_cell cell) {
+  if (result != TSR_RESULT_NOT_PLACED) return;
+  BULK_ADD(&a->tally->not_placed, 1);
+  if (a->homeless_keys) BULK_WRITE((bulk_key *)a->homeless_keys + i, key);
+  bulk_put_cell(a->homeless_values, i, cell);
+}
+
+/* policy: of bulk_put; with WALK_OBTAIN values_out gets the value that the table now holds for the key. */
+TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_key key = bulk_key_at(a, i, mine);
   tsr_cell cell = 0;
 #if TSR_CELL_BITS > 0
   if (mine) cell = BULK_READ((const bulk_cell *)a->values + i);
 #endif
-  uint32_t result = bulk_put(c, &key, &cell, mine, policy, differs);
-  if (result == TSR_RESULT_NOT_PLACED) {
-    BULK_ADD(&a->tally->not_placed, 1);
-    if (a->homeless_keys) BULK_WRITE((bulk_key *)a->homeless_keys + i, key);
-    bulk_put_cell(a->homeless_values, i, cell);
-  }
+  uint32_t result = bulk_put(c, &key, &cell, mine, policy);
+  bulk_hand_back(a, i, result, key, cell);
 #if TSR_CELL_BITS > 0
   if (mine && policy == WALK_OBTAIN && a->values_out) {
     bool is_homeless = result == TSR_RESULT_NOT_PLACED && key == bulk_key_at(a, i, 1);
@@ -154,11 +152,11 @@ TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, tsr_duplicates(c), 0);
+  return bulk_place(c, a, i, mine, tsr_duplicates(c));
 }
 
 TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, WALK_OBTAIN, 0);
+  return bulk_place(c, a, i, mine, WALK_OBTAIN);
 }
 
 /* Searches the lanes' keys; *cell is written where this lane's was found. Tiles take their next key when they are done
@@ -383,32 +381,83 @@ TSR_INLINE void bulk_note_time(const tsr_bulk *a, uint64_t i, uint32_t mine, uin
   if (a->times && mine) a->times[2 * i + ends] = bulk_clock();
 }
 
-/* Each lane has an operation of its own. The finds of a warp go first, in step; then its tiles insert, then they erase:
- * the items of a call have no order, and other warps are elsewhere. */
-TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint32_t operation = mine ? a->operations[i] : TSR_APPLY_OPERATIONS;
+/* What the operation of an item is to the walk, or APPLY_NOTHING. */
+enum { APPLY_NOTHING = WALK_ERASE + 1 };
+TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
   uint32_t looks = tsr_duplicates(c) != TSR_DUPLICATES_PROMISE_UNIQUE && tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
-  uint32_t finds = operation == TSR_APPLY_FIND, erases = operation == TSR_APPLY_ERASE;
-  uint32_t replaces = looks && operation == TSR_APPLY_REPLACE;
-  uint32_t inserts = replaces || operation == TSR_APPLY_INSERT, hits;
+  if (operation == TSR_APPLY_FIND) return WALK_FIND;
+  if (operation == TSR_APPLY_ERASE) return WALK_ERASE;
+  if (operation == TSR_APPLY_INSERT) return tsr_duplicates(c);
+  return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : APPLY_NOTHING;
+}
+
+/* The steps of the lanes' operations, as bulk_put_in_step. *erased: with TSR_DUPLICATES_KEEP how many pairs
+ * this lane's operation erased. */
+TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, uint64_t i, tsr_key key, tsr_cell *cell,
+                                       uint32_t policy, uint64_t *erased) {
+  tsr_ctx step = tsr_step_ctx(tile);
+  const tsr_ctx *c = &step;
+  uint32_t mine = policy < WALK_FIND ? walk_inserts_in_step(c) : policy < APPLY_NOTHING;
+  uint32_t todo = tsr_ballot(c, mine), result = policy < WALK_FIND ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
+  uint64_t turn_erased = 0;
+  walk_insertion operation = walk_no_insertion(WALK_FIND);
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    uint32_t turn_policy = tsr_shuffle32(c, policy, turn);
+    if (!operation.walking && todo) {
+      bulk_note_time(a, i, c->lane == turn, 0);
+      walk_operate_begin(c, &operation, turn_key, turn_cell, turn_policy);
+      turn_erased = 0;
+    }
+    uint32_t gone = walk_operate_step(c, &operation);
+    if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) turn_erased += gone;
+    if (tsr_has_link(c) && operation.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &operation);
+    if (!operation.walking && todo) {
+      TSR_COUNT_WHERE(c, stashed, operation.result == TSR_RESULT_INSERTED && operation.probe.stashed);
+      tsr_leave_key(c, turn, operation.result < WALK_NEEDS_LOCK);
+      bulk_note_time(a, i, c->lane == turn, 1);
+      if (c->lane == turn) {
+        result = operation.result;
+        *cell = operation.cell;
+        *erased = turn_erased;
+      }
+      todo &= todo - 1;
+    }
+  }
+  return result;
+}
+
+/* Each lane has an operation of its own: the items of a call have no order, and other warps are elsewhere. */
+TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t policy = mine ? bulk_policy_of(c, a->operations[i]) : APPLY_NOTHING;
+  uint32_t inserts = policy < WALK_FIND, kind = inserts ? TSR_CLASS_INSERT : TSR_CLASS_ERASE;
+  uint64_t erased = 0;
   bulk_answer answer = {0, 0};
-  bulk_note_time(a, i, finds, 0);
-  hits = bulk_find(c, a, i, finds);
-  bulk_note_time(a, i, finds, 1);
-  answer.asked |= finds << TSR_CLASS_FIND * BULK_CLASS_BITS;
-  answer.answered |= hits << TSR_CLASS_FIND * BULK_CLASS_BITS;
-  bulk_note_time(a, i, inserts, 0);
-  hits = bulk_place(c, a, i, inserts, replaces ? TSR_DUPLICATES_REPLACE : tsr_duplicates(c), looks);
-  bulk_note_time(a, i, inserts, 1);
-  answer.asked |= inserts << TSR_CLASS_INSERT * BULK_CLASS_BITS;
-  answer.answered |= hits << TSR_CLASS_INSERT * BULK_CLASS_BITS;
-  bulk_note_time(a, i, erases, 0);
-  hits = bulk_taken(&a->tally->answered[TSR_CLASS_ERASE], bulk_take(c, a, i, erases, 0));
-  bulk_note_time(a, i, erases, 1);
-  answer.asked |= erases << TSR_CLASS_ERASE * BULK_CLASS_BITS;
-  answer.answered |= hits << TSR_CLASS_ERASE * BULK_CLASS_BITS;
-  if (mine && !finds && !inserts && !erases) {
-    if (a->results) a->results[i] = TSR_RESULT_NONE;
+  tsr_key key = bulk_key_at(a, i, policy < APPLY_NOTHING);
+  tsr_cell cell = 0;
+#if TSR_CELL_BITS > 0
+  if (inserts) cell = BULK_READ((const bulk_cell *)a->values + i);
+#endif
+  uint32_t result = bulk_apply_in_step(c, a, i, key, &cell, policy, &erased);
+  uint32_t waits = result == WALK_NEEDS_LOCK;
+  if (!walk_inserts_in_step(c)) bulk_note_time(a, i, waits, 0);
+  result = bulk_put_alone(c, &key, &cell, policy, 1, result);
+  bulk_note_time(a, i, waits, 1);
+  bulk_hand_back(a, i, result, key, cell);
+  if (policy == WALK_FIND) {
+    kind = TSR_CLASS_FIND;
+    bulk_put_cell(a->values_out, i, result == TSR_RESULT_FOUND ? cell : (tsr_cell)a->missing);
+  }
+  if (mine && a->results) a->results[i] = (uint8_t)result;
+  if (policy < APPLY_NOTHING) {
+    uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
+    bulk_taken(&a->tally->answered[TSR_CLASS_ERASE], erased);
+    answer.asked = 1u << kind * BULK_CLASS_BITS;
+    answer.answered = hit << kind * BULK_CLASS_BITS;
+  } else if (mine) {
     bulk_note_time(a, i, 1, 0);
     bulk_note_time(a, i, 1, 1);
   }

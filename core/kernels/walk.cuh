@@ -91,13 +91,16 @@ TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
   return tsr_has_link(c) ? layout_link(c, b) : TSR_NO_HANDLE;
 }
 
-/* Whether the empty slots of this bucket of the walk prove that the key is in no later one. In step as layout_empties.
- */
-TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bucket *b) {
-  if (!tsr_ends_at_empty(c) && !tsr_first_slots(c)) return false;
-  uint32_t empties = layout_empties(c, b);
+/* Whether these empty slots of a bucket of the walk prove that the key is in no later one. */
+TSR_INLINE bool walk_ends_with(const tsr_ctx *c, const tsr_probe *probe, uint32_t empties) {
   if (tsr_ends_at_empty(c)) return empties != 0;
   return probe->visited == 0 && tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
+}
+
+/* The same of a bucket. In step as layout_empties. */
+TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bucket *b) {
+  if (!tsr_ends_at_empty(c) && !tsr_first_slots(c)) return false;
+  return walk_ends_with(c, probe, layout_empties(c, b));
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */
@@ -164,26 +167,27 @@ TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t want
 /* Internal results: this insert cannot be guarded by its claim; a look was stale; its list needs a unit. */
 enum { WALK_NEEDS_LOCK = TSR_RESULTS, WALK_NEEDS_FRESH, WALK_NEEDS_UNIT };
 
-/* What an insert does with a present key, a constant: the table's policy, or this: nothing, and return its value. */
-enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES };
+/* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but return its
+ * value. Of walk_operate_step also: it looks, or erases. */
+enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES, WALK_FIND, WALK_ERASE };
 
 /* Operations of all kinds overlap. */
 TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return tsr_fresh(c) != 0; }
 
-/* What inserting a present key is called. */
+/* What an operation with a present key is called. */
 TSR_INLINE uint32_t walk_present(uint32_t policy) {
-  if (policy == WALK_OBTAIN) return TSR_RESULT_FOUND;
+  if (policy == WALK_OBTAIN || policy == WALK_FIND) return TSR_RESULT_FOUND;
+  if (policy == WALK_ERASE) return TSR_RESULT_ERASED;
   if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
   return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;
 }
 
 /* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
  * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
- * Also in step: so with `differs` (a constant), when tiles have policies of their own, all of them read the value. */
-TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy,
-                             uint32_t differs) {
+ * Also in step. policy: a constant. */
+TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
 #if TSR_CELL_BITS > 0
-  tsr_cell seen = differs || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
+  tsr_cell seen = policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
   bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
   tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
   bool updated = layout_update(&work, b, slot, policy, *cell);
@@ -195,7 +199,6 @@ TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slo
   (void)slot;
   (void)cell;
   (void)policy;
-  (void)differs;
   return true;
 #endif
 }
@@ -265,7 +268,7 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
     walk_sight sight;
     walk_look(c, *key, 1, &sight);
     if (sight.found) {
-      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy, 0)) return walk_present(policy);
+      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy)) return walk_present(policy);
       continue;
     }
     if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
@@ -326,6 +329,12 @@ typedef struct walk_insertion {
   uint32_t result;
 } walk_insertion;
 
+/* Of a tile that has none. */
+TSR_INLINE walk_insertion walk_no_insertion(uint32_t policy) {
+  walk_insertion none = {{0, {0, 0}, 0, 0}, 0, 0, policy, 0, TSR_RESULT_NONE};
+  return none;
+}
+
 TSR_INLINE void walk_insert_begin(const tsr_ctx *c, walk_insertion *s, tsr_key key, tsr_cell cell, uint32_t policy) {
   s->key = key;
   s->cell = cell;
@@ -356,13 +365,12 @@ TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
  * they would have been full, and full slots never become empty again. So its claim guards itself, and an insert that
  * holds the lock never contends with it, because it has seen them full: slots fill from the lowest on. Only an erased
  * slot, vacant again, would bring the two together: hence has_erased. (Measured: core/design/0004-uniqueness.md.) */
-TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, const tsr_bucket *b, uint32_t *spoiled) {
+TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, const tsr_bucket *b, uint32_t empties,
+                                   uint32_t *spoiled) {
   *spoiled = 0;
   if (tsr_guard(c) == TSR_GUARD_NONE) return layout_vacant(c, b);
-  if (tsr_guard(c) == TSR_GUARD_LOCK && !tsr_claims_first(c)) return 0;
-  uint32_t empties = layout_empties(c, b);
   if (tsr_guard(c) == TSR_GUARD_LOCK) {
-    bool claims = s->probe.visited == 0 && !c->t->has_erased && !walk_is_reserved(s->key) &&
+    bool claims = tsr_claims_first(c) && s->probe.visited == 0 && !c->t->has_erased && !walk_is_reserved(s->key) &&
                   tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
     return claims ? empties : 0;
   }
@@ -376,21 +384,22 @@ TSR_INLINE bool walk_needs_unit(const tsr_ctx *c, const walk_insertion *s, uint3
          !walk_is_unit(link) && link != WALK_LINK_CLOSED;
 }
 
-/* In step. differs: of walk_combine. fresh (a constant): looks are. If not, an insert whose look was stale ends with
+/* In step. fresh (a constant): looks are. If not, an insert whose look was stale ends with
  * WALK_NEEDS_FRESH. Bounded: a bucket is looked at again only where a lost claim has filled a slot, or a lost key was
  * another thread's success. */
-TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t differs, uint32_t fresh) {
+TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t fresh) {
   tsr_bucket b;
   uint32_t spoiled, again = 0, lost = 0, looked = s->walking;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
   if (!tsr_in_step(c) && !s->walking) return;
   uint32_t matches = tsr_guard(c) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
-  uint32_t claimable = walk_claimable(c, s, &b, &spoiled);
+  bool claims_empties = tsr_guard(c) == TSR_GUARD_CLAIM || (tsr_guard(c) == TSR_GUARD_LOCK && tsr_claims_first(c));
+  uint32_t claimable = walk_claimable(c, s, &b, claims_empties ? layout_empties(c, &b) : 0, &spoiled);
   uint32_t ends = tsr_guard(c) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
   if (tsr_step_any(c, combines)) {
     tsr_ctx work = tsr_work_ctx(c, combines);
-    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy, differs);
+    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
     if (combines && !combined && tsr_guard(c) == TSR_GUARD_CLAIM && walk_is_mixed(c)) {
       again = 1; /* it was erased since */
     } else if (combines) {
@@ -428,7 +437,7 @@ TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *
   walk_sight sight;
   walk_look(c, *key, 1, &sight);
   if (sight.found)
-    return walk_combine(c, &sight.bucket, sight.slot, cell, policy, 0) ? walk_present(policy) : TSR_RESULT_NONE;
+    return walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy) : TSR_RESULT_NONE;
   return tsr_has_place(c) && !walk_is_reserved(*key) ? walk_place(c, key, cell) : walk_claim(c, *key, *cell);
 #endif
   if (tsr_guard(c) != TSR_GUARD_NONE) return walk_insert_locked(c, key, cell, policy);
@@ -465,6 +474,60 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
   if (*stale || (erased && ends_with_first)) s->walking = 0;
   if (s->walking && !again) s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
   return erased;
+}
+
+/* ---- operations of all kinds ----------------------------------------------------------------- */
+
+/* An insertion that may be a search or an erase instead, as its `policy` says: tiles of a warp do different things in one
+ * step, and still wait for one load and one compare-and-swap. Where operations of all kinds overlap only, so pairs are
+ * whole and whatever a step does to a slot is a swap of what it saw. */
+TSR_INLINE void walk_operate_begin(const tsr_ctx *c, walk_insertion *s, tsr_key key, tsr_cell cell, uint32_t policy) {
+  walk_insert_begin(c, s, key, cell, policy);
+  if (policy >= WALK_FIND) s->result = TSR_RESULT_MISSING;
+}
+
+/* In step. A search that finds ends with the value in s->cell. Returns 1 if it erased a pair; where a key may have many,
+ * it goes on until there is none. Bounded: a bucket is looked at again only where this tile, or another thread in its
+ * stead, has changed the slot. */
+TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
+  const uint32_t erases = s->policy == WALK_ERASE, inserts = s->policy < WALK_FIND;
+  const tsr_key stored = walk_stored_key(s->key);
+  tsr_bucket b;
+  uint32_t spoiled, swapped = 0, looked = s->walking;
+  walk_step_look(c, s->probe.ref, s->walking, 1, &b);
+  if (!tsr_in_step(c) && !s->walking) return 0;
+  uint32_t matches = layout_match(c, &b, stored), empties = layout_empties(c, &b);
+  uint32_t claimable = walk_claimable(c, s, &b, empties, &spoiled);
+  uint32_t ends = walk_ends_with(c, &s->probe, empties), link = walk_link(c, &b);
+  if (!s->walking || (inserts && tsr_guard(c) == TSR_GUARD_NONE)) matches = 0;
+  if (!s->walking || !inserts || matches) claimable = 0;
+  uint32_t slot = matches ? tsr_lowest(matches) : claimable ? tsr_lowest(claimable) : 0;
+  tsr_cell seen = tsr_step_any(c, matches != 0) ? layout_cell(c, &b, slot) : 0;
+  tsr_cell desired = s->cell;
+  if (matches && s->policy == tsr_duplicates(c)) desired = tsr_combine(tsr_duplicates(c), seen, desired);
+  if (erases) desired = (tsr_cell) ~(tsr_cell)0;
+  uint32_t swaps = matches ? erases || (inserts && desired != seen) : claimable != 0;
+  if (tsr_step_any(c, swaps)) {
+    tsr_ctx work = tsr_work_ctx(c, swaps);
+    swapped = layout_cas(&work, &b, slot, erases ? TSR_ERASED_KEY : stored, desired) && swaps;
+  }
+  if (matches || swaps) {
+    if (swapped || !swaps) {
+      s->result = matches ? walk_present(s->policy) : TSR_RESULT_INSERTED;
+      s->cell = seen;
+      s->walking = erases && tsr_duplicates(c) == TSR_DUPLICATES_KEEP;
+    }
+  } else if (s->walking && !inserts) {
+    s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
+  } else if (s->walking && walk_needs_unit(c, s, link)) {
+    s->result = WALK_NEEDS_UNIT;
+    s->walking = 0;
+  } else if (s->walking) {
+    walk_insert_go_on(c, s, ends, link);
+  }
+  TSR_COUNT_WHERE(c, probes, looked);
+  TSR_COUNT_WHERE(c, lost_claims, swaps && !swapped);
+  return erases && swapped;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   uint32_t found = bulk_search(&first, key, i < a.n, 1, &cell);
   tsr_key other_key = (tsr_key)cell;
   tsr_cell other_cell = (tsr_cell)key;
-  bulk_put(&second, &other_key, &other_cell, found, tsr_duplicates(&second), 0);
+  bulk_put(&second, &other_key, &other_cell, found, tsr_duplicates(&second));
 }
 
 #define LOOK_UP(name, table)                                                                                           \

@@ -66,8 +66,10 @@ tsr_cpu cpu_of(const tsr_composition *composition, const tsr_tile_services *tile
 tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, tsr_scratch *scratch) {
   tsr_ctx c = {};
   c.t = state;
-  c.lane = lane;
-  c.mask = cpu->shape->tile_lanes == 32 ? 0xFFFFFFFFu : (1u << cpu->shape->tile_lanes) - 1u;
+  const uint32_t lanes = cpu->shape->tile_lanes;
+  c.lane = lane % lanes;
+  c.base = lane - c.lane;
+  c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
   c.scratch = scratch;
   c.cpu = cpu;
   return c;
@@ -75,35 +77,36 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
 
 // ---- Tables -------------------------------------------------------------------------------------
 
-LaneTable::LaneTable(CompositionPointer composition, uint32_t tiles)
+LaneTable::LaneTable(CompositionPointer composition, uint32_t warps, uint32_t tiles)
     : Subject(composition->shape.key_bits, composition->shape.value_bits), composition_(std::move(composition)),
       memory_(composition_.get()) {
-  for (uint32_t i = 0; i < tiles; i++) tiles_.push_back(std::make_unique<Tile>(composition_->shape.tile_lanes));
+  composition_->shape.in_step = tiles > 1;
+  for (uint32_t i = 0; i < warps; i++) warps_.push_back(std::make_unique<Warp>(composition_->shape.tile_lanes, tiles));
 }
 
 uint64_t LaneTable::collectives() const {
   uint64_t sum = 0;
-  for (const auto &tile : tiles_) sum += tile->collectives();
+  for (const auto &warp : warps_) sum += warp->collectives();
   return sum;
 }
 
-// Tiles take groups of items in turn; all lanes of a tile make the same calls, those past the end without an item.
+// Warps take groups of items in turn; all lanes of a warp make the same calls, those past the end without an item.
 std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
   const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.cell_bits);
-  uint32_t lanes = composition_->shape.tile_lanes;
+  uint32_t lanes = warps_[0]->lanes();
   uint64_t groups = (bulk->n + lanes - 1) / lanes;
-  std::vector<std::string> complaints(tiles_.size());
+  std::vector<std::string> complaints(warps_.size());
   tally_ = {};
   bulk->state = memory_.state();
   bulk->tally = &tally_;
   std::mutex adding;
   tsr_tally sum = {};
-  auto work = [&](size_t t) {
-    Tile &tile = *tiles_[t];
-    tsr_cpu cpu = cpu_of(composition_.get(), tile.services());
-    complaints[t] = tile.run([&](uint32_t lane) {
+  auto work = [&](size_t w) {
+    Warp &warp = *warps_[w];
+    tsr_cpu cpu = cpu_of(composition_.get(), warp.services());
+    complaints[w] = warp.run([&](uint32_t lane) {
       tsr_tally own = {};
-      for (uint64_t group = t; group < groups; group += tiles_.size()) {
+      for (uint64_t group = w; group < groups; group += warps_.size()) {
         tsr_scratch scratch = {};
         tsr_ctx c = context_of(&bulk->state, &cpu, lane, &scratch);
         uint64_t item = group * lanes + lane;
@@ -114,7 +117,7 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
     });
   };
   std::vector<std::thread> threads;
-  for (size_t t = 1; t < tiles_.size(); t++) threads.emplace_back(work, t);
+  for (size_t w = 1; w < warps_.size(); w++) threads.emplace_back(work, w);
   work(0);
   for (std::thread &thread : threads) thread.join();
   tsr_tally_add(&tally_, &sum);
@@ -231,6 +234,24 @@ std::string LaneTable::erasing(uint32_t op, Batch &batch) {
   bulk.results = batch.codes.data();
   if (bulk.n) memory_.note_erase();
   return launch(op, &bulk);
+}
+
+std::string LaneTable::apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) {
+  const size_t n = batch.keys.size();
+  Array keys(key_bits, batch.keys), values(value_bits, batch.values), found(value_bits, std::vector<uint64_t>(n));
+  batch.codes.assign(n, 255);
+  tsr_bulk bulk = {};
+  bulk.n = n;
+  bulk.operations = operations.data();
+  bulk.keys = keys.data();
+  bulk.values = values.data();
+  bulk.values_out = found.data();
+  bulk.results = batch.codes.data();
+  bulk.missing = missing;
+  memory_.note_erase();
+  std::string complaint = launch(TSR_BULK_apply, &bulk);
+  batch.obtained = found.numbers(n);
+  return complaint;
 }
 
 std::string LaneTable::clear() {

@@ -11,7 +11,7 @@
 
 #include "core/cpu/bulk.h"
 #include "tests/conformance/kit.h"
-#include "tests/conformance/tile.h"
+#include "tests/conformance/warp.h"
 #include "tests/oracle/subject.h"
 
 namespace tessera_test {
@@ -45,13 +45,14 @@ private:
 
 // What parts see as `c->cpu`; functions and config stay the composition's.
 tsr_cpu cpu_of(const tsr_composition *composition, const tsr_tile_services *tile);
-// The context of one lane.
+// The context of one lane of a warp.
 tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, tsr_scratch *scratch);
 
-// A table whose operations run on `tiles` tiles at a time, of shape.tile_lanes lanes each.
+// A table whose operations run on `warps` warps at a time, of `tiles` tiles of shape.tile_lanes lanes. Several tiles
+// go in step, as on a GPU.
 class LaneTable : public Subject {
 public:
-  LaneTable(CompositionPointer composition, uint32_t tiles);
+  LaneTable(CompositionPointer composition, uint32_t warps, uint32_t tiles = 1);
 
   std::string insert(Batch &batch) override;
   std::string find_or_insert(Batch &batch, uint64_t missing) override;
@@ -64,6 +65,8 @@ public:
   std::string clear() override;
   std::string size(uint64_t *size) override;
   std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) override;
+  // As tsr_apply; batch.obtained is what finds found.
+  std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing);
   std::string check() override { return memory_.check_guards(); }
 
   const tsr_composition &composition() const { return *composition_; }
@@ -77,7 +80,7 @@ private:
 
   CompositionPointer composition_;
   Memory memory_;
-  std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<std::unique_ptr<Warp>> warps_;
   tsr_tally tally_ = {};
 };
 

@@ -2,6 +2,8 @@
 //
 // Level 5: the bulk operations on tiles of 2, 4 and 8 lanes, one thread a lane, against the oracle. One-lane tiles run
 // no ballot: only here do the sanitizers see the collective code that the GPU runs. Read next: tile.h, lanes.h.
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "tests/conformance/lanes.h"
@@ -40,14 +42,19 @@ std::vector<Recipe> recipes_of(const PluginFile &file) {
   return result;
 }
 
-void exercise(const Recipe &recipe, uint32_t lanes, uint32_t tiles, uint64_t stream, uint64_t operations,
-              uint64_t *collectives) {
-  SCOPED_TRACE(text_of(recipe, lanes));
+// So many warps at a time, of so many tiles.
+struct Shape {
+  uint32_t lanes, warps, tiles;
+};
+
+void exercise(const Recipe &recipe, Shape shape, uint64_t stream, uint64_t operations, uint64_t *collectives) {
+  const uint32_t lanes = shape.lanes;
+  SCOPED_TRACE(text_of(recipe, lanes) + ", " + std::to_string(shape.tiles) + " tiles");
   tsr_error error = {};
   CompositionPointer composition = compose(recipe, lanes, &error);
   ASSERT_NE(composition, nullptr) << error.message;
   if (composition->shape.tile_lanes != lanes) return; // fewer slots than lanes
-  LaneTable table(std::move(composition), tiles);
+  LaneTable table(std::move(composition), shape.warps, shape.tiles);
   Random random(stream);
   Exercise::Options options;
   options.slots = table.composition().shape.buckets * table.composition().shape.bucket_slots;
@@ -72,7 +79,7 @@ TEST_P(OnTiles, P25_OperationsAgreeWithTheOracle) {
       tsr_error error = {};
       if (!is_policy_for(recipe.value_bits, recipe.duplicates) || !compose(recipe, lanes, &error))
         recipe.duplicates = TSR_DUPLICATES_FIRST;
-      exercise(recipe, lanes, 1, stream, scaled(10, 3), &collectives);
+      exercise(recipe, {lanes, 1, 1}, stream, scaled(10, 3), &collectives);
       if (HasFailure()) return;
     }
   EXPECT_GT(collectives, 1000u);
@@ -86,7 +93,7 @@ TEST_P(OnTiles, P25_P35_TwoTilesAtATimeAgreeWithTheOracle) {
     stream++;
     recipe.capacity = 20;
     recipe.duplicates = recipe.value_bits ? TSR_DUPLICATES_ADD : TSR_DUPLICATES_FIRST;
-    exercise(recipe, 2, 2, stream, scaled(10, 3), &collectives);
+    exercise(recipe, {2, 2, 1}, stream, scaled(10, 3), &collectives);
     if (HasFailure()) return;
   }
   EXPECT_GT(collectives, 1000u);
@@ -103,7 +110,102 @@ TEST_P(OnTiles, P25_MultimapsAgreeWithTheOracle) {
       recipe.duplicates = TSR_DUPLICATES_KEEP;
       if (!compose(recipe, lanes, &error)) continue; // a scheme that cannot hold them
       worked++;
-      exercise(recipe, lanes, lanes == 2 ? 2 : 1, ++stream, scaled(10, 3), &collectives);
+      exercise(recipe, {lanes, lanes == 2 ? 2u : 1u, 1}, ++stream, scaled(10, 3), &collectives);
+    }
+  EXPECT_TRUE(worked == 0 || collectives > 1000);
+}
+
+// Several tiles of a warp make every call together, with or without work: what one of them would skip is reported.
+TEST_P(OnTiles, P25_TilesInStepAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 9000, collectives = 0;
+  const Shape shapes[] = {{2, 1, 2}, {4, 1, 2}, {2, 1, 4}, {2, 2, 2}};
+  for (Recipe recipe : recipes_of(GetParam())) {
+    const Shape shape = shapes[++stream % 4];
+    recipe.capacity = 20;
+    recipe.duplicates = static_cast<uint32_t>(stream / 4 % (TSR_DUPLICATES_KEEP + 1));
+    tsr_error error = {};
+    if (!is_policy_for(recipe.value_bits, recipe.duplicates) || !compose(recipe, shape.lanes, &error))
+      recipe.duplicates = TSR_DUPLICATES_FIRST;
+    exercise(recipe, shape, stream, scaled(10, 3), &collectives);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(collectives, 1000u);
+}
+
+// A batch of operations with distinct keys, judged by a map.
+void apply_some(LaneTable &table, uint32_t policy, Random &random, std::map<uint64_t, uint64_t> *there) {
+  const uint64_t mask = width_mask(table.value_bits), missing = random.next() & mask;
+  std::set<uint64_t> asked;
+  std::vector<uint8_t> operations;
+  Batch batch;
+  for (uint64_t i = 0, n = 1 + random.below(30); i < n; i++) {
+    uint64_t key = random.below(30) * 0x9E3779B97F4A7C15u >> (64 - table.key_bits); // weak hashers spread them, too
+    if (random.chance(8)) key = width_mask(table.key_bits) - random.below(3);
+    if (!asked.insert(key).second) continue;
+    batch.keys.push_back(key);
+    batch.values.push_back(random.bits(table.value_bits));
+    operations.push_back(static_cast<uint8_t>(random.below(5))); // the last one is none
+  }
+  ASSERT_EQ(table.apply(operations, batch, missing), "");
+  for (size_t i = 0; i < batch.keys.size(); i++) {
+    const uint64_t key = batch.keys[i], value = batch.values[i];
+    const bool was_there = there->count(key) != 0;
+    int code = was_there ? TSR_FOUND : TSR_MISSING;
+    uint64_t found = 0;
+    switch (operations[i]) {
+    case TSR_OP_INSERT:
+      if (!was_there) (*there)[key] = value;
+      if (was_there && policy == TSR_DUPLICATES_ADD) (*there)[key] = ((*there)[key] + value) & mask;
+      code = !was_there ? TSR_INSERTED : policy == TSR_DUPLICATES_ADD ? TSR_COMBINED : TSR_PRESENT;
+      break;
+    case TSR_OP_REPLACE:
+      (*there)[key] = value;
+      code = was_there ? TSR_REPLACED : TSR_INSERTED;
+      break;
+    case TSR_OP_ERASE:
+      there->erase(key);
+      if (was_there) code = TSR_ERASED;
+      break;
+    case TSR_OP_FIND:
+      found = was_there ? (*there)[key] : missing;
+      break;
+    default:
+      code = 0;
+    }
+    ASSERT_EQ(int{batch.codes[i]}, code) << "operation " << int{operations[i]} << ", key " << key;
+    ASSERT_EQ(batch.obtained[i], found & mask) << "operation " << int{operations[i]} << ", key " << key;
+  }
+  std::vector<uint64_t> keys, values;
+  ASSERT_EQ(table.exported(&keys, &values), "");
+  std::map<uint64_t, uint64_t> pairs;
+  for (size_t i = 0; i < keys.size(); i++) pairs[keys[i]] = values[i];
+  ASSERT_EQ(keys.size(), pairs.size()) << "a key is there twice";
+  ASSERT_EQ(pairs, *there);
+}
+
+// tsr_apply: the tiles of a warp do different things in one step.
+TEST_P(OnTiles, P25_AnyOperationInStepAgreesWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 9500, collectives = 0, worked = 0;
+  for (Recipe recipe : recipes_of(GetParam()))
+    for (Shape shape : {Shape{2, 1, 2}, Shape{4, 1, 2}, Shape{1, 1, 4}}) {
+      tsr_error error = {};
+      recipe.capacity = 200; // so that every pair finds a place
+      recipe.mixed = true;
+      recipe.duplicates = recipe.value_bits && ++stream % 2 ? TSR_DUPLICATES_ADD : TSR_DUPLICATES_FIRST;
+      CompositionPointer composition = compose(recipe, shape.lanes, &error);
+      if (!composition || composition->shape.tile_lanes != shape.lanes) continue; // refused, or fewer slots than lanes
+      SCOPED_TRACE(text_of(recipe, shape.lanes));
+      worked++;
+      LaneTable table(std::move(composition), shape.warps, shape.tiles);
+      Random random(stream);
+      std::map<uint64_t, uint64_t> there;
+      for (uint64_t round = 0; round < scaled(12, 4); round++) {
+        ASSERT_NO_FATAL_FAILURE(apply_some(table, recipe.duplicates, random, &there));
+        ASSERT_EQ(table.check(), "");
+      }
+      collectives += table.collectives();
     }
   EXPECT_TRUE(worked == 0 || collectives > 1000);
 }

@@ -48,6 +48,7 @@ public:
       if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
       if (tsr_can_exchange(c_) && has_exchange()) exchange(ref);
       stay_idle(ref);
+      if (c_->cpu->shape->whole_pairs) swap(ref);
       erase_some(ref);
       stay_idle(ref);
       refill(ref);
@@ -224,6 +225,24 @@ private:
       store(ref, slot, next, next_cell);
     }
     verify(ref);
+  }
+
+  // Whole pairs: what a step of any operation does to a slot is one cas.
+  void swap(uint64_t ref) {
+    for (uint32_t slot : shuffled()) {
+      const bool erases = random_.chance(3);
+      tsr_bucket b = load(ref), stale = load(ref);
+      const tsr_cell cell = erases ? (tsr_cell) ~(tsr_cell)0 : (tsr_cell)(at(ref, slot).cell + 1);
+      expect(layout_cas(c_, &b, slot, erases ? TSR_ERASED_KEY : at(ref, slot).key, cell), ref, slot,
+             erases ? "cas could not erase a pair" : "cas could not change a pair");
+      store(ref, slot, at(ref, slot).key, cell);
+      if (erases) at(ref, slot).state = SlotModel::ERASED;
+      verify(ref);
+      const bool changed = erases || TSR_CELL_BITS > 0; // a key alone is now what it was
+      expect(!changed || !layout_erase(c_, &stale, slot), ref, slot, "erase removed a pair that cas had changed");
+    }
+    verify(ref);
+    refill(ref);
   }
 
   void erase_some(uint64_t ref) {

@@ -105,7 +105,7 @@ uint64_t check_layout(const Recipe &recipe, uint32_t lanes) {
   }
   if (composition->shape.tile_lanes != lanes) return 0; // fewer slots than lanes
   Memory memory(composition.get());
-  Tile tile(lanes);
+  Warp tile(lanes);
   tsr_cpu cpu = cpu_of(composition.get(), tile.services());
   Findings findings;
   std::string complaint = tile.run([&](uint32_t lane) {

@@ -145,6 +145,8 @@ breaks P-31 "it promises whole pairs and reads cells apart" "$columns" \
   c 's/shape->whole_pairs = .*;/shape->whole_pairs = 1;/'
 breaks P-32 "cas takes what is there for what load saw" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
+breaks P-32 "cas takes vacant slots alone" "$packed" \
+  cuh '/TSR_PART\(cas\)/,/^}/s/return (tsr_pair_swap\(.*\));/return tsr_pair_vacant(c, b) >> slot \& 1u \&\& \1;/'
 breaks P-32 "only the owner learns whether cas worked" "$packed" \
   cuh 's/return (tsr_pair_swap\(.*\));/return \1 \&\& c->lane == tsr_slot_lane(c, slot);/'
 breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \

@@ -47,7 +47,7 @@ public:
   LanePool(CompositionPointer composition, uint32_t tiles, uint64_t items, uint32_t units_each)
       : composition_(std::move(composition)), memory_(std::make_unique<Memory>(composition_.get())),
         units_each_(units_each), places(items, TSR_NO_PLACE) {
-    for (uint32_t i = 0; i < tiles; i++) tiles_.push_back(std::make_unique<Tile>(composition_->shape.tile_lanes));
+    for (uint32_t i = 0; i < tiles; i++) tiles_.push_back(std::make_unique<Warp>(composition_->shape.tile_lanes));
   }
 
   const tsr_shape &shape() const { return composition_->shape; }
@@ -126,7 +126,7 @@ public:
 private:
   CompositionPointer composition_;
   std::unique_ptr<Memory> memory_;
-  std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<std::unique_ptr<Warp>> tiles_;
   uint32_t units_each_;
 
 public:
