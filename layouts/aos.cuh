@@ -62,7 +62,7 @@ TSR_INLINE tsr_cell aos_stored(const tsr_ctx *c, tsr_cell cell) {
 }
 
 TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (aos_slot *)TSR_REGION(c, 0) + tsr_slot_index(c, ref, slot);
+  return (aos_slot *)TSR_REGION(c, 0) + tsr_slot_index(c, ref, slot, sizeof(aos_slot));
 }
 
 TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_cell cell) {

@@ -39,12 +39,12 @@ TSR_INLINE tsr_key soa_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_INLINE tsr_key *soa_key_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (tsr_key *)TSR_REGION(c, SOA_KEYS) + tsr_slot_index(c, ref, slot);
+  return (tsr_key *)TSR_REGION(c, SOA_KEYS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 
 #if TSR_CELL_BITS > 0
 TSR_INLINE tsr_cell *soa_cell_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (tsr_cell *)TSR_REGION(c, SOA_CELLS) + tsr_slot_index(c, ref, slot);
+  return (tsr_cell *)TSR_REGION(c, SOA_CELLS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 #endif
 

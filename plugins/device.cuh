@@ -403,27 +403,25 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t fresh) {
 }
 
 #ifdef __CUDACC__
-/* Lanes hold 32 or 64 bytes each and load fresh: lane q of a group loads piece q (16 bytes) of every tile's bucket, so
- * that neighbouring lanes touch one sector with one request, then tiles swap pieces. One lane alone would make one L2
+/* Tiles of one lane hold 32 or 64 bytes each and load fresh: lane q of a group loads piece q (16 bytes) of every lane's
+ * bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would make one L2
  * request per 16 bytes; shared, fresh loads cost what plain ones do (measured, core/design/0003-loads.md). */
 TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t pieces, uint32_t whole, uint32_t active,
                                  uint32_t *word) {
-  uint32_t tile = tsr_tile_lanes(c), group = tsr_share_lanes(c);
-  uint32_t q = (c->base + c->lane) & (group - 1u), mask = 0xFFFFFFFFu;
+  uint32_t q = c->base & (pieces - 1u), mask = 0xFFFFFFFFu;
+  unsigned long long mine = active ? (unsigned long long)bucket : 0;
   uint64_t low[4], high[4];
   TSR_UNROLL
   for (uint32_t r = 0; r < 4; r++)
     if (r < pieces) {
-      unsigned long long address = __shfl_sync(mask, (unsigned long long)bucket, (int)(r * tile), (int)group);
-      uint32_t wanted = __shfl_sync(mask, active, (int)(r * tile), (int)group);
+      unsigned long long address = __shfl_sync(mask, mine, (int)r, (int)pieces);
       low[r] = high[r] = 0;
-      if (wanted) tsr_load16_((const char *)address + q * 16u, 1, whole, &low[r], &high[r]);
+      if (address) tsr_load16_((const char *)address + q * 16u, 1, whole, &low[r], &high[r]);
     }
-  uint32_t mine = q / tile, lane = c->lane; /* this lane's tile in the group wants pieces lane * pieces + k */
   TSR_UNROLL
   for (uint32_t s = 0; s < 4; s++)
     if (s < pieces) {
-      uint32_t serves = (q - s) & (pieces - 1u), k = (mine + s) & (pieces - 1u);
+      uint32_t serves = (q - s) & (pieces - 1u), k = (q + s) & (pieces - 1u);
       uint64_t send_low = low[0], send_high = high[0];
       TSR_UNROLL
       for (uint32_t r = 1; r < 4; r++)
@@ -431,9 +429,8 @@ TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t 
           send_low = low[r];
           send_high = high[r];
         }
-      int from = (int)(lane * pieces + k);
-      uint64_t got_low = __shfl_sync(mask, (unsigned long long)send_low, from, (int)group);
-      uint64_t got_high = __shfl_sync(mask, (unsigned long long)send_high, from, (int)group);
+      uint64_t got_low = __shfl_sync(mask, (unsigned long long)send_low, (int)k, (int)pieces);
+      uint64_t got_high = __shfl_sync(mask, (unsigned long long)send_high, (int)k, (int)pieces);
       TSR_UNROLL
       for (uint32_t r = 0; r < 4; r++)
         if (r < pieces && r == k) {
@@ -447,12 +444,15 @@ TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t 
 #endif
 
 /* Collective over the tile, with TSR_LOAD_STEP over the warp where walks go in step. Loads this lane's part of the
- * tile's bucket, lane_bytes at bucket + lane * lane_bytes, into word[]. unit_bytes (4 or 8) is what is read atomically:
- * the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant; the bucket is
- * aligned to it. Lanes with active = 0 load nothing and must not use word[]. */
+ * tile's bucket, lane_bytes, into word[]: pieces of 16 bytes, or one of less, of which piece p of lane l is number
+ * p * tile_lanes + l of the bucket: so lanes that load together touch whole sectors. unit_bytes (4, 8, 16) is what is
+ * read atomically: the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant;
+ * the bucket is aligned to a piece. Lanes with active = 0 load nothing and must not use word[]. */
 TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_bytes, uint32_t lane_bytes,
                          uint32_t active, uint32_t mode, uint32_t *word) {
-  const char *mine = (const char *)bucket + (uint64_t)c->lane * lane_bytes;
+  uint32_t piece_bytes = lane_bytes < 16 ? lane_bytes : 16;
+  const char *mine = (const char *)bucket + c->lane * piece_bytes;
+  uint32_t stride = tsr_tile_lanes(c) * piece_bytes; /* from a lane's piece to its next */
 #ifdef __CUDACC__
   uint32_t fresh = mode & TSR_LOAD_FRESH;
   if ((mode & TSR_LOAD_STEP) && fresh && tsr_share_lanes(c) > tsr_tile_lanes(c)) {
@@ -471,7 +471,7 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
     for (uint32_t i = 0; i < TSR_BUCKET_WORDS / 4; i++)
       if (16u * i < lane_bytes) {
         uint64_t low, high;
-        tsr_load16_(mine + 16u * i, fresh, unit_bytes == 16, &low, &high);
+        tsr_load16_(mine + i * stride, fresh, unit_bytes == 16, &low, &high);
         word[4 * i] = (uint32_t)low;
         word[4 * i + 1] = (uint32_t)(low >> 32);
         word[4 * i + 2] = (uint32_t)high;
@@ -482,13 +482,14 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
   (void)mode; /* CPU caches are coherent */
   if (!active) return;
   for (uint32_t at = 0; at < lane_bytes; at += unit_bytes) {
+    const char *unit = mine + at / piece_bytes * stride + at % piece_bytes;
     tsr_u128 value; /* little-endian: the low words come first */
     if (unit_bytes == 4)
-      value = tsr_load32((const uint32_t *)(mine + at), 1);
+      value = tsr_load32((const uint32_t *)unit, 1);
     else if (unit_bytes == 8)
-      value = tsr_load64((const uint64_t *)(mine + at), 1);
+      value = tsr_load64((const uint64_t *)unit, 1);
     else
-      value = __atomic_load_n((const tsr_u128 *)(mine + at), __ATOMIC_RELAXED);
+      value = __atomic_load_n((const tsr_u128 *)unit, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < unit_bytes / 4; i++) word[at / 4 + i] = (uint32_t)(value >> (32 * i));
   }
 #endif

@@ -77,8 +77,9 @@ TSR_LAYOUT_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
 #endif
 
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
- * lane's slot number s / tile_lanes; a lane's slots are neighbours in memory. With has_link the number after the last
- * slot is the link's place. */
+ * lane's slot number s / tile_lanes. In memory a lane's slots lie in pieces of 16 bytes, or one piece of less: first all
+ * lanes' first pieces, then their second ones, as tsr_load reads them. With has_link the number after the last slot is
+ * the link's place. slot_bytes: what load reads of one slot. */
 enum { TSR_LANE_SLOTS_MAX = 32 };
 TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return tsr_bucket_slots(c) + tsr_has_link(c); }
 TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / tsr_tile_lanes(c); }
@@ -96,11 +97,13 @@ TSR_INLINE uint32_t tsr_slot_mask(const tsr_ctx *c) {
   return tsr_bucket_slots(c) == 32 ? 0xFFFFFFFFu : (1u << tsr_bucket_slots(c)) - 1u;
 }
 /* The slot's place in its bucket, and its index in a column of all buckets. */
-TSR_INLINE uint32_t tsr_slot_place(const tsr_ctx *c, uint32_t slot) {
-  return tsr_slot_lane(c, slot) * tsr_slots_per_lane(c) + tsr_slot_of_lane(c, slot);
+TSR_INLINE uint32_t tsr_slot_place(const tsr_ctx *c, uint32_t slot, uint32_t slot_bytes) {
+  uint32_t piece_slots = tsr_slots_per_lane(c) < 16u / slot_bytes ? tsr_slots_per_lane(c) : 16u / slot_bytes;
+  uint32_t at = tsr_slot_of_lane(c, slot), piece = at / piece_slots;
+  return (piece * tsr_tile_lanes(c) + tsr_slot_lane(c, slot)) * piece_slots + at % piece_slots;
 }
-TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return ref * tsr_bucket_places(c) + tsr_slot_place(c, slot);
+TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t slot_bytes) {
+  return ref * tsr_bucket_places(c) + tsr_slot_place(c, slot, slot_bytes);
 }
 
 #endif

@@ -103,7 +103,7 @@ TSR_INLINE bool tsr_pair_swap(const tsr_ctx *c, tsr_pair *words, const tsr_bucke
   uint32_t swapped = 0;
   if (tsr_owns(c, slot)) {
     tsr_pair expected = tsr_pair_seen_slot(c, b, slot);
-    swapped = tsr_pair_cas_(words + tsr_slot_place(c, slot), expected, desired) == expected;
+    swapped = tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), expected, desired) == expected;
   }
   return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
 }
@@ -115,7 +115,8 @@ TSR_INLINE bool tsr_pair_erase(const tsr_ctx *c, tsr_pair *words, const tsr_buck
 TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key *key, tsr_cell *cell) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_pair found = 0;
-  if (c->lane == owner) found = tsr_pair_exchange_(words + tsr_slot_place(c, slot), tsr_pair_join(*key, *cell));
+  if (c->lane == owner)
+    found = tsr_pair_exchange_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *cell));
   *key = tsr_shuffle_key(c, tsr_pair_key(found), owner);
   *cell = tsr_shuffle_cell(c, tsr_pair_cell(found), owner);
   return true;
@@ -125,7 +126,7 @@ TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_buc
                                 tsr_cell cell) {
   uint32_t done = 0;
   if (tsr_owns(c, slot)) {
-    tsr_pair *address = words + tsr_slot_place(c, slot), seen = tsr_pair_seen_slot(c, b, slot);
+    tsr_pair *address = words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen = tsr_pair_seen_slot(c, b, slot);
     tsr_key key = tsr_pair_key(seen);
     /* bounded: each failure is another thread's success on this slot */
     while (!done && tsr_pair_key(seen) == key) {
@@ -149,7 +150,8 @@ TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t 
   uint32_t last = tsr_bucket_slots(c), owner = tsr_slot_lane(c, last), found = 0;
   const tsr_pair spare = (tsr_pair) ~(tsr_pair)0xFFFFFFFFu;
   if (c->lane == owner)
-    found = (uint32_t)tsr_pair_cas_(words + tsr_slot_place(c, last), spare | expected, spare | desired);
+    found =
+        (uint32_t)tsr_pair_cas_(words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired);
   return tsr_shuffle32(c, found, owner);
 }
 #endif

@@ -214,10 +214,9 @@ static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slot
   shape->bucket_slots = bucket_slots;
   shape->tile_lanes = shape->share_lanes = lanes;
   shape->bucket_bytes = bucket_bytes;
-  /* 32 or 64 bytes a lane: fresh loads are shared (device.cuh, tsr_load); longer parts would need more shuffles than
-   * the requests they save */
-  uint32_t pieces = bucket_bytes / lanes / 16;
-  if (shape->sm && (pieces == 2 || pieces == 4) && lanes * pieces <= 32) shape->share_lanes = lanes * pieces;
+  /* one lane with 32 or 64 bytes: fresh loads are shared (device.cuh, tsr_load); longer buckets would need more shuffles
+   * than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
+  if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) shape->share_lanes = bucket_bytes / 16;
   return TSR_OK;
 }
 

@@ -8,8 +8,9 @@
 #include "plugins/probing.cuh"
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  if (probe->visited) return false;
   probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
-  return probe->visited == 0;
+  return true;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next));

@@ -65,10 +65,10 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    insertion.key = tsr_shuffle_key(c, key, turn);
+    insertion.cell = tsr_shuffle_cell(c, *cell, turn);
     if (!insertion.walking && todo) {
-      walk_insert_begin(c, &insertion, turn_key, turn_cell, policy);
+      insertion.walking = walk_begin(c, insertion.key, &insertion.probe);
       if (fresh && !walk_looks_fresh(c)) tsr_take_up_key(c, turn); /* its second walk */
     }
     walk_insert_step(c, &insertion, fresh);
@@ -166,15 +166,12 @@ TSR_INLINE uint32_t bulk_search(const tsr_ctx *tile, tsr_key key, uint32_t mine,
   tsr_ctx step = tsr_step_ctx(tile);
   const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine), found = 0; /* todo: the tile's lanes whose keys are not done */
-  walk_search search;
-  search.walking = 0;
-  search.probe.ref = 0;
-  search.key = 0;
+  walk_search search = walk_no_search();
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    if (!search.walking && todo) walk_search_begin(c, &search, turn_key);
+    search.key = tsr_shuffle_key(c, key, turn);
+    if (!search.walking && todo) search.walking = walk_begin(c, search.key, &search.probe);
     walk_search_step(c, &search, wants_cell);
     if (!search.walking && todo) {
       tsr_count_key(c);
@@ -238,19 +235,16 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_
   uint32_t todo = tsr_ballot(c, mine);
   uint64_t pairs = 0, own_pairs = 0; /* of the key in work, and of this lane's */
   bulk_places to = {0, 0};
-  walk_search search;
-  search.walking = 0;
-  search.probe.ref = 0;
-  search.key = 0;
+  walk_search search = walk_no_search();
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     tsr_bucket b;
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    search.key = tsr_shuffle_key(c, key, turn);
     uint64_t turn_at = writes ? tsr_shuffle64(c, mine_to.at, turn) : 0;
     uint64_t turn_end = writes ? tsr_shuffle64(c, mine_to.end, turn) : 0;
     if (!search.walking && todo) {
-      walk_search_begin(c, &search, turn_key);
+      search.walking = walk_begin(c, search.key, &search.probe);
       pairs = 0;
       to.at = turn_at;
       to.end = turn_end;
@@ -301,17 +295,14 @@ TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell
   const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine);
   uint64_t erased = 0, turn_erased = 0;
-  walk_search search;
-  search.walking = 0;
-  search.probe.ref = 0;
-  search.key = 0;
+  walk_search search = walk_no_search();
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, turn_stale;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    search.key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
     if (!search.walking && todo) {
-      walk_search_begin(c, &search, turn_key);
+      search.walking = walk_begin(c, search.key, &search.probe);
       turn_erased = 0;
     }
     turn_erased += walk_erase_step(c, &search, fresh, turn_cell, one, any, &turn_stale);
@@ -404,12 +395,12 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, u
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
-    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
-    uint32_t turn_policy = tsr_shuffle32(c, policy, turn);
+    operation.key = tsr_shuffle_key(c, key, turn);
+    operation.cell = tsr_shuffle_cell(c, *cell, turn);
+    operation.policy = tsr_shuffle32(c, policy, turn);
     if (!operation.walking && todo) {
       bulk_note_time(a, i, c->lane == turn, 0);
-      walk_operate_begin(c, &operation, turn_key, turn_cell, turn_policy);
+      operation.walking = walk_begin(c, operation.key, &operation.probe);
       turn_erased = 0;
     }
     uint32_t gone = walk_operate_step(c, &operation);
@@ -423,6 +414,7 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, u
         result = operation.result;
         *cell = operation.cell;
         *erased = turn_erased;
+        if (turn_erased) result = TSR_RESULT_ERASED;
       }
       todo &= todo - 1;
     }

@@ -109,16 +109,16 @@ TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bu
  * search is a state that advances by a bucket a step. */
 typedef struct walk_search {
   tsr_probe probe;
-  tsr_key key;
   uint32_t walking; /* 0: finished, see found */
-  uint32_t found;
+  tsr_key key;      /* given for each step, so that no register has to keep it */
+  uint32_t found;   /* said by each step, like cell */
   tsr_cell cell;
 } walk_search;
 
-TSR_INLINE void walk_search_begin(const tsr_ctx *c, walk_search *s, tsr_key key) {
-  s->key = key;
-  s->found = 0;
-  s->walking = walk_begin(c, key, &s->probe);
+/* Of a tile that has none. */
+TSR_INLINE walk_search walk_no_search(void) {
+  walk_search none = {{0, {0, 0}, 0, 0}, 0, 0, 0, 0};
+  return none;
 }
 
 /* Whether what writes looks fresh from the start. A lane alone does not: past L1 it makes two requests of one. If its look
@@ -150,6 +150,7 @@ TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bu
 /* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
 TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_cell) {
   tsr_bucket b;
+  s->found = 0;
   uint32_t matches = walk_search_look(c, s, 0, &b);
   if (tsr_step_any(c, matches != 0)) {
     tsr_cell cell = wants_cell ? layout_cell(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
@@ -321,26 +322,18 @@ TSR_INLINE bool walk_inserts_alone(const tsr_ctx *c) {
 
 /* One insert, as far as it needs no lock. As a search it is a state that advances by a bucket a step. */
 typedef struct walk_insertion {
-  tsr_probe probe; /* ref: with WALK_NEEDS_UNIT the end of the list */
-  tsr_key key;
-  tsr_cell cell; /* in the end, with WALK_OBTAIN, that of a present pair */
-  uint32_t policy;
+  tsr_probe probe;  /* ref: with WALK_NEEDS_UNIT the end of the list */
   uint32_t walking; /* 0: finished, see result */
-  uint32_t result;
+  tsr_key key;      /* given for each step, so that no register has to keep it, like cell and policy */
+  tsr_cell cell;    /* in the end, with WALK_OBTAIN or WALK_FIND, that of a present pair */
+  uint32_t policy;
+  uint32_t result; /* said by each step */
 } walk_insertion;
 
 /* Of a tile that has none. */
 TSR_INLINE walk_insertion walk_no_insertion(uint32_t policy) {
-  walk_insertion none = {{0, {0, 0}, 0, 0}, 0, 0, policy, 0, TSR_RESULT_NONE};
+  walk_insertion none = {{0, {0, 0}, 0, 0}, 0, 0, 0, policy, TSR_RESULT_NONE};
   return none;
-}
-
-TSR_INLINE void walk_insert_begin(const tsr_ctx *c, walk_insertion *s, tsr_key key, tsr_cell cell, uint32_t policy) {
-  s->key = key;
-  s->cell = cell;
-  s->policy = policy;
-  s->result = TSR_RESULT_NONE;
-  s->walking = walk_begin(c, key, &s->probe);
 }
 
 /* From a bucket where the key was not found and nothing was claimed. ends: see walk_ends. */
@@ -390,6 +383,7 @@ TSR_INLINE bool walk_needs_unit(const tsr_ctx *c, const walk_insertion *s, uint3
 TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t fresh) {
   tsr_bucket b;
   uint32_t spoiled, again = 0, lost = 0, looked = s->walking;
+  s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
   if (!tsr_in_step(c) && !s->walking) return;
   uint32_t matches = tsr_guard(c) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
@@ -481,19 +475,16 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
 /* An insertion that may be a search or an erase instead, as its `policy` says: tiles of a warp do different things in one
  * step, and still wait for one load and one compare-and-swap. Where operations of all kinds overlap only, so pairs are
  * whole and whatever a step does to a slot is a swap of what it saw. */
-TSR_INLINE void walk_operate_begin(const tsr_ctx *c, walk_insertion *s, tsr_key key, tsr_cell cell, uint32_t policy) {
-  walk_insert_begin(c, s, key, cell, policy);
-  if (policy >= WALK_FIND) s->result = TSR_RESULT_MISSING;
-}
 
 /* In step. A search that finds ends with the value in s->cell. Returns 1 if it erased a pair; where a key may have many,
- * it goes on until there is none. Bounded: a bucket is looked at again only where this tile, or another thread in its
+ * it goes on until there is none, and its result is that of the last look. Bounded: a bucket is looked at again only where this tile, or another thread in its
  * stead, has changed the slot. */
 TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   const uint32_t erases = s->policy == WALK_ERASE, inserts = s->policy < WALK_FIND;
   const tsr_key stored = walk_stored_key(s->key);
   tsr_bucket b;
   uint32_t spoiled, swapped = 0, looked = s->walking;
+  s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, 1, &b);
   if (!tsr_in_step(c) && !s->walking) return 0;
   uint32_t matches = layout_match(c, &b, stored), empties = layout_empties(c, &b);
@@ -518,6 +509,7 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
       s->walking = erases && tsr_duplicates(c) == TSR_DUPLICATES_KEEP;
     }
   } else if (s->walking && !inserts) {
+    s->result = TSR_RESULT_MISSING;
     s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
   } else if (s->walking && walk_needs_unit(c, s, link)) {
     s->result = WALK_NEEDS_UNIT;

@@ -36,7 +36,7 @@ TSR_INLINE tsr_key template_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uin
 }
 
 TSR_INLINE tsr_cell *template_cell_at(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (tsr_cell *)TSR_REGION(c, TEMPLATE_CELLS) + tsr_slot_index(c, ref, slot);
+  return (tsr_cell *)TSR_REGION(c, TEMPLATE_CELLS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 
 /* The owner of the slot swaps the key that load saw for `desired` and then writes the cell by `policy`; all lanes learn
@@ -45,7 +45,7 @@ TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
                               tsr_cell cell) {
   uint32_t swapped = 0;
   if (tsr_owns(c, slot)) {
-    tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot);
+    tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot, sizeof(tsr_key));
     tsr_key seen = template_seen_slot(c, b, slot);
 #if TSR_KEY_BITS == 64
     swapped = tsr_cas64(address, seen, desired) == seen;
