@@ -299,9 +299,10 @@ TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, turn_stale;
-    search.key = tsr_shuffle_key(c, key, turn);
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
     if (!search.walking && todo) {
+      search.key = turn_key;
       search.walking = walk_begin(c, search.key, &search.probe);
       turn_erased = 0;
     }

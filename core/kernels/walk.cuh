@@ -115,9 +115,12 @@ typedef struct walk_search {
   tsr_cell cell;
 } walk_search;
 
-/* Of a tile that has none. */
+/* Of a tile that has none. What a step of it does not read stays undefined: zeros would take registers. */
 TSR_INLINE walk_search walk_no_search(void) {
-  walk_search none = {{0, {0, 0}, 0, 0}, 0, 0, 0, 0};
+  walk_search none;
+  none.walking = 0;
+  none.probe.ref = 0;
+  none.key = 0;
   return none;
 }
 
@@ -330,9 +333,13 @@ typedef struct walk_insertion {
   uint32_t result; /* said by each step */
 } walk_insertion;
 
-/* Of a tile that has none. */
+/* As walk_no_search. */
 TSR_INLINE walk_insertion walk_no_insertion(uint32_t policy) {
-  walk_insertion none = {{0, {0, 0}, 0, 0}, 0, 0, 0, policy, TSR_RESULT_NONE};
+  walk_insertion none;
+  none.walking = 0;
+  none.probe.ref = 0;
+  none.probe.visited = none.probe.stashed = 0;
+  none.policy = policy;
   return none;
 }
 
