@@ -12,6 +12,7 @@
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
 #     pools      allocators (S0)
+#     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
 #     limits     what the memory of this card can do, and the table that compares cards: speed/ at (4, 1)
 #
 # N32, N64: keys of 32 and 64 bits, 2^27 and 2^26. REPEAT: measurements a row, 5. LOADS: of the group single.
@@ -51,7 +52,7 @@ group_first() {
 group_lists() {
   local lanes n
   for n in 2^22 "$n32"; do
-    for lanes in 16 8 4 1; do
+    for lanes in 16 8 4 2 1; do
       rows specs/slab_hash.ini --n "$n" --loads .21,.68,2.7,11 --ops insert,find100,find0,erase \
         --set "layout.tile_lanes=$lanes" --set table.hasher=murmur3
     done
@@ -62,10 +63,11 @@ group_lists() {
 group_mixed() {
   local mix lanes
   for mix in .5,.5,0,0 .2,.2,.3,.3 .1,.1,.4,.4; do
-    for lanes in 16 8 4 1; do
+    for lanes in 16 8 4 2 1; do
       rows specs/slab_hash_mixed.ini --n 2^22 --loads .21,.68,2.7 --ops mixed --mix "$mix" \
         --set "layout.tile_lanes=$lanes"
     done
+    rows specs/chain_sector.ini --n 2^22 --loads .3,1,1.4,2 --ops mixed --mix "$mix" --set table.concurrency=mixed
     rows specs/mixed.ini --n 2^22 --loads .5,.6,.8,.9 --ops mixed --mix "$mix"
   done
 }
@@ -95,12 +97,18 @@ group_pools() {
   done
 }
 
+group_success() {
+  ./success_rates cuda 50000000 200 bcht .975 .98 .985 .99
+  ./success_rates cuda 50000000 200 iht_32 .91 .92 .93 .94
+  ./success_rates cuda 50000000 200 1cht .84 .85 .86 .87 .88 .89
+}
+
 group_limits() {
   ./tessera roofline
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single first lists mixed steps multi pools
+(($#)) || set -- limits single first lists mixed steps multi pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2

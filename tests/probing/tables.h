@@ -22,6 +22,7 @@ namespace tessera_test {
 struct Scheme {
   std::string probing, parameters; // each "name = value\n"
   uint32_t bucket_slots;
+  std::string hasher = "murmur3";
 };
 
 inline std::ostream &operator<<(std::ostream &out, const Scheme &scheme) {
@@ -52,13 +53,15 @@ using TablePointer = std::unique_ptr<tsr_table, TableFree>;
 
 // A table of 32-bit keys and values that `pairs` fill to `load`. The caller promises distinct keys, so that an insert
 // looks at no bucket but for room: as the papers count.
-inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, uint64_t seed, bool statistics) {
-  std::string text =
-      "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\nhasher = murmur3\n"
-      "duplicates = promise_unique\nbackend = cpu\nprobing = " +
-      scheme.probing + "\ncapacity = " + std::to_string(pairs) + "\nload_factor = " + std::to_string(load) +
-      "\nseed = " + std::to_string(seed) + "\nstatistics = " + (statistics ? "yes" : "no") +
-      "\n[layout]\nbucket_slots = " + std::to_string(scheme.bucket_slots) + "\n[probing]\n" + scheme.parameters;
+inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, uint64_t seed, bool statistics,
+                             const std::string &backend = "cpu") {
+  std::string text = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\n"
+                     "duplicates = promise_unique\nbackend = " +
+                     backend + "\nhasher = " + scheme.hasher + "\nprobing = " + scheme.probing +
+                     "\ncapacity = " + std::to_string(pairs) + "\nload_factor = " + std::to_string(load) +
+                     "\nseed = " + std::to_string(seed) + "\nstatistics = " + (statistics ? "yes" : "no") +
+                     "\n[layout]\nbucket_slots = " + std::to_string(scheme.bucket_slots) +
+                     "\ntile_lanes = " + std::to_string(scheme.bucket_slots) + "\n[probing]\n" + scheme.parameters;
   tsr_error error = {};
   tsr_spec *spec = nullptr;
   tsr_table *table = nullptr;
@@ -71,20 +74,31 @@ inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, 
 }
 
 // Inserts the keys; returns how many found no place.
-inline uint64_t fill(tsr_table *table, const std::vector<uint32_t> &keys) {
+inline uint64_t fill(tsr_table *table, uint64_t n, const void *keys) {
   tsr_error error = {};
   tsr_report report = {};
-  EXPECT_EQ(tsr_insert(table, keys.size(), keys.data(), keys.data(), nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_insert(table, n, keys, keys, nullptr, &error), TSR_OK) << error.message;
   EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
   return report.not_placed;
 }
+inline uint64_t fill(tsr_table *table, const std::vector<uint32_t> &keys) {
+  return fill(table, keys.size(), keys.data());
+}
 
 // How many of so many tables, each with another seed, have a place for every pair.
-inline uint64_t whole_builds(const Scheme &scheme, uint64_t pairs, double load, uint64_t builds, uint64_t first_seed) {
+inline uint64_t whole_builds(const Scheme &scheme, uint64_t pairs, double load, uint64_t builds, uint64_t first_seed,
+                             const std::string &backend = "cpu") {
   const std::vector<uint32_t> keys = keys_from(0, pairs);
+  TablePointer owner = table_of(scheme, 1, load, first_seed, false, backend); // of the keys' memory
+  void *memory = nullptr;
+  tsr_error error = {};
+  if (!owner) return 0;
+  EXPECT_EQ(tsr_memory_allocate(owner.get(), pairs * 4, &memory, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_memory_copy(owner.get(), memory, keys.data(), pairs * 4, &error), TSR_OK) << error.message;
   uint64_t whole = 0;
   for (uint64_t i = 0; i < builds; i++)
-    whole += fill(table_of(scheme, pairs, load, first_seed + i, false).get(), keys) == 0;
+    whole += fill(table_of(scheme, pairs, load, first_seed + i, false, backend).get(), pairs, memory) == 0;
+  tsr_memory_free(owner.get(), memory);
   return whole;
 }
 
