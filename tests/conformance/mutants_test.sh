@@ -154,7 +154,7 @@ breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
 breaks P-33 "an erased slot is not vacant" "$packed" \
   cuh 's/return tsr_pair_vacant\(c, b\);/return tsr_pair_match(c, b, TSR_EMPTY_KEY);/'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
-  cuh 's/tsr_slot_index\(c, ref, slot\)/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot)/'
+  cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/if \(erased\) soa_combine.*;//'
 breaks P-36 "exchange forgets the value" "$packed" \

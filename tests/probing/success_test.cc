@@ -33,5 +33,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Claim{"iht", {"iceberg", "", 32}, .91, .99}, Claim{"p2bht", {"two_choice", "", 32}, .85, .99}),
     [](const testing::TestParamInfo<Claim> &info) { return std::string(info.param.name); });
 
+// Two keys in a table with room for eight. Where each has the same bucket by two of its functions, they must not evict
+// each other from it until they give up: of 50 million keys some are such a pair with one seed in a hundred.
+TEST(Evictions, EndWhereFunctionsOfAKeyAgree) {
+  TSR_TRACE_SEED;
+  for (uint32_t functions : {3u, 4u}) {
+    const Scheme scheme = {"cuckoo", "hash_functions = " + std::to_string(functions) + "\n", 1};
+    TablePointer table = table_of(scheme, 4, 0.5, seed(), false);
+    tsr_error error = {};
+    uint64_t homeless = 0, pairs = scaled(20000);
+    for (uint64_t i = 0; i < pairs; i++) {
+      ASSERT_EQ(tsr_clear(table.get(), nullptr, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_table_report_reset(table.get(), &error), TSR_OK) << error.message;
+      homeless += fill(table.get(), keys_from(2 * i, 2));
+    }
+    EXPECT_LE(homeless, pairs / 5000) << functions << " functions"; // where three functions of both agree
+  }
+}
+
 } // namespace
 } // namespace tessera_test
