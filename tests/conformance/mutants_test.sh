@@ -178,7 +178,7 @@ breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t-
 breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" \
   cuh 's/cuckoo_bucket\(c, \*key, 0\)/cuckoo_bucket(c, *key, 1)/'
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
-  cuh 's/return cuckoo_bucket\(c, key, next\);/return (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
+  cuh 's/bucket = cuckoo_bucket\(c, key, next\);/bucket = (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
 breaks P-44 "it loses the homeless pair" "$cuckoo" cuh '/chain >= /s/return false/return true/'
 breaks P-44 "it hands back the pair it was given" "$cuckoo" \
   cuh '/chain >= /s/return false;/{ *key = given; return false; }/' \
