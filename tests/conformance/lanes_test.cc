@@ -79,7 +79,7 @@ TEST_P(OnTiles, P25_OperationsAgreeWithTheOracle) {
       tsr_error error = {};
       if (!is_policy_for(recipe.value_bits, recipe.duplicates) || !compose(recipe, lanes, &error))
         recipe.duplicates = TSR_DUPLICATES_FIRST;
-      exercise(recipe, {lanes, 1, 1}, stream, scaled(10, 3), &collectives);
+      exercise(recipe, {lanes, 1, 1}, stream, scaled(10, 2), &collectives);
       if (HasFailure()) return;
     }
   EXPECT_GT(collectives, 1000u);
@@ -93,7 +93,7 @@ TEST_P(OnTiles, P25_P35_TwoTilesAtATimeAgreeWithTheOracle) {
     stream++;
     recipe.capacity = 20;
     recipe.duplicates = recipe.value_bits ? TSR_DUPLICATES_ADD : TSR_DUPLICATES_FIRST;
-    exercise(recipe, {2, 2, 1}, stream, scaled(10, 3), &collectives);
+    exercise(recipe, {2, 2, 1}, stream, scaled(10, 2), &collectives);
     if (HasFailure()) return;
   }
   EXPECT_GT(collectives, 1000u);
@@ -110,7 +110,7 @@ TEST_P(OnTiles, P25_MultimapsAgreeWithTheOracle) {
       recipe.duplicates = TSR_DUPLICATES_KEEP;
       if (!compose(recipe, lanes, &error)) continue; // a scheme that cannot hold them
       worked++;
-      exercise(recipe, {lanes, lanes == 2 ? 2u : 1u, 1}, ++stream, scaled(10, 3), &collectives);
+      exercise(recipe, {lanes, lanes == 2 ? 2u : 1u, 1}, ++stream, scaled(10, 2), &collectives);
     }
   EXPECT_TRUE(worked == 0 || collectives > 1000);
 }
@@ -127,7 +127,7 @@ TEST_P(OnTiles, P25_TilesInStepAgreeWithTheOracle) {
     tsr_error error = {};
     if (!is_policy_for(recipe.value_bits, recipe.duplicates) || !compose(recipe, shape.lanes, &error))
       recipe.duplicates = TSR_DUPLICATES_FIRST;
-    exercise(recipe, shape, stream, scaled(10, 3), &collectives);
+    exercise(recipe, shape, stream, scaled(10, 2), &collectives);
     if (HasFailure()) return;
   }
   EXPECT_GT(collectives, 1000u);
