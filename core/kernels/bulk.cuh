@@ -302,7 +302,7 @@ TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
     tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
     if (!search.walking && todo) {
-      search.key = turn_key;
+      search.key = turn_key; /* kept, unlike elsewhere: at one lane a tile that takes fewer registers */
       search.walking = walk_begin(c, search.key, &search.probe);
       turn_erased = 0;
     }
@@ -373,14 +373,14 @@ TSR_INLINE void bulk_note_time(const tsr_bulk *a, uint64_t i, uint32_t mine, uin
   if (a->times && mine) a->times[2 * i + ends] = bulk_clock();
 }
 
-/* What the operation of an item is to the walk, or APPLY_NOTHING. */
-enum { APPLY_NOTHING = WALK_ERASE + 1 };
+/* What the operation of an item is to the walk, or BULK_NO_OPERATION. */
+enum { BULK_NO_OPERATION = WALK_ERASE + 1 };
 TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
   uint32_t looks = tsr_duplicates(c) != TSR_DUPLICATES_PROMISE_UNIQUE && tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
   if (operation == TSR_APPLY_FIND) return WALK_FIND;
   if (operation == TSR_APPLY_ERASE) return WALK_ERASE;
   if (operation == TSR_APPLY_INSERT) return tsr_duplicates(c);
-  return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : APPLY_NOTHING;
+  return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : BULK_NO_OPERATION;
 }
 
 /* The steps of the lanes' operations, as bulk_put_in_step. *erased: with TSR_DUPLICATES_KEEP how many pairs
@@ -389,7 +389,7 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, u
                                        uint32_t policy, uint64_t *erased) {
   tsr_ctx step = tsr_step_ctx(tile);
   const tsr_ctx *c = &step;
-  uint32_t mine = policy < WALK_FIND ? walk_inserts_in_step(c) : policy < APPLY_NOTHING;
+  uint32_t mine = policy < WALK_FIND ? walk_inserts_in_step(c) : policy < BULK_NO_OPERATION;
   uint32_t todo = tsr_ballot(c, mine), result = policy < WALK_FIND ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
   uint64_t turn_erased = 0;
   walk_insertion operation = walk_no_insertion(WALK_FIND);
@@ -425,11 +425,11 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, u
 
 /* Each lane has an operation of its own: the items of a call have no order, and other warps are elsewhere. */
 TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint32_t policy = mine ? bulk_policy_of(c, a->operations[i]) : APPLY_NOTHING;
+  uint32_t policy = mine ? bulk_policy_of(c, a->operations[i]) : BULK_NO_OPERATION;
   uint32_t inserts = policy < WALK_FIND, kind = inserts ? TSR_CLASS_INSERT : TSR_CLASS_ERASE;
   uint64_t erased = 0;
   bulk_answer answer = {0, 0};
-  tsr_key key = bulk_key_at(a, i, policy < APPLY_NOTHING);
+  tsr_key key = bulk_key_at(a, i, policy < BULK_NO_OPERATION);
   tsr_cell cell = 0;
 #if TSR_CELL_BITS > 0
   if (inserts) cell = BULK_READ((const bulk_cell *)a->values + i);
@@ -445,7 +445,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
     bulk_put_cell(a->values_out, i, result == TSR_RESULT_FOUND ? cell : (tsr_cell)a->missing);
   }
   if (mine && a->results) a->results[i] = (uint8_t)result;
-  if (policy < APPLY_NOTHING) {
+  if (policy < BULK_NO_OPERATION) {
     uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
     bulk_taken(&a->tally->answered[TSR_CLASS_ERASE], erased);
     answer.asked = 1u << kind * BULK_CLASS_BITS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Level 5: the bulk operations on tiles of 2, 4 and 8 lanes, one thread a lane, against the oracle. One-lane tiles run
-// no ballot: only here do the sanitizers see the collective code that the GPU runs. Read next: tile.h, lanes.h.
+// no ballot: only here do the sanitizers see the collective code that the GPU runs. Read next: warp.h, lanes.h.
 #include <map>
 #include <set>
 #include <sstream>
