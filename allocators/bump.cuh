@@ -29,7 +29,7 @@ TSR_INLINE uint32_t bump_take(const tsr_ctx *c, uint32_t units) {
   return TSR_NO_HANDLE;
 }
 
-TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint64_t spread, uint32_t units) {
+TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
   (void)spread;
   uint32_t handle = TSR_NO_HANDLE;
   if (c->lane == 0 && units > 0) handle = bump_take(c, units);

@@ -6,7 +6,7 @@
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
-  P(uint32_t, resident_changes, 4, 1, 64, "Full blocks met by one allocation before it looks at blocks in order.")     \
+  P(uint32_t, resident_changes, 4, 1, 64, "Changes of block before an allocation looks at blocks in order.")           \
   P(uint32_t, max_blocks, 0, 0, 65536, "Memory blocks looked at in order before an allocation gives up; 0 = all.")
 
 #include "plugins/allocator.cuh"
@@ -14,30 +14,27 @@
 enum { SLAB_LIGHT_BITMAPS, SLAB_LIGHT_UNITS }; /* regions */
 enum { SLAB_LIGHT_BLOCKS };                    /* state word: memory blocks */
 
-TSR_INLINE uint32_t *slab_light_bitmap(const tsr_ctx *c, uint32_t block) {
-  return (uint32_t *)TSR_REGION(c, SLAB_LIGHT_BITMAPS) + block * TSR_BLOCK_WORDS;
-}
+TSR_INLINE uint32_t *slab_light_bitmaps(const tsr_ctx *c) { return (uint32_t *)TSR_REGION(c, SLAB_LIGHT_BITMAPS); }
 
-TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint64_t spread, uint32_t units) {
+TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
   if (units == 0 || units > TSR_BLOCK_RUN_MAX) return TSR_NO_HANDLE;
-  uint32_t blocks = (uint32_t)TSR_WORD(c, SLAB_LIGHT_BLOCKS), most = TSR_PARAMETER(c, max_blocks), block = 0;
-  uint32_t changes = TSR_PARAMETER(c, resident_changes);
-  if (most == 0 || most > blocks) most = blocks;
+  uint32_t blocks = (uint32_t)TSR_WORD(c, SLAB_LIGHT_BLOCKS), most = TSR_PARAMETER(c, max_blocks);
+  uint32_t changes = TSR_PARAMETER(c, resident_changes),
+           steps = tsr_block_steps(c, most && most < blocks ? most : blocks);
   TSR_NO_UNROLL
-  for (uint32_t attempt = 0; attempt <= changes + most; attempt++) {
-    if (attempt <= changes)
-      block = tsr_block_choose(spread, attempt, blocks);
-    else
-      block = block + 1 < blocks ? block + 1 : 0;
-    uint32_t unit = tsr_block_take(c, slab_light_bitmap(c, block), (uint32_t)spread, units);
-    if (unit != TSR_NO_HANDLE) return block * TSR_BLOCK_UNITS + unit;
+  for (uint32_t attempt = 0; attempt <= changes + steps; attempt++) {
+    bool in_order = attempt > changes;
+    uint32_t word =
+        in_order ? tsr_block_follow(c, spread, attempt - changes, blocks) : tsr_block_choose(spread, attempt, blocks);
+    uint32_t unit = tsr_block_take(c, slab_light_bitmaps(c), word, units);
+    if (unit != TSR_NO_HANDLE) return unit;
     TSR_COUNT(c, changes);
   }
   return TSR_NO_HANDLE;
 }
 
 TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t units) {
-  tsr_block_give(c, slab_light_bitmap(c, handle / TSR_BLOCK_UNITS), handle & (TSR_BLOCK_UNITS - 1u), units);
+  tsr_block_give(c, slab_light_bitmaps(c), handle, units);
 }
 
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
@@ -45,9 +42,7 @@ TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {
-  uint32_t handle = (uint32_t)unit;
-  const uint32_t *bitmap = slab_light_bitmap(c, handle / TSR_BLOCK_UNITS);
-  return tsr_block_has(bitmap, handle & (TSR_BLOCK_UNITS - 1u)) ? handle : TSR_NO_HANDLE;
+  return tsr_block_has(slab_light_bitmaps(c), (uint32_t)unit) ? (uint32_t)unit : TSR_NO_HANDLE;
 }
 
 TSR_PART_FUNCTIONS(.allocate = TSR_PART(allocate), .release = TSR_PART(release), .address = TSR_PART(address),

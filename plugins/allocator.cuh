@@ -22,7 +22,7 @@
 #include "plugins/device.cuh"
 
 #define TSR_ALLOCATOR_FUNCTIONS(F, O)                                                                                  \
-  F(allocator, uint32_t, allocate, (const tsr_ctx *c, uint64_t spread, uint32_t units), (c, spread, units))            \
+  F(allocator, uint32_t, allocate, (const tsr_ctx *c, uint32_t spread, uint32_t units), (c, spread, units))            \
   F(allocator, void, release, (const tsr_ctx *c, uint32_t handle, uint32_t units), (c, handle, units))                 \
   F(allocator, void *, address, (const tsr_ctx *c, uint32_t handle), (c, handle))                                      \
   F(allocator, uint32_t, used, (const tsr_ctx *c, uint64_t unit), (c, unit))
@@ -52,55 +52,64 @@ TSR_INLINE uint32_t tsr_run_starts(uint32_t bits, uint32_t units) {
 
 TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFFFFFu >> (32u - units)) << bit; }
 
-/* Collective. Takes a run of units from the block whose bitmap begins at words; returns the number of its first unit,
- * or TSR_NO_HANDLE if none was left. The lanes look at one word each, from the word of `spread` on, so that callers
- * with consecutive numbers share a line of memory and no word. */
-TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *words, uint32_t spread, uint32_t units) {
-  uint32_t lanes = tsr_tile_lanes(c), first = spread & (lanes - 1u);
+/* Collective. Takes a run of units; returns the number of its first unit among all, or TSR_NO_HANDLE if none was seen.
+ * bitmaps: of all blocks, one after the other. The lanes look at one word each, `word` and those beside it in its group
+ * of as many words as lanes; the run is in `word` if that has room. Only they are read: who sees no room looks elsewhere,
+ * for reading a whole bitmap costs a narrow tile much. */
+TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
+  uint32_t lanes = tsr_tile_lanes(c), first = word & (lanes - 1u), mine = word - first + c->lane;
+  uint32_t seen = tsr_load32(bitmaps + mine, 1);
   TSR_NO_UNROLL
-  for (uint32_t at = 0; at < TSR_BLOCK_WORDS; at += lanes) {
-    uint32_t mine = ((spread & ~(lanes - 1u)) + at + c->lane) & (TSR_BLOCK_WORDS - 1u);
-    uint32_t seen = tsr_load32(words + mine, 1);
-    TSR_NO_UNROLL
-    for (;;) { /* bounded: each turn but the last is another thread's success */
-      uint32_t starts = tsr_run_starts(~seen, units);
-      uint32_t able = tsr_ballot(c, starts != 0), taken = TSR_NO_HANDLE;
-      if (able == 0) break;
-      uint32_t later = able >> first << first, taker = tsr_lowest(later ? later : able);
-      if (c->lane == taker) {
-        uint32_t bit = tsr_lowest(starts), run = tsr_run_mask(units, bit);
-        /* acquire: what the unit's last owner wrote comes before what its next one writes */
-        uint32_t found = tsr_cas32_acquire(words + mine, seen, seen | run);
-        if (found == seen) taken = mine * 32u + bit;
-        seen = found;
-      }
-      taken = tsr_shuffle32(c, taken, taker);
-      if (taken != TSR_NO_HANDLE) {
-        tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
-        return taken;
-      }
-      TSR_COUNT(c, lost_claims);
+  for (;;) { /* bounded: each turn but the last is another thread's success */
+    uint32_t starts = tsr_run_starts(~seen, units);
+    uint32_t able = tsr_ballot(c, starts != 0), taken = TSR_NO_HANDLE;
+    if (able == 0) return TSR_NO_HANDLE;
+    uint32_t later = able >> first << first, taker = tsr_lowest(later ? later : able);
+    if (c->lane == taker) {
+      uint32_t bit = tsr_lowest(starts), run = tsr_run_mask(units, bit);
+      /* acquire: what the unit's last owner wrote comes before what its next one writes */
+      uint32_t found = tsr_cas32_acquire(bitmaps + mine, seen, seen | run);
+      if (found == seen) taken = mine * 32u + bit;
+      seen = found;
     }
+    taken = tsr_shuffle32(c, taken, taker);
+    if (taken != TSR_NO_HANDLE) {
+      tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
+      return taken;
+    }
+    TSR_COUNT(c, lost_claims);
   }
-  return TSR_NO_HANDLE;
 }
 
-/* Collective. Gives a run back. */
-TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *words, uint32_t unit, uint32_t units) {
+/* Collective. Gives a run back, by the number of its first unit among all. */
+TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *bitmaps, uint32_t unit, uint32_t units) {
   tsr_join_lanes(c); /* all lanes have written what they had to */
   /* release: see the acquire above */
-  if (c->lane == 0) tsr_and32_release(words + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
+  if (c->lane == 0) tsr_and32_release(bitmaps + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
 }
 
-TSR_INLINE uint32_t tsr_block_has(const uint32_t *words, uint32_t unit) {
-  return tsr_load32(words + (unit >> 5), 1) >> (unit & 31u) & 1u;
+TSR_INLINE uint32_t tsr_block_has(const uint32_t *bitmaps, uint32_t unit) {
+  return tsr_load32(bitmaps + (unit >> 5), 1) >> (unit & 31u) & 1u;
 }
 
-/* One of `blocks` (at most 2^22), the same for 32 consecutive numbers; another attempt chooses anew. */
-TSR_INLINE uint32_t tsr_block_choose(uint64_t spread, uint32_t attempt, uint32_t blocks) {
-  uint64_t x = ((spread >> 5) + ((uint64_t)attempt << 40) + 1u) * 0x9E3779B97F4A7C15u;
-  x = (x ^ x >> 32) * 0xD6E8FEB86659FD93u;
-  return (uint32_t)((x >> 32) * blocks >> 32);
+/* A word of the bitmaps of `blocks` (at most 2^22) blocks to look at first. 32 consecutive numbers get the words of one
+ * block, so that they share a line of memory and no word; another attempt chooses anew. */
+TSR_INLINE uint32_t tsr_block_choose(uint32_t spread, uint32_t attempt, uint32_t blocks) {
+  uint32_t x = (spread >> 5) + (attempt + 1u) * 0x9E3779B9u;
+  x = (x ^ x >> 16) * 0x7FEB352Du;
+  x = (x ^ x >> 15) * 0x846CA68Bu;
+  uint32_t block = (uint32_t)((uint64_t)x * blocks >> 32), word = (spread ^ x) & (TSR_BLOCK_WORDS - 1u);
+  return block * TSR_BLOCK_WORDS + word;
+}
+
+/* The same in order: in the group of words that is the step-th after one that spread names. As many steps as `blocks`
+ * have groups look at all. */
+TSR_INLINE uint32_t tsr_block_follow(const tsr_ctx *c, uint32_t spread, uint32_t step, uint32_t blocks) {
+  uint32_t word = tsr_block_choose(spread, 0, blocks) + step * tsr_tile_lanes(c);
+  return word < blocks * TSR_BLOCK_WORDS ? word : word - blocks * TSR_BLOCK_WORDS;
+}
+TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
+  return blocks * (TSR_BLOCK_WORDS / tsr_tile_lanes(c));
 }
 
 #endif

@@ -22,7 +22,7 @@ typedef struct pool_counts {
 #include <stdlib.h>
 #endif
 
-TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint64_t spread) {
+TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t spread) {
   uint64_t place = TSR_NO_PLACE;
   (void)spread;
   if (c->lane == 0) {
@@ -51,7 +51,7 @@ TSR_INLINE uint32_t pool_is_used(const tsr_ctx *c, uint64_t unit) {
   return 0; /* malloc does not tell */
 }
 #else
-TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint64_t spread) {
+TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t spread) {
   uint32_t handle = allocator_allocate(c, spread, a->units);
   return handle == TSR_NO_HANDLE ? TSR_NO_PLACE : handle;
 }
@@ -94,7 +94,7 @@ TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uin
 /* What a tile does with one item, whose place is *place; every lane counts alike. */
 TSR_INLINE void pool_item_allocate(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                    pool_counts *counts) {
-  *place = pool_take(c, a, item);
+  *place = pool_take(c, a, (uint32_t)item);
   if (*place == TSR_NO_PLACE)
     counts->exhausted++;
   else
@@ -121,7 +121,7 @@ TSR_INLINE void pool_item_churn(const tsr_ctx *c, const tsr_pool_run *a, uint64_
       }
       pool_give(c, a, *place);
     }
-    pool_item_allocate(c, a, item + ((uint64_t)(round + 1) << 36), place, counts); /* consecutive items stay together */
+    pool_item_allocate(c, a, item + (round + 1) * 0x9E3779A0u, place, counts); /* consecutive items stay together */
     if (*place != TSR_NO_PLACE && a->checks) pool_stamp_place(c, a, *place, item);
   }
 }

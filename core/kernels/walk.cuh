@@ -41,7 +41,7 @@ TSR_INLINE uint32_t walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
   while ((link = layout_relink(c, ref, TSR_NO_HANDLE, WALK_LINK_PENDING)) >= WALK_LINK_PENDING) {
     if (link == TSR_NO_HANDLE) {
-      uint32_t unit = allocator_allocate(c, ((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 8, 1);
+      uint32_t unit = allocator_allocate(c, (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
       layout_relink(c, ref, WALK_LINK_PENDING, unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit);
     } else {
       tsr_pause();
