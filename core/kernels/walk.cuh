@@ -65,9 +65,10 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const
       if (walk_is_unit(link)) return true;
     }
   }
-  if (!tsr_has_stash(c)) return false;
-  probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed;
-  return probe->stashed++ < c->t->stash_buckets;
+  /* ref stays one that exists: what a tile keeps in step without work may read there */
+  if (!tsr_has_stash(c) || probe->stashed == c->t->stash_buckets) return false;
+  probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed++;
+  return true;
 }
 
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
