@@ -69,8 +69,11 @@ static void read_info(const cubin *c, uint32_t symbol, tsr_kernel_info *kernel) 
 }
 
 static bool is_wanted(const tsr_kernels *kernels, const char *name) {
-  for (size_t i = 0; i < kernels->count; i++)
-    if (strcmp(kernels->names[i], name) == 0 || (kernels->roomy && strcmp(kernels->roomy[i], name) == 0)) return true;
+  for (size_t i = 0; i < kernels->count; i++) {
+    if (strcmp(kernels->names[i], name) == 0) return true;
+    for (size_t form = 0; form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++)
+      if (strcmp(kernels->roomier[form][i], name) == 0) return true;
+  }
   return false;
 }
 

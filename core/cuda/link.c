@@ -285,27 +285,30 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
 }
 
 /* The compact form of a kernel is the faster one, but ptxas may spill a register or two to reach it. A spill in a walk
- * costs more than the occupancy gains, so those kernels are linked again in their roomy form. */
-static tsr_status relink_roomy(const glue *g, const tsr_composition *const *tables, size_t count,
-                               const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
+ * costs more than the occupancy gains, so those kernels are linked again in the next form. */
+static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
+                                 const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
-  bool changed = false;
-  for (size_t i = 0; i < kernels->count; i++) {
-    names[i] = kernels->names[i];
-    for (size_t j = 0; kernels->roomy && j < link->kernel_count; j++)
-      if (strcmp(link->kernels[j].name, names[i]) == 0 && link->kernels[j].stack_bytes > 0) {
-        names[i] = kernels->roomy[i];
-        changed = true;
-        break;
-      }
-  }
-  if (!changed) return TSR_OK;
   tsr_kernels wanted = *kernels;
+  memcpy(names, kernels->names, kernels->count * sizeof *names);
   wanted.names = names;
-  wanted.roomy = NULL;
-  tsr_link_free(link);
-  tsr_status status = fuse(g, tables, count, &wanted, sm, link, error);
-  return status ? status : tsr_cubin_inspect(link, &wanted, error);
+  memset(wanted.roomier, 0, sizeof wanted.roomier);
+  for (size_t form = 0; form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++) {
+    bool changed = false;
+    for (size_t i = 0; i < kernels->count; i++)
+      for (size_t j = 0; j < link->kernel_count; j++)
+        if (strcmp(link->kernels[j].name, names[i]) == 0 && link->kernels[j].stack_bytes > 0) {
+          names[i] = kernels->roomier[form][i];
+          changed = true;
+          break;
+        }
+    if (!changed) break;
+    tsr_link_free(link);
+    tsr_status status = fuse(g, tables, count, &wanted, sm, link, error);
+    if (status == TSR_OK) status = tsr_cubin_inspect(link, &wanted, error);
+    if (status) return status;
+  }
+  return TSR_OK;
 }
 
 static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
@@ -316,7 +319,7 @@ static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_
   double compiled = now_ms();
   if (status == TSR_OK) status = fuse(g, tables, count, kernels, sm, link, error);
   if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
-  if (status == TSR_OK) status = relink_roomy(g, tables, count, kernels, sm, link, error);
+  if (status == TSR_OK) status = relink_roomier(g, tables, count, kernels, sm, link, error);
   link->glue_ms = compiled - start;
   link->link_ms = now_ms() - compiled;
   return status;
@@ -359,12 +362,15 @@ void tsr_link_free(tsr_link *link) {
 tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t cell_bits, uint32_t first, uint32_t count, tsr_kernels *kernels,
                             tsr_error *error) {
 #define KERNEL_NAME(op) "tsr_" #op,
+#define MEDIUM_NAME(op) "tsr_medium_" #op,
 #define ROOMY_NAME(op) "tsr_roomy_" #op,
   static const char *const names[] = {TSR_BULK_OPS(KERNEL_NAME)};
+  static const char *const medium[] = {TSR_BULK_OPS(MEDIUM_NAME)};
   static const char *const roomy[] = {TSR_BULK_OPS(ROOMY_NAME)};
   for (const tsr_image *image = tsr_bulk_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->cell_bits == cell_bits && image->device) {
-      *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, roomy + first};
+      *kernels =
+          (tsr_kernels){names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}};
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);
@@ -381,6 +387,6 @@ tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_
   static const char *const roomy[] = {TSR_POOL_OPS(ROOMY_POOL_NAME)};
   const tsr_image *image = is_system ? tsr_pool_system_images : tsr_pool_images;
   if (!image->device) return tsr_cuda_no_code(error);
-  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, roomy + first};
+  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, {roomy + first}};
   return TSR_OK;
 }

@@ -12,12 +12,15 @@
 extern "C" {
 #endif
 
+enum { TSR_ROOMIER_FORMS = 2 };
+
 typedef struct tsr_kernels {
   const char *const *names; /* entry points, unmangled; none may contain another, the linker matches parts of names */
   size_t count;
   const unsigned char *image; /* fatbin with LTO-IR */
   size_t image_bytes;
-  const char *const *roomy; /* names of a second form of each kernel that may use more registers; NULL: there is none */
+  /* Names of further forms of each kernel, each of which may use more registers than the one before; NULL ends them. */
+  const char *const *roomier[TSR_ROOMIER_FORMS];
 } tsr_kernels;
 
 /* Whether device code can be made here: TSR_NO_DEVICE if this library was built without nvcc, TSR_NOT_FOUND with the
@@ -25,7 +28,7 @@ typedef struct tsr_kernels {
 tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
 
 /* Links kernels over tables for compute capability sm; device code knows tables[i] as table i. table_count may be 0.
- * A kernel that would need a stack is linked in its roomy form; link->kernels has the names in force.
+ * A kernel that would need a stack is linked in a roomier form; link->kernels has the names in force.
  * *link is freed by tsr_link_free. TSR_NOT_FOUND: a library of the toolkit is missing; TSR_LINK_FAILED with the
  * linker's own words; TSR_UNSUPPORTED: sm below 80. */
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,

@@ -91,8 +91,9 @@ static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer 
 }
 
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
- * but may spill a register or two for it; "at least one block a multiprocessor" demands nothing and makes it stop
- * aiming. The linker takes the roomy form where the compact one has a stack. */
+ * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
+ * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
+ * forms that has no stack. */
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
     tsr_scratch scratch;                                                                                               \
@@ -105,5 +106,6 @@ static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer 
   }
 #define BULK_KERNEL(op)                                                                                                \
   BULK_KERNEL_AS(op, tsr_##op, __launch_bounds__(TSR_BLOCK_THREADS))                                                   \
+  BULK_KERNEL_AS(op, tsr_medium_##op, __launch_bounds__(TSR_BLOCK_THREADS, 5))                                         \
   BULK_KERNEL_AS(op, tsr_roomy_##op, __launch_bounds__(TSR_BLOCK_THREADS, 1))
 TSR_BULK_OPS(BULK_KERNEL)

@@ -8,8 +8,8 @@
 
 #include "plugins/table.h"
 
-/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or tsr_roomy_<op> where that
- * needs a stack (bulk.cu), linked when first used. No kernel's name may contain another's, hence:
+/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier forms
+ * where that needs a stack (bulk.cu), linked when first used. No kernel's name may contain another's, hence:
  * obtain: find or insert; multiplicity: the number of each key's pairs; gather: their values, to places that were summed
  * from those numbers; remove: erase one pair of the key; apply: what each item's operation says; flush: pack the
  * list of a bucket. */

@@ -61,8 +61,10 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const
     if (probing_next(c, key, probe)) return true;
     if (tsr_has_link(c) && last) {
       uint32_t link = walk_append(c, key, last->ref);
-      probe->ref = TSR_UNIT_REF | link;
-      if (walk_is_unit(link)) return true;
+      if (walk_is_unit(link)) {
+        probe->ref = TSR_UNIT_REF | link;
+        return true;
+      }
     }
   }
   /* ref stays one that exists: what a tile keeps in step without work may read there */
@@ -485,8 +487,8 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
  * whole and whatever a step does to a slot is a swap of what it saw. */
 
 /* In step. A search that finds ends with the value in s->cell. Returns 1 if it erased a pair; where a key may have many,
- * it goes on until there is none, and its result is that of the last look. Bounded: a bucket is looked at again only where this tile, or another thread in its
- * stead, has changed the slot. */
+ * it goes on until there is none, and its result is that of the last look. Bounded: a bucket is looked at again only
+ * where this tile, or another thread in its stead, has changed the slot. */
 TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   const uint32_t erases = s->policy == WALK_ERASE, inserts = s->policy < WALK_FIND;
   const tsr_key stored = walk_stored_key(s->key);

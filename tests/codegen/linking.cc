@@ -59,7 +59,7 @@ uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {
 }
 
 bool is_form_of(const std::string &kernel, const std::string &operation) {
-  return kernel == "tsr_" + operation || kernel == "tsr_roomy_" + operation;
+  return kernel == "tsr_" + operation || kernel == "tsr_medium_" + operation || kernel == "tsr_roomy_" + operation;
 }
 
 void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers) {

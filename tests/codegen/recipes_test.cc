@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);
 
 // nvJitLink keeps a kernel whose name contains that of a wanted one.
 TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
-#define KERNEL_NAMES(op) "tsr_" #op, "tsr_roomy_" #op,
+#define KERNEL_NAMES(op) "tsr_" #op, "tsr_medium_" #op, "tsr_roomy_" #op,
   const std::vector<std::string> names = {TSR_BULK_OPS(KERNEL_NAMES)};
   for (const std::string &one : names)
     for (const std::string &other : names)
@@ -120,7 +120,7 @@ extern "C" const tsr_image tsr_scan_images[];
 
 TEST(Kernels, OfThePrefixSumLink) {
   const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, nullptr};
+  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, {}};
   for (uint32_t sm : {80u, 90u, 100u}) {
     linking::Link link;
     tsr_error error = {};

@@ -52,7 +52,7 @@ tsr_status link_user(const Tables &tables, const std::vector<const char *> &name
   static const std::string image = file("tests/codegen/join.fatbin");
   EXPECT_FALSE(image.empty()) << "tests/codegen/join.fatbin";
   tsr_kernels kernels = {names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()),
-                         image.size(), nullptr};
+                         image.size(), {}};
   return tsr_cuda_link(tables.both, 2, &kernels, sm, false, &link->link, error);
 }
 
@@ -177,7 +177,7 @@ TEST(Refusals, KernelsThatAreNoDeviceCode) {
   Tables tables(spec_of(kFirst), spec_of(kFirst), 90);
   const char *name = "join_tables";
   unsigned char junk[64] = {1, 2, 3};
-  tsr_kernels kernels = {&name, 1, junk, sizeof junk, nullptr};
+  tsr_kernels kernels = {&name, 1, junk, sizeof junk, {}};
   linking::Link link;
   tsr_error error = {};
   EXPECT_EQ(tsr_cuda_link(tables.both, 2, &kernels, 90, false, &link.link, &error), TSR_LINK_FAILED);

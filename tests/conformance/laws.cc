@@ -441,13 +441,14 @@ void mixing_laws(const tsr_ctx *c, uint64_t sample, Findings *findings) {
 // ---- Probing ------------------------------------------------------------------------------------
 
 // All buckets of a key's walk, in order; stops when it is longer than any law allows.
-std::vector<uint64_t> walk_of(const tsr_ctx *c, tsr_key key, uint64_t limit) {
+std::vector<uint64_t> walk_of(const tsr_ctx *c, tsr_key key, uint64_t limit, uint64_t *left = nullptr) {
   std::vector<uint64_t> refs;
   tsr_probe probe = {};
   while (refs.size() <= limit && probing_next(c, key, &probe)) {
     refs.push_back(probe.ref);
     probe.visited++;
   }
+  if (left) *left = probe.ref;
   return refs;
 }
 
@@ -459,7 +460,9 @@ void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1)};
     tsr_key key = k < 3 ? awkward[k] : (tsr_key)random.next();
     if (key >= TSR_ERASED_KEY) continue; // parts never see the markers
-    std::vector<uint64_t> walk = walk_of(c, key, limit);
+    uint64_t left;
+    std::vector<uint64_t> walk = walk_of(c, key, limit, &left);
+    findings->expect(left < buckets, "the walk of key ", key, " ends with ref ", left, " of ", buckets, " buckets");
     findings->expect(!walk.empty(), "key ", key, " may live nowhere");
     if (!findings->expect(walk.size() <= limit, "the walk of key ", key, " over ", buckets, " buckets does not end"))
       continue;

@@ -175,6 +175,8 @@ breaks P-40 "its second walk is another one" "$linear" \
 breaks P-40 "the lane takes part in the walk" "$linear" cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, c->lane)/'
 breaks P-41 "its walk does not end" "$linear" cuh 's/^  if \(probe->visited >= TSR_WORD.*$//'
 breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t->buckets/probe->ref < c->t->buckets/'
+breaks P-41 "its walk ends behind the table" "$linear" \
+  cuh 's/LIMIT\)\) return false;/LIMIT)) return (probe->ref = c->t->buckets) == 0;/'
 breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" \
   cuh 's/cuckoo_bucket\(c, \*key, 0\)/cuckoo_bucket(c, *key, 1)/'
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
@@ -202,13 +204,13 @@ breaks P-52 "a bit of the key does not count" "$mixer" \
 
 breaks P-60 "its pool has no end" "$units" cuh 's/^  return TSR_NO_HANDLE;/  return 0;/'
 breaks P-61 "a unit is handed out twice" "$units" \
-  cuh 's/return block \* TSR_BLOCK_UNITS \+ unit;/return block * TSR_BLOCK_UNITS + (unit \& ~1u);/'
+  cuh 's/return unit;/return unit \& ~1u;/'
 breaks P-61 "two units have one address" "$units" \
   cuh 's/handle \* tsr_unit_bytes\(c\)/(handle \/ 2) * tsr_unit_bytes(c)/'
 breaks P-62 "what is released does not come back" "$units" \
   cuh 's/^  tsr_block_give\(.*$/  (void)c, (void)handle, (void)units;/'
 breaks P-63 "an address moves when the pool grows" "$units" \
   cuh 's/\+ handle \* tsr_unit_bytes/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * tsr_unit_bytes/'
-breaks P-65 "a run of units is one unit" "$units" cuh 's/\(uint32_t\)spread, units\)/(uint32_t)spread, 1)/'
+breaks P-65 "a run of units is one unit" "$units" cuh 's/word, units\)/word, 1)/'
 
 finish
