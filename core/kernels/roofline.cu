@@ -72,6 +72,8 @@ READ_KERNEL(64, 8)
 READ_KERNEL(128, 1)
 READ_KERNEL(128, 8)
 READ_KERNEL(128, 16)
+READ_KERNEL(256, 16)
+READ_KERNEL(512, 32)
 
 KERNEL(cas) {
   uint64_t access = thread_number();

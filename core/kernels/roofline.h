@@ -36,6 +36,8 @@ typedef enum tsr_roofline_kind {
   F(read_128_1, "read", 128, 1, TSR_ROOFLINE_READS)                                                                    \
   F(read_128_8, "read", 128, 8, TSR_ROOFLINE_READS)                                                                    \
   F(read_128_16, "read", 128, 16, TSR_ROOFLINE_READS)                                                                  \
+  F(read_256_16, "read", 256, 16, TSR_ROOFLINE_READS)                                                                  \
+  F(read_512_32, "read", 512, 32, TSR_ROOFLINE_READS)                                                                  \
   F(cas, "cas", 8, 1, TSR_ROOFLINE_WRITES)                                                                             \
   F(cas_128, "cas", 16, 1, TSR_ROOFLINE_WRITES)                                                                        \
   F(read_cas, "read+cas", 32, 1, TSR_ROOFLINE_WRITES)                                                                  \
@@ -43,7 +45,7 @@ typedef enum tsr_roofline_kind {
 
 /* The one argument of all kernels, by value. */
 typedef struct tsr_roofline_run {
-  void *memory;      /* chunks * bytes of them, aligned to 128 bytes: the footprint */
+  void *memory;      /* chunks * bytes of them, aligned to 256 bytes: the footprint */
   uint64_t chunks;   /* at least 1 */
   uint64_t accesses; /* threads beyond accesses * lanes do nothing */
   uint32_t *sink;    /* one word that nobody reads: keeps the loads alive */

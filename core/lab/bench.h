@@ -27,7 +27,7 @@
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
  *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
- *              larger buckets, other operations)
+ *              other operations)
  *   ok         yes, or no: a sentence on standard error says what was wrong
  *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
  *              there; '-' for pools
