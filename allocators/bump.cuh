@@ -11,28 +11,25 @@
 enum { BUMP_NEXT, BUMP_UNITS }; /* regions: the number of units handed out, and they */
 enum { BUMP_LIMIT };            /* state word: units in all */
 
-/* One thread. Relaxed atomics: the counter's value is all that callers learn from each other, for a unit has one owner.
- */
-TSR_INLINE uint32_t bump_take(const tsr_ctx *c, uint32_t units) {
-  uint64_t *next = (uint64_t *)TSR_REGION(c, BUMP_NEXT), limit = TSR_WORD(c, BUMP_LIMIT);
-  uint64_t first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */
-  if (first + units > limit) return TSR_NO_HANDLE;
-  first = tsr_add64(next, units);
-  if (first + units <= limit) return (uint32_t)first;
+/* Relaxed atomics: the counter's value is all that callers learn from each other, for a unit has one owner. */
+TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
+  uint64_t *next = (uint64_t *)TSR_REGION(c, BUMP_NEXT), limit = TSR_WORD(c, BUMP_LIMIT), first = limit;
+  uint32_t takes = c->lane == 0 && !c->idle && units > 0;
+  (void)spread;
+  if (takes) first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */
+  takes = takes && first + units <= limit;
+  if (takes) first = tsr_add64(next, units);
+  uint64_t seen = first + units;
+  uint32_t is_high = takes && seen > limit, handle = takes && !is_high ? (uint32_t)first : TSR_NO_HANDLE;
   /* Others were faster and the counter is too high; back to the limit, not by what was added: that would hand out units
    * twice. Bounded: each failure is another thread's addition or its way back. */
-  for (uint64_t seen = first + units; seen > limit;) {
-    uint64_t found = tsr_cas64(next, seen, limit);
-    if (found == seen) break;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, is_high)) {
+    uint64_t found = seen;
+    if (is_high) found = tsr_cas64(next, seen, limit);
+    is_high = (found != seen) & (found > limit);
     seen = found;
   }
-  return TSR_NO_HANDLE;
-}
-
-TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  (void)spread;
-  uint32_t handle = TSR_NO_HANDLE;
-  if (c->lane == 0 && units > 0) handle = bump_take(c, units);
   return tsr_shuffle32(c, handle, 0);
 }
 

@@ -44,13 +44,12 @@ TSR_INLINE uint32_t slab_blocks_in_use(const tsr_ctx *c, uint32_t added) {
  * it says which blocks to try; their memory was there before the kernel began. */
 TSR_INLINE uint32_t slab_add_super_block(const tsr_ctx *c, uint32_t added) {
   uint32_t found = added;
-  if (c->lane == 0) found = tsr_cas32((uint32_t *)TSR_REGION(c, SLAB_ADDED), added, added + 1);
+  if (c->lane == 0 && !c->idle) found = tsr_cas32((uint32_t *)TSR_REGION(c, SLAB_ADDED), added, added + 1);
   found = tsr_shuffle32(c, found, 0);
   return found == added ? added + 1 : found;
 }
 
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  if (units == 0 || units > TSR_BLOCK_RUN_MAX) return TSR_NO_HANDLE;
   uint32_t all = (uint32_t)TSR_WORD(c, SLAB_BLOCKS), size = TSR_PARAMETER(c, super_block_blocks);
   uint32_t round = TSR_PARAMETER(c, resident_changes) + 1, most = TSR_PARAMETER(c, max_blocks);
   /* an old count only means fewer blocks to choose from, so this load, which all callers make, may be L1's; the first
@@ -61,27 +60,33 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
    * then in new ones. Bounded: every round has a higher `from` than the one before, and there are at most 256 super
    * blocks. When all are in use and the hashes found no room, from = to = 0 and all blocks are looked at in order. So
    * much is decided anew in each turn because what is kept for the next one costs callers registers. */
+  uint32_t unit = TSR_NO_HANDLE, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
+  const uint32_t steps = tsr_block_steps(c, most == 0 || most > all ? all : most);
   TSR_NO_UNROLL
-  for (;;) {
+  while (tsr_step_any(c, looks)) {
     bool in_order = to == 0;
     uint32_t word = in_order ? tsr_block_follow(c, spread, left, all)
                              : from * TSR_BLOCK_WORDS + tsr_block_choose(spread, left, to - from);
-    uint32_t unit = tsr_block_take(c, slab_bitmaps(c), word, units);
-    if (unit != TSR_NO_HANDLE) return slab_handle(c, unit);
-    TSR_COUNT(c, changes);
-    if (--left != 0) continue;
-    if (in_order) return TSR_NO_HANDLE;
-    left = round;
-    if (from + size < to) {
-      from = to - size;
-    } else if (to < all) {
-      from = to;
-      to = slab_blocks_in_use(c, slab_add_super_block(c, to / size - TSR_PARAMETER(c, first_super_blocks)));
-    } else {
-      from = to = 0;
-      left = tsr_block_steps(c, most == 0 || most > all ? all : most);
+    tsr_ctx work = tsr_work_ctx(c, looks);
+    uint32_t taken = tsr_block_take(&work, slab_bitmaps(c), word, units);
+    unit = looks ? taken : unit;
+    looks = looks && unit == TSR_NO_HANDLE;
+    TSR_COUNT_WHERE(c, changes, looks);
+    left -= looks;
+    uint32_t ends = looks && left == 0, narrows = ends && !in_order && from + size < to;
+    uint32_t adds = ends && !in_order && !narrows && to < all, gives_up = ends && !in_order && !narrows && !adds;
+    looks = looks && !(ends && in_order);
+    left = !ends ? left : gives_up ? steps : round;
+    from = gives_up ? 0 : narrows ? to - size : adds ? to : from;
+    to = gives_up ? 0 : to;
+    if (tsr_step_any(c, adds)) {
+      work = tsr_work_ctx(c, adds);
+      added = slab_add_super_block(&work, to / size - TSR_PARAMETER(c, first_super_blocks));
+      uint32_t in_use = slab_blocks_in_use(c, added);
+      to = adds ? in_use : to;
     }
   }
+  return unit == TSR_NO_HANDLE ? unit : slab_handle(c, unit);
 }
 
 TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t units) {

@@ -17,20 +17,23 @@ enum { SLAB_LIGHT_BLOCKS };                    /* state word: memory blocks */
 TSR_INLINE uint32_t *slab_light_bitmaps(const tsr_ctx *c) { return (uint32_t *)TSR_REGION(c, SLAB_LIGHT_BITMAPS); }
 
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  if (units == 0 || units > TSR_BLOCK_RUN_MAX) return TSR_NO_HANDLE;
   uint32_t blocks = (uint32_t)TSR_WORD(c, SLAB_LIGHT_BLOCKS), most = TSR_PARAMETER(c, max_blocks);
   uint32_t changes = TSR_PARAMETER(c, resident_changes),
            steps = tsr_block_steps(c, most && most < blocks ? most : blocks);
+  uint32_t unit = TSR_NO_HANDLE, attempt = 0, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   TSR_NO_UNROLL
-  for (uint32_t attempt = 0; attempt <= changes + steps; attempt++) {
+  while (tsr_step_any(c, looks)) {
     bool in_order = attempt > changes;
     uint32_t word =
         in_order ? tsr_block_follow(c, spread, attempt - changes, blocks) : tsr_block_choose(spread, attempt, blocks);
-    uint32_t unit = tsr_block_take(c, slab_light_bitmaps(c), word, units);
-    if (unit != TSR_NO_HANDLE) return unit;
-    TSR_COUNT(c, changes);
+    tsr_ctx work = tsr_work_ctx(c, looks);
+    uint32_t taken = tsr_block_take(&work, slab_light_bitmaps(c), word, units);
+    unit = looks ? taken : unit;
+    TSR_COUNT_WHERE(c, changes, looks && unit == TSR_NO_HANDLE);
+    looks = looks && unit == TSR_NO_HANDLE && attempt < changes + steps;
+    attempt++;
   }
-  return TSR_NO_HANDLE;
+  return unit;
 }
 
 TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t units) {

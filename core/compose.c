@@ -293,6 +293,7 @@ tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, ui
                            .share_lanes = lanes,
                            .units_min = t->settings.capacity};
     status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+    t->shape.in_step = sm && lanes > 1;
   }
   if (status) {
     tsr_composition_free(t);

@@ -372,8 +372,7 @@ typedef struct tsr_link {
   size_t cubin_bytes;
   tsr_kernel_info *kernels;
   size_t kernel_count;
-  uint32_t other_functions; /* device functions that were not inlined: 0 in a sound composition */
-  uint32_t warp_routines;   /* ptxas's own, for collectives whose mask is known at run time; only below sm_90 */
+  uint32_t other_functions; /* device functions that were not inlined, ptxas's own too: 0 in a sound composition */
   double glue_ms, link_ms;  /* NVRTC and nvJitLink; 0 when the cache had it */
   bool cached;
 } tsr_link;

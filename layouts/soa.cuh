@@ -124,7 +124,7 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
 TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_key found = 0;
-  if (c->lane == owner) found = soa_exchange_key(soa_key_address(c, ref, slot), *key);
+  if (tsr_owns(c, slot)) found = soa_exchange_key(soa_key_address(c, ref, slot), *key);
   *key = tsr_shuffle_key(c, found, owner);
   *cell = 0;
   return true;

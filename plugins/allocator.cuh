@@ -58,34 +58,32 @@ TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFF
  * for reading a whole bitmap costs a narrow tile much. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
   uint32_t lanes = tsr_tile_lanes(c), first = word & (lanes - 1u), mine = word - first + c->lane;
-  uint32_t seen = tsr_load32(bitmaps + mine, 1);
+  uint32_t looks = !c->idle, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
   TSR_NO_UNROLL
-  for (;;) { /* bounded: each turn but the last is another thread's success */
-    uint32_t starts = tsr_run_starts(~seen, units);
-    uint32_t able = tsr_ballot(c, starts != 0), taken = TSR_NO_HANDLE;
-    if (able == 0) return TSR_NO_HANDLE;
-    uint32_t later = able >> first << first, taker = tsr_lowest(later ? later : able);
-    if (c->lane == taker) {
-      uint32_t bit = tsr_lowest(starts), run = tsr_run_mask(units, bit);
+  while (tsr_step_any(c, looks)) { /* bounded: each turn but the last is another thread's success */
+    uint32_t starts = tsr_run_starts(~seen, units), able = tsr_ballot(c, starts != 0);
+    uint32_t later = able >> first << first, taker = able ? tsr_lowest(later ? later : able) : 0, run = TSR_NO_HANDLE;
+    if (looks && able && c->lane == taker) {
+      uint32_t bit = tsr_lowest(starts), mask = tsr_run_mask(units, bit);
       /* acquire: what the unit's last owner wrote comes before what its next one writes */
-      uint32_t found = tsr_cas32_acquire(bitmaps + mine, seen, seen | run);
-      if (found == seen) taken = mine * 32u + bit;
+      uint32_t found = tsr_cas32_acquire(bitmaps + mine, seen, seen | mask);
+      if (found == seen) run = mine * 32u + bit;
       seen = found;
     }
-    taken = tsr_shuffle32(c, taken, taker);
-    if (taken != TSR_NO_HANDLE) {
-      tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
-      return taken;
-    }
-    TSR_COUNT(c, lost_claims);
+    run = tsr_shuffle32(c, run, taker);
+    TSR_COUNT_WHERE(c, lost_claims, looks && able && run == TSR_NO_HANDLE);
+    taken = looks ? run : taken;
+    looks = looks && able && run == TSR_NO_HANDLE;
   }
+  tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
+  return taken;
 }
 
 /* Collective. Gives a run back, by the number of its first unit among all. */
 TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *bitmaps, uint32_t unit, uint32_t units) {
   tsr_join_lanes(c); /* all lanes have written what they had to */
   /* release: see the acquire above */
-  if (c->lane == 0) tsr_and32_release(bitmaps + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
+  if (c->lane == 0 && !c->idle) tsr_and32_release(bitmaps + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
 }
 
 TSR_INLINE uint32_t tsr_block_has(const uint32_t *bitmaps, uint32_t unit) {

@@ -102,12 +102,12 @@ typedef struct tsr_scratch { /* all of it only with statistics */
 } tsr_scratch;
 
 #ifndef __CUDACC__
-/* Tiles of several lanes on the CPU, one thread each: only the conformance kit supplies them. Lanes and masks are of the
- * warp. A lane that the mask names and that does not arrive is an error there. */
+/* Tiles of several lanes on the CPU, one thread each: only the conformance kit supplies them. Lanes are of the warp, and
+ * one that does not arrive is an error there. */
 typedef struct tsr_tile_services {
   void *self;
-  uint32_t (*ballot)(void *self, uint32_t lane, uint32_t mask, uint32_t predicate);
-  uint64_t (*shuffle)(void *self, uint32_t lane, uint32_t mask, uint64_t value, uint32_t from_lane);
+  uint32_t (*ballot)(void *self, uint32_t lane, uint32_t predicate);
+  uint64_t (*shuffle)(void *self, uint32_t lane, uint64_t value, uint32_t from_lane);
 } tsr_tile_services;
 
 typedef struct tsr_cpu {
@@ -123,7 +123,6 @@ typedef struct tsr_ctx {
   uint32_t table; /* number of the table in this link, a constant */
   uint32_t lane;  /* of this thread in its tile */
   uint32_t base;  /* first lane of the tile in its warp */
-  uint32_t mask;  /* the tile's lanes in its warp */
   uint32_t idle;  /* this tile only keeps step: its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
 #ifndef __CUDACC__
@@ -199,11 +198,11 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
 #ifndef __CUDACC__
-TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t mask, uint32_t predicate) {
-  return c->cpu->tile->ballot(c->cpu->tile->self, c->base + c->lane, mask, predicate);
+TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t predicate) {
+  return c->cpu->tile->ballot(c->cpu->tile->self, c->base + c->lane, predicate);
 }
 TSR_INLINE uint64_t tsr_shuffle_on_cpu_(const tsr_ctx *c, uint64_t value, uint32_t from) {
-  return c->cpu->tile->shuffle(c->cpu->tile->self, c->base + c->lane, c->mask, value, c->base + from);
+  return c->cpu->tile->shuffle(c->cpu->tile->self, c->base + c->lane, value, c->base + from);
 }
 #endif
 
@@ -212,9 +211,9 @@ TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
   uint32_t lanes = tsr_tile_lanes(c);
   if (lanes == 1) return predicate ? 1u : 0u;
 #ifdef __CUDACC__
-  uint32_t bits = __ballot_sync(c->mask, predicate != 0) >> c->base;
+  uint32_t bits = __ballot_sync(0xFFFFFFFFu, predicate != 0) >> c->base;
 #else
-  uint32_t bits = tsr_ballot_on_cpu_(c, c->mask, predicate) >> c->base;
+  uint32_t bits = tsr_ballot_on_cpu_(c, predicate) >> c->base;
 #endif
   return lanes == 32 ? bits : bits & ((1u << lanes) - 1u);
 }
@@ -223,24 +222,16 @@ TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
 TSR_INLINE uint32_t tsr_shuffle32(const tsr_ctx *c, uint32_t value, uint32_t from) {
   if (tsr_tile_lanes(c) == 1) return value;
 #ifdef __CUDACC__
-  return __shfl_sync(c->mask, value, (int)from, (int)tsr_tile_lanes(c));
+  return __shfl_sync(0xFFFFFFFFu, value, (int)from, (int)tsr_tile_lanes(c));
 #else
   return (uint32_t)tsr_shuffle_on_cpu_(c, value, from);
 #endif
 }
 
-/* Collective over the tile, in step too: the value that its first lane passed. */
-TSR_INLINE uint32_t tsr_agree32(const tsr_ctx *c, uint32_t value) {
-  uint32_t lanes = tsr_tile_lanes(c);
-  tsr_ctx tile = *c;
-  tile.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c->base;
-  return tsr_shuffle32(&tile, value, 0);
-}
-
 TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t from) {
   if (tsr_tile_lanes(c) == 1) return value;
 #ifdef __CUDACC__
-  return (uint64_t)__shfl_sync(c->mask, (unsigned long long)value, (int)from, (int)tsr_tile_lanes(c));
+  return (uint64_t)__shfl_sync(0xFFFFFFFFu, (unsigned long long)value, (int)from, (int)tsr_tile_lanes(c));
 #else
   return tsr_shuffle_on_cpu_(c, value, from);
 #endif
@@ -270,30 +261,26 @@ TSR_INLINE tsr_cell tsr_shuffle_cell(const tsr_ctx *c, tsr_cell value, uint32_t 
 }
 #endif
 
-/* Walks go in step where lanes work together: all lanes of the warp make the same calls, with or without work of their
- * own. Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask known
- * at run time, tiles can share loads, and all tiles of a warp wait for memory at the same time. A lane alone
- * (tile_lanes = 1, plain loads) needs none of this. Only locks, evictions and allocations are by one tile alone. */
-TSR_INLINE tsr_ctx tsr_step_ctx(const tsr_ctx *c) {
-  tsr_ctx step = *c;
-  if (tsr_in_step(c)) step.mask = 0xFFFFFFFFu;
-  return step;
-}
+/* Where lanes work together all tiles of a warp go in step: all lanes make the same calls, with or without work of their
+ * own (c->idle). Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask
+ * known at run time, tiles can share loads, and all tiles of a warp wait for memory at the same time. A lane alone
+ * (tile_lanes = 1, plain loads) needs none of this: there each collective is the lane's own value. */
 
-/* The context for a call that changes memory: without work the tile takes part, and changes nothing. */
+/* The context of a call for which this tile has work or not: without it takes part, and changes nothing. */
 TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
   tsr_ctx work = *c;
   work.idle = !has_work;
   return work;
 }
 
-/* Collective over the warp where walks go in step, else the caller's own predicate. */
+/* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
+ * while any tile has work; so does a branch that is worth a vote. */
 TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
   if (!tsr_in_step(c)) return predicate;
 #ifdef __CUDACC__
   return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
 #else
-  return tsr_ballot_on_cpu_(c, 0xFFFFFFFFu, predicate) != 0;
+  return tsr_ballot_on_cpu_(c, predicate) != 0;
 #endif
 }
 
@@ -301,9 +288,9 @@ TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
 TSR_INLINE void tsr_join_lanes(const tsr_ctx *c) {
   if (tsr_tile_lanes(c) == 1) return;
 #ifdef __CUDACC__
-  __syncwarp(c->mask);
+  __syncwarp();
 #else
-  tsr_ballot_on_cpu_(c, c->mask, 0);
+  tsr_ballot_on_cpu_(c, 0);
 #endif
 }
 
@@ -348,8 +335,14 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 
 enum {
   TSR_LOAD_FRESH = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
-  TSR_LOAD_STEP = 2   /* called in step (tsr_step_ctx), so that lanes may share their loads */
+  TSR_LOAD_STEP = 2   /* the tiles of the warp may share their loads */
 };
+
+/* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is fresh. */
+TSR_INLINE uint32_t tsr_step_loads(const tsr_ctx *c, uint32_t fresh) {
+  uint32_t step = tsr_in_step(c) ? TSR_LOAD_STEP : 0;
+  return fresh || tsr_fresh(c) ? step | TSR_LOAD_FRESH : step;
+}
 
 #ifdef __CUDACC__
 /* 16 bytes, read as two words of 64 bits or (whole) as one of 128. */
@@ -674,7 +667,7 @@ TSR_INLINE uint32_t tsr_lock_of(const tsr_ctx *c, tsr_key key) {
 /* Collective. One attempt; acquire, so that the holder's looks are not served before it holds the lock. */
 TSR_INLINE uint32_t tsr_try_lock(const tsr_ctx *c, uint32_t lock) {
   uint32_t bit = 1u << (lock & 31u), found = 0;
-  if (c->lane == 0) {
+  if (c->lane == 0 && !c->idle) {
     uint32_t *word = c->t->locks + (lock >> 5);
 #ifdef __CUDACC__
     asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
@@ -697,7 +690,7 @@ TSR_INLINE void tsr_pause(void) {
 
 /* Collective. Release: all that the holder wrote is seen by whoever takes the lock next. */
 TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
-  if (c->lane == 0) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
+  if (c->lane == 0 && !c->idle) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
 }
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
@@ -715,58 +708,43 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
 #define TSR_COUNT_WHERE(c, member, predicate) ((void)(c), (void)(predicate))
 #endif
 
-/* The tile is done with a key. All its lanes have counted the same; the first lane keeps it. */
-TSR_INLINE void tsr_count_key(const tsr_ctx *c) {
+/* A tile that `leaves` leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key). All
+ * its lanes have counted the same; the first lane keeps it. By selects, as below sm_90 a branch would hide from ptxas
+ * that all lanes meet again. */
+TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves, uint32_t is_done) {
 #ifndef TSR_WITHOUT_STATISTICS
   if (!tsr_statistics(c)) return;
   tsr_scratch *scratch = c->scratch;
-  tsr_counts key = scratch->key, none = {0, 0, 0, 0, 0};
-  scratch->key = none;
-  if (c->lane != 0) return;
-  scratch->sum.probes += key.probes;
-  scratch->sum.moves += key.moves;
-  scratch->sum.lost_claims += key.lost_claims;
-  scratch->sum.stashed += key.stashed;
-  scratch->sum.changes += key.changes;
-  if (key.probes > scratch->probes_max) scratch->probes_max = key.probes;
-  if (key.moves > scratch->moves_max) scratch->moves_max = key.moves;
-  uint32_t bin = key.probes < TSR_HISTOGRAM_BINS ? key.probes : TSR_HISTOGRAM_BINS - 1;
+  const tsr_counts key = scratch->key, none = {0, 0, 0, 0, 0};
+  const bool adds = leaves && c->lane == 0, counts = adds && is_done;
+  const uint32_t moves = adds ? key.moves : 0, probes = counts ? key.probes : 0;
+  scratch->sum.probes += probes;
+  scratch->sum.moves += moves;
+  scratch->sum.lost_claims += adds ? key.lost_claims : 0;
+  scratch->sum.stashed += adds ? key.stashed : 0;
+  scratch->sum.changes += adds ? key.changes : 0;
+  scratch->probes_max = probes > scratch->probes_max ? probes : scratch->probes_max;
+  scratch->moves_max = moves > scratch->moves_max ? moves : scratch->moves_max;
+  scratch->aside = leaves && !is_done && c->lane == owner ? key.probes : scratch->aside;
+  scratch->key = leaves ? none : key;
+  if (!counts) return;
+  const uint32_t bin = probes < TSR_HISTOGRAM_BINS ? probes : TSR_HISTOGRAM_BINS - 1;
 #ifdef __CUDACC__
   atomicAdd(scratch->histogram + bin, 1u); /* a count orders nothing */
 #else
   scratch->histogram[bin]++;
 #endif
 #else
-  (void)c;
+  (void)c, (void)owner, (void)leaves, (void)is_done;
 #endif
 }
 
-/* The tile leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key). */
-TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t is_done) {
-#ifndef TSR_WITHOUT_STATISTICS
-  if (!tsr_statistics(c)) return;
-  tsr_scratch *scratch = c->scratch;
-  tsr_counts none = {0, 0, 0, 0, 0};
-  if (is_done) {
-    tsr_count_key(c);
-    return;
-  }
-  if (c->lane == owner) scratch->aside = scratch->key.probes;
-  if (c->lane == 0) {
-    scratch->sum.lost_claims += scratch->key.lost_claims;
-    scratch->sum.changes += scratch->key.changes;
-  }
-  scratch->key = none;
-#else
-  (void)c, (void)owner, (void)is_done;
-#endif
-}
-
-/* Collective. */
+/* Collective. The key of lane `owner` goes on where the tile left it. */
 TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t owner) {
 #ifndef TSR_WITHOUT_STATISTICS
   if (!tsr_statistics(c)) return;
-  c->scratch->key.probes = tsr_shuffle32(c, c->scratch->aside, owner);
+  uint32_t probes = tsr_shuffle32(c, c->scratch->aside, owner);
+  if (!c->idle) c->scratch->key.probes = probes;
 #else
   (void)c, (void)owner;
 #endif

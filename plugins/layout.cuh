@@ -9,8 +9,8 @@
  *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
  *                                      of b.
  *
- * The rest works on a bucket loaded with active = 1. All but exchange and relink are called in step (device.cuh,
- * tsr_step_ctx): collective over the warp, by tiles without work too, with a slot that exists, which ignore the result.
+ * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->idle): collective over the
+ * warp, by tiles without work too, with a slot that exists, which ignore the result.
  * What changes memory does so on the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
  *
  *   match(c, b, key)                   slots that hold key
@@ -24,8 +24,8 @@
  *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
- *   update(c, b, slot, policy, cell)   combines a value into the slot; false if the slot no longer holds the key. policy:
- *                                      the table's; with whole_pairs any other, too.
+ *   update(c, b, slot, policy, cell)   combines a value into the slot that held the key; false if the slot has changed
+ *                                      and nothing was done. policy: the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
  *   relink(c, ref, expected, desired)  compare-and-swap of that handle; returns what it found. Both with the fact

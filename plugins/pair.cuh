@@ -115,28 +115,19 @@ TSR_INLINE bool tsr_pair_erase(const tsr_ctx *c, tsr_pair *words, const tsr_buck
 TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key *key, tsr_cell *cell) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_pair found = 0;
-  if (c->lane == owner)
+  if (tsr_owns(c, slot))
     found = tsr_pair_exchange_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *cell));
   *key = tsr_shuffle_key(c, tsr_pair_key(found), owner);
   *cell = tsr_shuffle_cell(c, tsr_pair_cell(found), owner);
   return true;
 }
 
+/* One attempt: who loses it looks again, and then sees what the winner left. */
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_cell cell) {
-  uint32_t done = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_pair *address = words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen = tsr_pair_seen_slot(c, b, slot);
-    tsr_key key = tsr_pair_key(seen);
-    /* bounded: each failure is another thread's success on this slot */
-    while (!done && tsr_pair_key(seen) == key) {
-      tsr_pair desired = tsr_pair_join(key, tsr_combine(policy, tsr_pair_cell(seen), cell));
-      tsr_pair found = tsr_pair_cas_(address, seen, desired);
-      done = found == seen;
-      seen = found;
-    }
-  }
-  return tsr_shuffle32(c, done, tsr_slot_lane(c, slot)) != 0;
+  tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
+  return tsr_pair_swap(c, words, b, slot,
+                       tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_cell(seen), cell)));
 }
 
 /* The last place of a bucket that links (fact has_link): a handle in the word's low 32 bits, the others are spare and
@@ -149,7 +140,7 @@ TSR_INLINE uint32_t tsr_pair_link(const tsr_ctx *c, const tsr_bucket *b) {
 TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t expected, uint32_t desired) {
   uint32_t last = tsr_bucket_slots(c), owner = tsr_slot_lane(c, last), found = 0;
   const tsr_pair spare = (tsr_pair) ~(tsr_pair)0xFFFFFFFFu;
-  if (c->lane == owner)
+  if (tsr_owns(c, last))
     found =
         (uint32_t)tsr_pair_cas_(words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired);
   return tsr_shuffle32(c, found, owner);

@@ -61,6 +61,7 @@ typedef struct tsr_shape {
   /* 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many slots that
    * were not empty, and that whatever is claimed is the lowest vacant slot of its bucket */
   uint32_t first_slots;
+  uint32_t has_notes; /* 1: next() reads notes (tsr_note) */
   /* written by the core after all plan() calls; plugins see them as zero */
   uint32_t claims_first; /* 1: an insert may claim an empty slot of the first bucket without the key's lock */
   uint32_t has_stash;    /* 1: pairs without a slot go to tail buckets that belong to no hash */

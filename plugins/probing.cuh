@@ -8,9 +8,13 @@
  *                           there is none. probe->visited counts the buckets already returned, 0 at first; probe->word is
  *                           the scheme's own memory, 0 at first. Must end, and must not depend on anything but key and
  *                           state.
- *   place(c, &key, &cell)   Optional: where a new pair goes when that is not the first free slot of the walk (evict, least
- *                           loaded). Returns true when all is placed; otherwise false, with the homeless pair, which may
- *                           be another one, in *key, *cell. Pairs move only through tsr_evict, and loops are bounded.
+ *   place(c, &key, &cell, probe)  Optional: where a new pair goes when that is not the first free slot of the walk (evict,
+ *                           least loaded). One step of it: the core calls it until it says TSR_PLACED (all is placed) or
+ *                           TSR_HOMELESS (the homeless pair, which may be another one, is in *key, *cell). Between steps
+ *                           probe is the scheme's own; at first it is the begin of the key's walk, probe->ref its first
+ *                           bucket. Pairs move only through tsr_evict, and the number of steps is bounded. In step: a
+ *                           tile without work (c->idle) takes part, nothing of it changes, and what it returns is
+ *                           ignored; so a look is under a condition only if tsr_step_any says so for the whole warp.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, holds_many, first_slots. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
@@ -31,9 +35,13 @@ typedef struct tsr_probe {
   uint32_t stashed;
 } tsr_probe;
 
+/* What a step of place() says. */
+enum { TSR_PLACING, TSR_PLACED, TSR_HOMELESS };
+
 #define TSR_PROBING_FUNCTIONS(F, O)                                                                                    \
   F(probing, bool, next, (const tsr_ctx *c, tsr_key key, tsr_probe *probe), (c, key, probe))                           \
-  O(probing, bool, place, (const tsr_ctx *c, tsr_key *key, tsr_cell *cell), (c, key, cell), false)
+  O(probing, uint32_t, place, (const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe),                      \
+    (c, key, cell, probe), (uint32_t)TSR_HOMELESS)
 
 #ifdef TSR_CELL_BITS
 #ifndef __CUDACC__
@@ -52,64 +60,76 @@ TSR_PROBING_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
  * the slot was vacant. */
 TSR_INLINE bool tsr_evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_cell *cell) {
   if (tsr_guard(c) != TSR_GUARD_LOCK) {
-    bool swapped = layout_exchange(c, b->ref, slot, key, cell);
-    if (*key < TSR_ERASED_KEY) TSR_COUNT(c, moves);
+    tsr_key found = *key;
+    tsr_cell found_cell = *cell;
+    bool swapped = layout_exchange(c, b->ref, slot, &found, &found_cell) && !c->idle;
+    if (swapped) {
+      *key = found;
+      *cell = found_cell;
+    }
+    TSR_COUNT_WHERE(c, moves, swapped && found < TSR_ERASED_KEY);
     return swapped;
   }
   tsr_key victim = layout_key(c, b, slot);
   tsr_cell victim_cell = layout_cell(c, b, slot);
   uint32_t held = tsr_lock_of(c, *key), wanted = tsr_lock_of(c, victim);
-  if (wanted != held && !tsr_try_lock(c, wanted)) {
-    tsr_pause();
-    return false;
-  }
-  bool swapped = layout_cas(c, b, slot, *key, *cell);
-  if (wanted != held) tsr_unlock(c, swapped ? held : wanted);
+  tsr_ctx work = tsr_work_ctx(c, !c->idle && wanted != held);
+  bool locked = tsr_try_lock(&work, wanted) || wanted == held;
+  if (!locked) tsr_pause();
+  work = tsr_work_ctx(c, !c->idle && locked);
+  bool swapped = layout_cas(&work, b, slot, *key, *cell) && !work.idle;
+  work.idle |= wanted == held;
+  tsr_unlock(&work, swapped ? held : wanted);
   if (swapped) {
-    TSR_COUNT(c, moves);
     *key = victim;
     *cell = victim_cell;
   }
+  TSR_COUNT_WHERE(c, moves, swapped);
   return swapped;
 }
 
 /* Service for place(): puts the pair into a slot that b shows vacant; false when it has changed since. */
 TSR_INLINE bool tsr_claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
-  if (layout_cas(c, b, slot, key, cell)) return true;
-  TSR_COUNT(c, lost_claims);
-  return false;
+  bool claimed = layout_cas(c, b, slot, key, cell) && !c->idle;
+  TSR_COUNT_WHERE(c, lost_claims, !claimed && !c->idle);
+  return claimed;
 }
 
-/* Service for place(): loads one bucket, by this tile alone. retry: the last look was stale. */
+/* Service for place(): loads one bucket. retry: the last look was stale. */
 TSR_INLINE void tsr_look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
-  TSR_COUNT(c, probes);
-  layout_load(c, ref, 1, (retry || tsr_fresh(c)) ? TSR_LOAD_FRESH : 0, b);
+  TSR_COUNT_WHERE(c, probes, !c->idle);
+  layout_load(c, ref, !c->idle, tsr_step_loads(c, retry || tsr_tile_lanes(c) > 1), b);
 }
 
-/* Service for place(), called in a loop over a key's buckets (TSR_NO_UNROLL), i from 0: looks at the i-th and keeps in *b
- * the one with most vacant slots, of equal ones the first. In a loop, because ptxas (CUDA 13.0) lets two looks in a row
- * share a uniform register over a YIELD, where other threads of the warp overwrite it (core/design/0001). */
-TSR_INLINE void tsr_look_less_loaded(const tsr_ctx *c, uint64_t ref, uint32_t i, uint32_t retry, tsr_bucket *b) {
+/* Service for place(), called in a loop over a key's buckets (TSR_NO_UNROLL): looks at one and keeps it in *b if it has at
+ * least *least vacant slots, and then asks the next for one more; 0 at first, so that of equal ones the first is kept. In
+ * a loop, because ptxas (CUDA 13.0) lets two looks in a row share a uniform register over a YIELD, where other threads of
+ * the warp overwrite it (core/design/0001). */
+TSR_INLINE void tsr_look_less_loaded(const tsr_ctx *c, uint64_t ref, uint32_t retry, uint32_t *least, tsr_bucket *b) {
   tsr_bucket other;
   tsr_look_at(c, ref, retry, &other);
-  if (i == 0 || tsr_count_bits(layout_vacant(c, &other)) > tsr_count_bits(layout_vacant(c, b))) *b = other;
+  uint32_t vacant = tsr_count_bits(layout_vacant(c, &other));
+  if (*least > 0 && (c->idle || vacant < *least)) return;
+  *b = other;
+  *least = vacant + 1;
 }
 
-/* Services for schemes that keep notes: a region with a byte for each bucket and 4 more, 0 at first, which only grows.
- * Reading is collective over the tile, in step too; all lanes get one answer, though other tiles may raise it. Relaxed:
- * who must see a note that was raised for a key takes that key's lock, or comes in a later phase. */
-TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, const uint32_t *notes, uint64_t index) {
-  uint32_t word = tsr_load32(notes + index / 4, 1);
-  return tsr_agree32(c, word) >> index % 4 * 8 & 0xFFu;
+/* Services for schemes that keep notes (fact has_notes): a region with a byte for each bucket and 4 more, 0 at first,
+ * which only grows. Lanes may read different notes while other tiles raise them: the tile goes where its first lane does.
+ * Relaxed: who must see a note that was raised for a key takes that key's lock, or comes in a later phase. */
+TSR_INLINE uint32_t tsr_note(const uint32_t *notes, uint64_t index) {
+  return tsr_load32(notes + index / 4, 1) >> index % 4 * 8 & 0xFFu;
 }
 
 TSR_INLINE void tsr_raise_note(const tsr_ctx *c, uint32_t *notes, uint64_t index, uint32_t note) {
   uint32_t *word = notes + index / 4, shift = (uint32_t)(index % 4 * 8);
-  if (c->lane != 0) return;
-  uint32_t seen = tsr_load32(word, 1);
-  while ((seen >> shift & 0xFFu) < note) { /* bounded: notes only grow, by at most 255 each */
-    uint32_t found = tsr_cas32(word, seen, (seen & ~(0xFFu << shift)) | note << shift);
-    if (found == seen) return;
+  uint32_t raises = c->lane == 0 && !c->idle, seen = raises ? tsr_load32(word, 1) : 0;
+  raises &= (seen >> shift & 0xFFu) < note;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, raises)) { /* bounded: notes only grow, by at most 255 each */
+    uint32_t found = seen;
+    if (raises) found = tsr_cas32(word, seen, (seen & ~(0xFFu << shift)) | note << shift);
+    raises = (found != seen) & ((found >> shift & 0xFFu) < note);
     seen = found;
   }
 }

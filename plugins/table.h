@@ -84,6 +84,7 @@ enum {
   F(guard)                                                                                                             \
   F(fresh)                                                                                                             \
   F(has_place)                                                                                                         \
+  F(has_notes)                                                                                                         \
   F(first_slots)                                                                                                       \
   F(claims_first)                                                                                                      \
   F(has_stash)                                                                                                         \

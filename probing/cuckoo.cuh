@@ -43,42 +43,52 @@ TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t 
   return cuckoo_bucket(c, key, next + 1 < functions ? next + 1 : 0);
 }
 
-TSR_DEVICE bool TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
-  uint64_t bucket = cuckoo_bucket(c, *key, 0);
-  uint32_t random = (uint32_t)*key, retry = 0, chain = 0, lost = 0, vacant;
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+  uint32_t chain = probe->visited, random = (uint32_t)probe->word[0], lost = (uint32_t)probe->word[1],
+           retry = probe->stashed;
   bool balances = TSR_PARAMETER(c, least_loaded);
   bool blind = tsr_bucket_slots(c) == 1 && tsr_guard(c) == TSR_GUARD_NONE && !balances;
-  for (;;) {
-    tsr_bucket b;
-    bool looks = !blind || chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN); /* the last one must not evict in vain */
-    b.ref = bucket;
-    if (!looks) {
-      TSR_COUNT(c, probes);
-    } else if (balances && chain == 0) {
-      TSR_NO_UNROLL
-      for (uint32_t i = 0; i < TSR_PARAMETER(c, hash_functions); i++)
-        tsr_look_less_loaded(c, cuckoo_bucket(c, *key, i), i, retry, &b);
-    } else {
-      tsr_look_at(c, bucket, retry, &b);
-    }
-    vacant = looks ? layout_vacant(c, &b) : 0;
-    if (vacant) {
-      if (tsr_claim(c, &b, tsr_lowest(vacant), *key, *cell)) return true;
-      retry = 1; /* bounded: the slot now holds a pair, and there are bucket_slots of them */
-      continue;
-    }
-    /* an attempt lost to a busy victim is no eviction; the generous bound only ends a jam that cannot resolve itself */
-    if (chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN) || lost >= 65536) return false;
+  bool looks = !blind || chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN); /* the last one must not evict in vain */
+  tsr_bucket b;
+  b.ref = probe->ref;
+  if (!looks) {
+    TSR_COUNT_WHERE(c, probes, !c->idle);
+  } else if (balances && tsr_step_any(c, chain == 0)) {
+    uint32_t least = 0;
+    TSR_NO_UNROLL
+    for (uint32_t i = 0; i < TSR_PARAMETER(c, hash_functions); i++)
+      tsr_look_less_loaded(c, chain == 0 ? cuckoo_bucket(c, *key, i) : probe->ref, retry, &least, &b);
+  } else {
+    tsr_look_at(c, probe->ref, retry, &b);
+  }
+  uint32_t vacant = looks ? layout_vacant(c, &b) : 0, result = TSR_PLACING;
+  if (tsr_step_any(c, vacant && !c->idle)) {
+    tsr_ctx work = tsr_work_ctx(c, vacant && !c->idle);
+    if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *cell)) result = TSR_PLACED;
+    if (!work.idle) probe->stashed = 1;
+  }
+  /* an attempt lost to a busy victim is no eviction; the generous bound only ends a jam that cannot resolve itself */
+  if (!vacant && (chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN) || lost >= 65536)) result = TSR_HOMELESS;
+  uint32_t evicts = !vacant && result == TSR_PLACING && !c->idle;
+  if (tsr_step_any(c, evicts)) {
+    tsr_ctx work = tsr_work_ctx(c, evicts);
+    if (chain == 0 && lost == 0) random = (uint32_t)*key;
     random = random * 1664525u + 1013904223u;
-    retry = !tsr_evict(c, &b, (random >> 16) & (tsr_bucket_slots(c) - 1u), key, cell);
-    if (retry) {
+    bool evicted = tsr_evict(&work, &b, (random >> 16) & (tsr_bucket_slots(c) - 1u), key, cell);
+    if (evicted) {
+      probe->visited++;
+      if (blind && *key >= TSR_ERASED_KEY) result = TSR_PLACED; /* the slot was vacant */
+      probe->ref = cuckoo_bucket_after(c, *key, b.ref);
+    } else if (evicts) {
       lost++;
-    } else {
-      chain++;
-      if (blind && *key >= TSR_ERASED_KEY) return true; /* the slot was vacant */
-      bucket = cuckoo_bucket_after(c, *key, b.ref);
+    }
+    if (evicts) {
+      probe->stashed = !evicted;
+      probe->word[0] = random;
+      probe->word[1] = lost;
     }
   }
+  return result;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));

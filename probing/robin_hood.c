@@ -13,6 +13,7 @@ static tsr_status robin_hood_plan(const void *config, tsr_shape *shape, tsr_plan
   shape->ends_at_empty = 1;
   shape->moves_pairs = 1;
   shape->first_slots = shape->bucket_slots;
+  shape->has_notes = 1;
   plan->regions[ROBIN_HOOD_NOTES] = (tsr_region){.name = "ages", .bytes = 4, .bytes_per_bucket = 1};
   plan->state[ROBIN_HOOD_REACH] = own->max_age < shape->buckets ? own->max_age + 1 : shape->buckets;
   return TSR_OK;

@@ -34,45 +34,51 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
     probe->ref = robin_hood_home(c, key);
     return true;
   }
-  if (probe->visited == 1) probe->word[0] = tsr_note(c, robin_hood_notes(c), probe->ref);
+  if (probe->visited == 1) probe->word[0] = tsr_note(robin_hood_notes(c), probe->ref);
   probe->ref = robin_hood_after(c, probe->ref);
   return probe->visited <= probe->word[0];
 }
 
 /* The youngest of a full bucket's pairs that is younger than `age`; bucket_slots: none. */
-TSR_INLINE uint32_t robin_hood_victim(const tsr_ctx *c, const tsr_bucket *b, uint64_t age) {
+TSR_INLINE uint32_t robin_hood_victim(const tsr_ctx *c, const tsr_bucket *b, uint32_t age) {
   uint32_t victim = tsr_bucket_slots(c);
   TSR_NO_UNROLL
-  for (uint32_t slot = 0; slot < tsr_bucket_slots(c) && age > 0; slot++) {
-    uint64_t other = robin_hood_minus(c, b->ref, robin_hood_home(c, layout_key(c, b, slot)));
-    if (other >= age) continue;
-    age = other;
-    victim = slot;
+  for (uint32_t slot = 0; slot < tsr_bucket_slots(c); slot++) {
+    uint32_t other = (uint32_t)robin_hood_minus(c, b->ref, robin_hood_home(c, layout_key(c, b, slot)));
+    victim = other < age ? slot : victim;
+    age = other < age ? other : age;
   }
   return victim;
 }
 
-TSR_DEVICE bool TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
-  uint64_t ref = robin_hood_home(c, *key), age = 0;
-  TSR_NO_UNROLL
-  for (uint64_t left = c->t->buckets; left > 0 && age < TSR_WORD(c, ROBIN_HOOD_REACH); left--) {
-    tsr_bucket b;
-    uint32_t vacant, retry = 0, victim;
-    do { /* bounded: a lost claim has filled a slot */
-      tsr_look_at(c, ref, retry, &b);
-      vacant = layout_vacant(c, &b);
-      victim = vacant ? tsr_lowest(vacant) : robin_hood_victim(c, &b, age);
-      if (age > 0 && victim < tsr_bucket_slots(c))
-        tsr_raise_note(c, robin_hood_notes(c), robin_hood_minus(c, ref, age), (uint32_t)age);
-      if (vacant && tsr_claim(c, &b, victim, *key, *cell)) return true;
-      retry = 1;
-    } while (vacant);
-    if (victim < tsr_bucket_slots(c) && tsr_evict(c, &b, victim, key, cell))
-      age = robin_hood_minus(c, ref, robin_hood_home(c, *key));
-    ref = robin_hood_after(c, ref);
-    age++;
+/* Between steps: visited and word[0] count the buckets and the age; stashed: the last look was stale. */
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+  const uint64_t ref = probe->ref;
+  uint32_t age = (uint32_t)probe->word[0], slots = tsr_bucket_slots(c);
+  tsr_bucket b;
+  tsr_look_at(c, ref, probe->stashed, &b);
+  uint32_t vacant = layout_vacant(c, &b), victim = slots, is_full = !vacant && age > 0 && !c->idle;
+  if (tsr_step_any(c, is_full)) victim = robin_hood_victim(c, &b, age);
+  victim = vacant ? tsr_lowest(vacant) : victim;
+  uint32_t enters = victim < slots && !c->idle, slot = enters ? victim : 0, evicts = enters && !vacant;
+  tsr_ctx work = tsr_work_ctx(c, age > 0 && enters);
+  tsr_raise_note(&work, robin_hood_notes(c), robin_hood_minus(c, ref, age), age);
+  work = tsr_work_ctx(c, enters && vacant);
+  uint32_t placed = tsr_claim(&work, &b, slot, *key, *cell);
+  if (tsr_step_any(c, evicts)) {
+    work = tsr_work_ctx(c, evicts);
+    uint32_t evicted = tsr_evict(&work, &b, slot, key, cell);
+    uint32_t young = (uint32_t)robin_hood_minus(c, ref, robin_hood_home(c, *key));
+    age = evicted ? young : age;
   }
-  return false;
+  /* a lost claim has filled a slot: so looking at a bucket again is bounded */
+  probe->stashed = vacant != 0;
+  probe->ref = vacant ? ref : robin_hood_after(c, ref);
+  age += !vacant;
+  probe->word[0] = age;
+  probe->visited += !vacant;
+  if (placed) return TSR_PLACED;
+  return probe->visited >= c->t->buckets || age >= TSR_WORD(c, ROBIN_HOOD_REACH) ? TSR_HOMELESS : TSR_PLACING;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));

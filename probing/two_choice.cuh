@@ -18,15 +18,16 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
   return true;
 }
 
-TSR_DEVICE bool TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
-  for (uint32_t retry = 0;; retry = 1) { /* bounded: a lost claim is another thread's success */
-    tsr_bucket b;
-    TSR_NO_UNROLL
-    for (uint32_t i = 0; i < 2; i++) tsr_look_less_loaded(c, two_choice_bucket(c, *key, i), i, retry, &b);
-    uint32_t vacant = layout_vacant(c, &b);
-    if (!vacant) return false;
-    if (tsr_claim(c, &b, tsr_lowest(vacant), *key, *cell)) return true;
-  }
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+  tsr_bucket b;
+  uint32_t least = 0;
+  TSR_NO_UNROLL
+  for (uint32_t i = 0; i < 2; i++) tsr_look_less_loaded(c, two_choice_bucket(c, *key, i), probe->visited, &least, &b);
+  uint32_t vacant = layout_vacant(c, &b);
+  tsr_ctx work = tsr_work_ctx(c, vacant && !c->idle);
+  probe->visited = 1; /* a lost claim is another thread's success: look again, fresh */
+  if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *cell)) return TSR_PLACED;
+  return vacant ? TSR_PLACING : TSR_HOMELESS;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));

@@ -44,7 +44,7 @@ static void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
       uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
-      tsr_ctx c = {.t = &bulk->state, .mask = 1, .scratch = &scratch, .cpu = cpu};                                     \
+      tsr_ctx c = {.t = &bulk->state, .scratch = &scratch, .cpu = cpu};                                                \
       for (uint64_t i = from; i < to; i++) CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                \
       cpu_tally(tally, &scratch);                                                                                      \
     }                                                                                                                  \

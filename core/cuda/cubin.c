@@ -95,10 +95,6 @@ tsr_status tsr_cubin_inspect(tsr_link *link, const tsr_kernels *kernels, tsr_err
   for (uint32_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
     if (ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC) continue;
     const char *name = string_at(names, strings->sh_size, symbols[i].st_name);
-    if (strstr(name, "__cuda_sm70_")) {
-      link->warp_routines++;
-      continue;
-    }
     if (!is_wanted(kernels, name) || link->kernel_count == kernels->count) {
       link->other_functions++;
       continue;

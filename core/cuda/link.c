@@ -284,31 +284,52 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   return key;
 }
 
+/* What five blocks of TSR_BLOCK_THREADS on a multiprocessor leave a thread, and how many more ptxas may save. */
+enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
+
 /* The compact form of a kernel is the faster one, but ptxas may spill a register or two to reach it. A spill in a walk
- * costs more than the occupancy gains, so those kernels are linked again in the next form. */
+ * costs more than the occupancy gains, so those kernels are linked again in the next form; and so are those that take a
+ * few registers more than that allows, unless it spills them. */
 static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
+  bool spills[KERNELS_MAX] = {false}; /* the compact form does */
   tsr_kernels wanted = *kernels;
+  tsr_link compact = {0};
+  tsr_status status = TSR_OK;
   memcpy(names, kernels->names, kernels->count * sizeof *names);
   wanted.names = names;
   memset(wanted.roomier, 0, sizeof wanted.roomier);
-  for (size_t form = 0; form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++) {
+  for (size_t form = 0; status == TSR_OK && form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++) {
     bool changed = false;
     for (size_t i = 0; i < kernels->count; i++)
-      for (size_t j = 0; j < link->kernel_count; j++)
-        if (strcmp(link->kernels[j].name, names[i]) == 0 && link->kernels[j].stack_bytes > 0) {
-          names[i] = kernels->roomier[form][i];
+      for (size_t j = 0; j < link->kernel_count; j++) {
+        const tsr_kernel_info *kernel = &link->kernels[j];
+        if (strcmp(kernel->name, names[i]) != 0) continue;
+        bool is_wide = kernel->registers > MEDIUM_REGISTERS && kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
+        if (form == 0) spills[i] = kernel->stack_bytes > 0;
+        if (kernel->stack_bytes > 0 || (form == 0 && is_wide)) {
+          names[i] = form == 0 || spills[i] ? kernels->roomier[form][i] : kernels->names[i];
           changed = true;
-          break;
         }
+        break;
+      }
     if (!changed) break;
-    tsr_link_free(link);
-    tsr_status status = fuse(g, tables, count, &wanted, sm, link, error);
+    if (form == 0) {
+      compact = *link;
+      memset(link, 0, sizeof *link);
+    } else {
+      tsr_link_free(link);
+    }
+    if (memcmp(names, kernels->names, kernels->count * sizeof *names) == 0) { /* all better as they were */
+      *link = compact;
+      return TSR_OK;
+    }
+    status = fuse(g, tables, count, &wanted, sm, link, error);
     if (status == TSR_OK) status = tsr_cubin_inspect(link, &wanted, error);
-    if (status) return status;
   }
-  return TSR_OK;
+  tsr_link_free(&compact);
+  return status;
 }
 
 static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,

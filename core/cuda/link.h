@@ -28,7 +28,8 @@ typedef struct tsr_kernels {
 tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
 
 /* Links kernels over tables for compute capability sm; device code knows tables[i] as table i. table_count may be 0.
- * A kernel that would need a stack is linked in a roomier form; link->kernels has the names in force.
+ * A kernel that would need a stack, or registers that leave room for few blocks, is linked in another of its forms;
+ * link->kernels has the names in force.
  * *link is freed by tsr_link_free. TSR_NOT_FOUND: a library of the toolkit is missing; TSR_LINK_FAILED with the
  * linker's own words; TSR_UNSUPPORTED: sm below 80. */
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,

@@ -5,17 +5,6 @@
 #include "core/kernels/bulk.cuh"
 #include "core/kernels/context.cuh"
 
-/* Sum and maximum over the warp, by shuffles of the whole warp: unlike redux they need no routine below sm_90. */
-static __device__ __forceinline__ uint32_t bulk_warp_sum(uint32_t value) {
-  for (int lanes = 16; lanes; lanes >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
-  return value;
-}
-
-static __device__ __forceinline__ uint32_t bulk_warp_max(uint32_t value) {
-  for (int lanes = 16; lanes; lanes >>= 1) value = max(value, __shfl_xor_sync(0xFFFFFFFFu, value, lanes));
-  return value;
-}
-
 static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
 #ifndef TSR_WITHOUT_STATISTICS
   return tsr_statistics(c) != 0;
@@ -40,17 +29,12 @@ static __device__ __forceinline__ void bulk_begin_statistics(const tsr_ctx *c, b
 static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bulk_statistics *block, tsr_tally *tally) {
   if (!bulk_has_statistics(c)) return;
   const tsr_scratch *s = c->scratch;
-  uint32_t probes = bulk_warp_sum(s->sum.probes), probes_max = bulk_warp_max(s->probes_max);
-  uint32_t moves = bulk_warp_sum(s->sum.moves), moves_max = bulk_warp_max(s->moves_max);
-  uint32_t lost_claims = bulk_warp_sum(s->sum.lost_claims), stashed = bulk_warp_sum(s->sum.stashed);
-  if ((threadIdx.x & 31u) == 0) {
-    atomicAdd(&block->probes, probes);
-    atomicAdd(&block->moves, moves);
-    atomicAdd(&block->lost_claims, lost_claims);
-    atomicAdd(&block->stashed, stashed);
-    atomicMax(&block->probes_max, probes_max);
-    atomicMax(&block->moves_max, moves_max);
-  }
+  atomicAdd(&block->probes, s->sum.probes); /* relaxed, as all here: counts order nothing */
+  atomicAdd(&block->moves, s->sum.moves);
+  atomicAdd(&block->lost_claims, s->sum.lost_claims);
+  atomicAdd(&block->stashed, s->sum.stashed);
+  atomicMax(&block->probes_max, s->probes_max);
+  atomicMax(&block->moves_max, s->moves_max);
   __syncthreads();
   if (threadIdx.x < TSR_HISTOGRAM_BINS && block->histogram[threadIdx.x])
     BULK_ADD(&tally->histogram[threadIdx.x], block->histogram[threadIdx.x]);
@@ -63,12 +47,12 @@ static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bul
   atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
 }
 
-/* The sum over the block, for its first thread. `sum` is shared. */
+/* The sum over the block, for its first threads. `sum` is shared. Atomics there cost no instruction that counts, and
+ * shuffles would be collectives behind loops (core/design/0008). */
 static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_t value) {
   if (threadIdx.x == 0) *sum = 0;
   __syncthreads();
-  uint32_t warp_sum = bulk_warp_sum(value);
-  if ((threadIdx.x & 31u) == 0 && warp_sum) atomicAdd(sum, warp_sum);
+  if (value) atomicAdd(sum, value);
   __syncthreads();
   return *sum;
 }
@@ -93,14 +77,14 @@ static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer 
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
  * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
  * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
- * forms that has no stack. */
+ * forms that has no stack, and the second where the first takes 49 to 56 registers. */
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
-    uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
+    uint64_t i = bulk_item(0);                                                                                         \
     bulk_count(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }

@@ -54,12 +54,24 @@ TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
 #endif
 }
 
+/* This thread's item, on the CPU `i`. On the device it is read anew, so that it takes no register of the walk before: with
+ * one read for the whole kernel finds needed 35 instead of 32, three quarters of the warps. */
+TSR_INLINE uint64_t bulk_item(uint64_t i) {
+#ifdef __CUDACC__
+  uint32_t block, thread; /* volatile: or the compiler would find out that it has read them before */
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  (void)i;
+  return block * (uint64_t)TSR_BLOCK_THREADS + thread;
+#else
+  return i;
+#endif
+}
+
 /* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
  * fresh: of walk_insert_step. Returns this lane's result. */
-TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
-                                     uint32_t fresh) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
+TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
+                                     uint32_t fresh, uint32_t is_second) {
   uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE;
   walk_insertion insertion = walk_no_insertion(policy);
   TSR_NO_UNROLL
@@ -67,21 +79,44 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell 
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     insertion.key = tsr_shuffle_key(c, key, turn);
     insertion.cell = tsr_shuffle_cell(c, *cell, turn);
-    if (!insertion.walking && todo) {
-      insertion.walking = walk_begin(c, insertion.key, &insertion.probe);
-      if (fresh && !walk_looks_fresh(c)) tsr_take_up_key(c, turn); /* its second walk */
+    uint32_t begins = !insertion.walking && todo;
+    if (is_second) {
+      tsr_ctx work = tsr_work_ctx(c, begins);
+      tsr_take_up_key(&work, turn);
     }
+    if (begins) insertion.walking = walk_begin(c, insertion.key, &insertion.probe);
     walk_insert_step(c, &insertion, fresh);
-    if (tsr_has_link(c) && insertion.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &insertion);
-    if (!insertion.walking && todo) {
-      TSR_COUNT_WHERE(c, stashed, insertion.result == TSR_RESULT_INSERTED && insertion.probe.stashed);
-      tsr_leave_key(c, turn, insertion.result < WALK_NEEDS_LOCK);
-      if (c->lane == turn) {
-        result = insertion.result;
-        *cell = insertion.cell;
-      }
-      todo &= todo - 1;
-    }
+    walk_insert_append(c, &insertion);
+    uint32_t done = !insertion.walking && todo, is_own = done && c->lane == turn;
+    TSR_COUNT_WHERE(c, stashed, done && insertion.result == TSR_RESULT_INSERTED && insertion.probe.stashed);
+    tsr_leave_key(c, turn, done, insertion.result < WALK_NEEDS_LOCK);
+    result = is_own ? insertion.result : result;
+    *cell = is_own ? insertion.cell : *cell;
+    todo &= todo - done;
+  }
+  return result;
+}
+
+/* The same where pairs have places of their own and nothing is looked up. The pair in hand is kept by the lane whose turn
+ * it is, in the place of its own: *key, *cell. */
+TSR_INLINE uint32_t bulk_place_in_step(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE, walking = 0;
+  tsr_probe probe = {0, {0, 0}, 0, 0};
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0;
+    tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    if (todo && !walking) walk_begin(c, turn_key, &probe);
+    tsr_ctx work = tsr_work_ctx(c, todo != 0);
+    uint32_t says = probing_place(&work, &turn_key, &turn_cell, &probe);
+    walking = todo && says == TSR_PLACING;
+    uint32_t done = todo && !walking, is_own = todo && c->lane == turn;
+    tsr_leave_key(c, turn, done, says == TSR_PLACED);
+    result = is_own ? says == TSR_PLACED ? TSR_RESULT_INSERTED : WALK_NEEDS_LOCK : result;
+    *key = is_own ? turn_key : *key;
+    *cell = is_own ? turn_cell : *cell;
+    todo &= todo - done;
   }
   return result;
 }
@@ -93,19 +128,19 @@ TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cel
   if (!walk_inserts_alone(c)) return result;
   uint32_t todo = tsr_ballot(c, result == WALK_NEEDS_LOCK);
   TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
-    if (!(todo >> turn & 1u)) continue;
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0, works = todo != 0, is_own = works && c->lane == turn;
+    tsr_ctx work = tsr_work_ctx(c, works);
     tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
     tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
     uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
-    tsr_take_up_key(c, turn);
-    uint32_t turn_result = walk_insert_alone(c, &turn_key, &turn_cell, turn_policy);
-    tsr_count_key(c);
-    if (c->lane == turn) {
-      result = turn_result;
-      *key = turn_key;
-      *cell = turn_cell;
-    }
+    tsr_take_up_key(&work, turn);
+    uint32_t turn_result = walk_insert_alone(&work, &turn_key, &turn_cell, turn_policy);
+    tsr_leave_key(c, turn, works, 1);
+    result = is_own ? turn_result : result;
+    *key = is_own ? turn_key : *key;
+    *cell = is_own ? turn_cell : *cell;
+    todo &= todo - works;
   }
   return result;
 }
@@ -114,9 +149,18 @@ TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cel
  * constant. *key, *cell: in the end as in walk_insert_alone. First all go in step, which most inserts never leave. */
 TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy) {
   uint32_t result = mine ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
+  if (tsr_guard(c) == TSR_GUARD_NONE && tsr_has_place(c)) {
+    uint32_t is_reserved = walk_is_reserved(*key);
+    uint32_t placed = bulk_place_in_step(c, key, cell, mine && !is_reserved);
+    if (mine && !is_reserved) result = placed;
+    uint32_t walks = result == WALK_NEEDS_LOCK;
+    uint32_t walked = bulk_put_in_step(c, *key, cell, walks, policy, 1, 1);
+    return walks ? walked : result;
+  }
   if (walk_inserts_in_step(c)) {
-    result = bulk_put_in_step(c, *key, cell, mine, policy, walk_looks_fresh(c));
-    if (!walk_looks_fresh(c) && result == WALK_NEEDS_FRESH) result = bulk_put_in_step(c, *key, cell, 1, policy, 1);
+    uint32_t fresh = walk_looks_fresh(c);
+    result = bulk_put_in_step(c, *key, cell, mine, policy, fresh, 0);
+    if (!fresh && result == WALK_NEEDS_FRESH) result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
   }
   return bulk_put_alone(c, key, cell, policy, 0, result);
 }
@@ -162,9 +206,7 @@ TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 /* Searches the lanes' keys; *cell is written where this lane's was found. Tiles take their next key when they are done
  * with one, whatever the other tiles of the warp do: the warp takes as many steps as its busiest tile has buckets to
  * look at. */
-TSR_INLINE uint32_t bulk_search(const tsr_ctx *tile, tsr_key key, uint32_t mine, uint32_t wants_cell, tsr_cell *cell) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
+TSR_INLINE uint32_t bulk_search(const tsr_ctx *c, tsr_key key, uint32_t mine, uint32_t wants_cell, tsr_cell *cell) {
   uint32_t todo = tsr_ballot(c, mine), found = 0; /* todo: the tile's lanes whose keys are not done */
   walk_search search = walk_no_search();
   TSR_NO_UNROLL
@@ -173,14 +215,11 @@ TSR_INLINE uint32_t bulk_search(const tsr_ctx *tile, tsr_key key, uint32_t mine,
     search.key = tsr_shuffle_key(c, key, turn);
     if (!search.walking && todo) search.walking = walk_begin(c, search.key, &search.probe);
     walk_search_step(c, &search, wants_cell);
-    if (!search.walking && todo) {
-      tsr_count_key(c);
-      if (c->lane == turn && search.found) {
-        found = 1;
-        *cell = search.cell;
-      }
-      todo &= todo - 1;
-    }
+    uint32_t done = !search.walking && todo, is_found = done && search.found && c->lane == turn;
+    tsr_leave_key(c, turn, done, 1);
+    found = is_found ? 1 : found;
+    *cell = is_found ? search.cell : *cell;
+    todo &= todo - done;
   }
   return found;
 }
@@ -188,6 +227,8 @@ TSR_INLINE uint32_t bulk_search(const tsr_ctx *tile, tsr_key key, uint32_t mine,
 TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_cell cell = (tsr_cell)a->missing;
   uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 1, &cell);
+  i = bulk_item(i);
+  mine = i < a->n;
   if (mine) {
     bulk_put_cell(a->values_out, i, cell);
     if (a->results) a->results[i] = found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING;
@@ -198,6 +239,8 @@ TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_cell ignored = 0;
   uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 0, &ignored);
+  i = bulk_item(i);
+  mine = i < a->n;
   if (mine) a->results[i] = (uint8_t)found;
   return found;
 }
@@ -216,22 +259,20 @@ TSR_INLINE void bulk_put_cells(const tsr_ctx *c, const tsr_bulk *a, const tsr_bu
   TSR_NO_UNROLL
   while (tsr_step_any(c, matches != 0)) {
     tsr_cell cell = layout_cell(c, b, matches ? tsr_lowest(matches) : 0);
-    if (matches == 0) continue;
     if (c->lane == kept) own = cell;
+    kept += matches != 0;
     matches &= matches - 1;
-    if (++kept < tsr_tile_lanes(c) && matches) continue;
-    if (c->lane < kept && places->at + c->lane < places->end) bulk_put_cell(a->values_out, places->at + c->lane, own);
-    places->at += kept;
-    kept = 0;
+    uint32_t writes = kept == tsr_tile_lanes(c) || !matches ? kept : 0;
+    if (c->lane < writes && places->at + c->lane < places->end) bulk_put_cell(a->values_out, places->at + c->lane, own);
+    places->at += writes;
+    kept -= writes;
   }
 }
 
 /* Searches all pairs of the lanes' keys, in step as bulk_search does; returns how many this lane's key has. writes: a
  * constant; with it the values go to `mine_to`, the places of this lane's key. */
-TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_key key, uint32_t mine, uint32_t writes,
+TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key key, uint32_t mine, uint32_t writes,
                                     bulk_places mine_to) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine);
   uint64_t pairs = 0, own_pairs = 0; /* of the key in work, and of this lane's */
   bulk_places to = {0, 0};
@@ -255,15 +296,14 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_
     /* where a key has one pair its walk may pass that bucket twice */
     if (matches && tsr_duplicates(c) != TSR_DUPLICATES_KEEP) search.walking = 0;
     walk_search_go_on(c, &search, &b);
-    if (!search.walking && todo) {
-      tsr_count_key(c);
-      /* fewer than were counted, where another operation may erase meanwhile: no place stays unwritten */
-      TSR_NO_UNROLL
-      for (; writes && tsr_fresh(c) && to.at < to.end; to.at++)
-        if (c->lane == 0) bulk_put_cell(a->values_out, to.at, (tsr_cell)a->missing);
-      if (c->lane == turn) own_pairs = pairs;
-      todo &= todo - 1;
-    }
+    uint32_t done = !search.walking && todo;
+    tsr_leave_key(c, turn, done, 1);
+    /* fewer than were counted, where another operation may erase meanwhile: no place stays unwritten */
+    TSR_NO_UNROLL
+    for (; writes && tsr_fresh(c) && done && to.at < to.end; to.at++)
+      if (c->lane == 0) bulk_put_cell(a->values_out, to.at, (tsr_cell)a->missing);
+    own_pairs = done && c->lane == turn ? pairs : own_pairs;
+    todo &= todo - done;
   }
   return own_pairs;
 }
@@ -271,6 +311,8 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *tile, const tsr_bulk *a, tsr_
 TSR_INLINE uint32_t bulk_multiplicity(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   bulk_places nowhere = {0, 0};
   uint64_t pairs = bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 0, nowhere);
+  i = bulk_item(i);
+  mine = i < a->n;
   if (mine) {
     a->counts[i] = pairs;
     if (a->results) a->results[i] = pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING;
@@ -289,10 +331,8 @@ TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 
 /* Erases pairs of the lanes' keys, of lanes with `mine`; one, fresh, stale: of walk_erase_step. Returns how many of this
  * lane's. In step, as bulk_search. */
-TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell cell, uint32_t mine, uint32_t fresh,
+TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine, uint32_t fresh,
                                       uint32_t one, uint32_t any, uint32_t *stale) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
   uint32_t todo = tsr_ballot(c, mine);
   uint64_t erased = 0, turn_erased = 0;
   walk_search search = walk_no_search();
@@ -307,14 +347,11 @@ TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *tile, tsr_key key, tsr_cell
       turn_erased = 0;
     }
     turn_erased += walk_erase_step(c, &search, fresh, turn_cell, one, any, &turn_stale);
-    if (!search.walking && todo) {
-      if (!turn_stale) tsr_count_key(c);
-      if (c->lane == turn) {
-        erased = turn_erased;
-        *stale = turn_stale;
-      }
-      todo &= todo - 1;
-    }
+    uint32_t done = !search.walking && todo, is_own = done && c->lane == turn;
+    tsr_leave_key(c, turn, done && !turn_stale, 1);
+    erased = is_own ? turn_erased : erased;
+    *stale = is_own ? turn_stale : *stale;
+    todo &= todo - done;
   }
   return erased;
 }
@@ -329,6 +366,8 @@ TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 #endif
   uint64_t erased = bulk_take_in_step(c, key, cell, mine, walk_looks_fresh(c), one, !a->values, &stale);
   if (!walk_looks_fresh(c) && stale) erased = bulk_take_in_step(c, key, cell, 1, 1, one, !a->values, &stale);
+  i = bulk_item(i);
+  mine = i < a->n;
   if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
   return erased;
 }
@@ -385,10 +424,8 @@ TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
 
 /* The steps of the lanes' operations, as bulk_put_in_step. *erased: with TSR_DUPLICATES_KEEP how many pairs
  * this lane's operation erased. */
-TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, uint64_t i, tsr_key key, tsr_cell *cell,
+TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, tsr_key key, tsr_cell *cell,
                                        uint32_t policy, uint64_t *erased) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
   uint32_t mine = policy < WALK_FIND ? walk_inserts_in_step(c) : policy < BULK_NO_OPERATION;
   uint32_t todo = tsr_ballot(c, mine), result = policy < WALK_FIND ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
   uint64_t turn_erased = 0;
@@ -406,19 +443,15 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *tile, const tsr_bulk *a, u
     }
     uint32_t gone = walk_operate_step(c, &operation);
     if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) turn_erased += gone;
-    if (tsr_has_link(c) && operation.result == WALK_NEEDS_UNIT) walk_insert_append(tile, &operation);
-    if (!operation.walking && todo) {
-      TSR_COUNT_WHERE(c, stashed, operation.result == TSR_RESULT_INSERTED && operation.probe.stashed);
-      tsr_leave_key(c, turn, operation.result < WALK_NEEDS_LOCK);
-      bulk_note_time(a, i, c->lane == turn, 1);
-      if (c->lane == turn) {
-        result = operation.result;
-        *cell = operation.cell;
-        *erased = turn_erased;
-        if (turn_erased) result = TSR_RESULT_ERASED;
-      }
-      todo &= todo - 1;
-    }
+    walk_insert_append(c, &operation);
+    uint32_t done = !operation.walking && todo, is_own = done && c->lane == turn;
+    TSR_COUNT_WHERE(c, stashed, done && operation.result == TSR_RESULT_INSERTED && operation.probe.stashed);
+    tsr_leave_key(c, turn, done, operation.result < WALK_NEEDS_LOCK);
+    bulk_note_time(a, i, is_own, 1);
+    result = is_own ? turn_erased ? TSR_RESULT_ERASED : operation.result : result;
+    *cell = is_own ? operation.cell : *cell;
+    *erased = is_own ? turn_erased : *erased;
+    todo &= todo - done;
   }
   return result;
 }
@@ -460,10 +493,8 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
 /* Pairs in bucket `ref`, and erased slots, as masks of slots; 0 without `active`. Called in step, as walk_find is. */
-TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *tile, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
-  tsr_ctx step = tsr_step_ctx(tile);
-  const tsr_ctx *c = &step;
-  layout_load(c, ref, active, tsr_fresh(c) ? TSR_LOAD_STEP | TSR_LOAD_FRESH : TSR_LOAD_STEP, b);
+TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
+  layout_load(c, ref, active, tsr_step_loads(c, 0), b);
   *erased = 0;
   if (!tsr_in_step(c) && !active) return 0;
   uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
@@ -473,14 +504,15 @@ TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *tile, uint64_t ref, uint32_t ac
 }
 
 /* The bucket that an item of a scan stands for: first those with an index, then the allocator's units, where they are
- * buckets. False if there is none: past the end, or a unit that is not in use. */
+ * buckets. False if there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for
+ * a tile without work may read there. */
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
   uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
-  *ref = i;
+  *ref = mine ? i : 0;
   if (!tsr_has_link(c) || i < buckets || !mine) return mine;
-  uint32_t unit = allocator_used(c, i - buckets);
-  *ref = TSR_UNIT_REF | unit;
-  return unit != TSR_NO_HANDLE;
+  uint32_t unit = allocator_used(c, i - buckets), is_used = unit != TSR_NO_HANDLE;
+  *ref = is_used ? TSR_UNIT_REF | unit : 0;
+  return is_used;
 }
 
 TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
@@ -508,13 +540,12 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     tsr_bucket b;
     uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
-    if (pairs == 0) continue;
-    if (c->lane == 0) at = BULK_ADD(&a->tally->hits, tsr_count_bits(pairs));
-    for (; pairs; pairs &= pairs - 1, at++) {
-      uint32_t slot = tsr_lowest(pairs);
+    if (c->lane == 0 && pairs) at = BULK_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    for (; tsr_step_any(c, pairs); pairs &= pairs - 1, at++) {
+      uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
       tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
       tsr_cell cell = layout_cell(c, &b, slot);
-      if (c->lane != 0) continue;
+      if (c->lane != 0 || !pairs) continue;
       BULK_WRITE((bulk_key *)a->keys_out + at, key);
       bulk_put_cell(a->values_out, at, cell);
     }
@@ -525,9 +556,14 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 /* Items are the buckets with an index, the stash's apart. */
 TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine), released = 0;
+  if (!tsr_has_link(c)) return 0;
   TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++)
-    if (todo >> turn & 1u) released += walk_flush(c, tsr_shuffle64(c, i, turn));
+  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+    uint32_t active = todo >> turn & 1u;
+    if (!tsr_step_any(c, active)) continue;
+    tsr_ctx work = tsr_work_ctx(c, active);
+    released += walk_flush(&work, tsr_shuffle64(c, i, turn));
+  }
   if (c->lane == 0 && released) BULK_ADD(&a->tally->units, released);
   return 0;
 }

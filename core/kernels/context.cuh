@@ -8,11 +8,10 @@
 #include "plugins/device.cuh"
 
 static __device__ __forceinline__ tsr_ctx kernel_context(const tsr_state *state, tsr_scratch *scratch) {
-  tsr_ctx c = {state, 0, 0, 0, 0, 0, scratch};
+  tsr_ctx c = {state, 0, 0, 0, 0, scratch};
   uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
-  c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
   *scratch = tsr_scratch();
   return c;
 }

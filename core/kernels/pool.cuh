@@ -16,7 +16,7 @@ typedef struct pool_counts {
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* Each is collective. */
+/* Each is collective, and a tile without work takes part. */
 #ifdef TSR_POOL_SYSTEM
 #ifndef __CUDACC__
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct pool_counts {
 TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t spread) {
   uint64_t place = TSR_NO_PLACE;
   (void)spread;
-  if (c->lane == 0) {
+  if (c->lane == 0 && !c->idle) {
     void *memory = malloc((size_t)a->units * a->unit_bytes);
     if (memory) place = (uint64_t)memory;
   }
@@ -37,7 +37,7 @@ TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t 
 TSR_INLINE void pool_give(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place) {
   (void)a;
   tsr_join_lanes(c);
-  if (c->lane == 0) free((void *)place);
+  if (c->lane == 0 && !c->idle) free((void *)place);
 }
 
 TSR_INLINE uint32_t *pool_words(const tsr_ctx *c, uint64_t place) {
@@ -76,14 +76,14 @@ TSR_INLINE uint32_t pool_mark(uint64_t item, uint32_t word) {
 }
 
 TSR_INLINE void pool_stamp_place(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
-  uint32_t *words = pool_words(c, place), count = a->units * (a->unit_bytes / 4u);
+  uint32_t *words = pool_words(c, place), count = c->idle ? 0 : a->units * (a->unit_bytes / 4u);
   TSR_NO_UNROLL
   for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) words[i] = pool_mark(item, i);
 }
 
 TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
   const uint32_t *words = pool_words(c, place);
-  uint32_t count = a->units * (a->unit_bytes / 4u), differs = 0;
+  uint32_t count = c->idle ? 0 : a->units * (a->unit_bytes / 4u), differs = 0;
   TSR_NO_UNROLL
   for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) differs |= words[i] ^ pool_mark(item, i);
   return tsr_ballot(c, differs != 0) == 0;
@@ -91,56 +91,57 @@ TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uin
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* What a tile does with one item, whose place is *place; every lane counts alike. */
+/* What a tile does with one item, whose place is *place; every lane counts alike. In step. */
 TSR_INLINE void pool_item_allocate(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                    pool_counts *counts) {
-  *place = pool_take(c, a, (uint32_t)item);
-  if (*place == TSR_NO_PLACE)
-    counts->exhausted++;
-  else
-    counts->hits++;
+  uint64_t taken = pool_take(c, a, (uint32_t)item);
+  *place = c->idle ? *place : taken;
+  counts->exhausted += !c->idle && taken == TSR_NO_PLACE;
+  counts->hits += !c->idle && taken != TSR_NO_PLACE;
 }
 
 TSR_INLINE void pool_item_release(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                   pool_counts *counts) {
   (void)item;
-  if (*place == TSR_NO_PLACE) return;
-  pool_give(c, a, *place);
-  *place = TSR_NO_PLACE;
-  counts->hits++;
+  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  pool_give(&work, a, *place);
+  *place = work.idle ? *place : TSR_NO_PLACE;
+  counts->hits += !work.idle;
 }
 
 TSR_INLINE void pool_item_churn(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                 pool_counts *counts) {
   TSR_NO_UNROLL
   for (uint32_t round = 0; round < a->rounds; round++) {
-    if (*place != TSR_NO_PLACE) {
-      if (a->checks) {
-        if (!pool_is_stamped(c, a, *place, item)) counts->wrong++;
-        pool_stamp_place(c, a, *place, ~item); /* every lane's last word, which nobody may find later than his own */
-      }
-      pool_give(c, a, *place);
+    tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+    if (a->checks) {
+      uint32_t is_stamped = pool_is_stamped(&work, a, *place, item);
+      counts->wrong += !work.idle && !is_stamped;
+      pool_stamp_place(&work, a, *place, ~item); /* every lane's last word, which nobody may find later than his own */
     }
+    pool_give(&work, a, *place);
     pool_item_allocate(c, a, item + (round + 1) * 0x9E3779A0u, place, counts); /* consecutive items stay together */
-    if (*place != TSR_NO_PLACE && a->checks) pool_stamp_place(c, a, *place, item);
+    work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+    if (a->checks) pool_stamp_place(&work, a, *place, item);
   }
 }
 
 TSR_INLINE void pool_item_stamp(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                 pool_counts *counts) {
-  if (*place == TSR_NO_PLACE) return;
-  pool_stamp_place(c, a, *place, item);
-  counts->hits++;
+  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  pool_stamp_place(&work, a, *place, item);
+  counts->hits += !work.idle;
 }
 
 TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                  pool_counts *counts) {
-  if (*place == TSR_NO_PLACE) return;
-  counts->hits++;
-  if (!pool_is_stamped(c, a, *place, item)) counts->wrong++;
+  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  uint32_t is_stamped = pool_is_stamped(&work, a, *place, item);
+  counts->hits += !work.idle;
+  counts->wrong += !work.idle && !is_stamped;
 }
 
-/* Called by all lanes of a tile, `mine` = 0 past the end. writes_places is a constant. */
+/* Called by all lanes of a warp, `mine` = 0 past the end. writes_places is a constant. */
 #define POOL_LANE(op, writes_places)                                                                                   \
   TSR_INLINE void pool_##op(const tsr_ctx *c, const tsr_pool_run *a, uint64_t i, uint32_t mine, pool_counts *counts) { \
     uint64_t place = mine ? a->places[i] : TSR_NO_PLACE;                                                               \
@@ -148,10 +149,12 @@ TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64
     uint32_t todo = tsr_ballot(c, mine);                                                                               \
     TSR_NO_UNROLL                                                                                                      \
     for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {                                                        \
-      if (!(todo >> turn & 1u)) continue;                                                                              \
+      uint32_t active = todo >> turn & 1u;                                                                             \
+      if (!tsr_step_any(c, active)) continue;                                                                          \
+      tsr_ctx work = tsr_work_ctx(c, active);                                                                          \
       uint64_t turn_place = tsr_shuffle64(c, place, turn);                                                             \
-      pool_item_##op(c, a, i - c->lane + turn, &turn_place, &all);                                                     \
-      if (c->lane == turn) place = turn_place;                                                                         \
+      pool_item_##op(&work, a, i - c->lane + turn, &turn_place, &all);                                                 \
+      place = c->lane == turn && active ? turn_place : place;                                                          \
     }                                                                                                                  \
     if (mine && writes_places) a->places[i] = place;                                                                   \
     *counts = c->lane == 0 ? all : none;                                                                               \

@@ -34,41 +34,40 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
 TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
 
 /* Makes bucket ref, the end of a list, go on in a unit, unless another tile has done so; returns the link. One tile
- * allocates, so that no unit is taken in vain; waiting for it is as waiting for a lock, and what it has to do is part of
- * the loop's body. */
+ * allocates, so that no unit is taken in vain. Waiting for it is as waiting for a lock: tiles of one warp never wait for
+ * each other, for what they have to do is part of the loop's body. */
 TSR_INLINE uint32_t walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
-  uint32_t link;
-  /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
-  while ((link = layout_relink(c, ref, TSR_NO_HANDLE, WALK_LINK_PENDING)) >= WALK_LINK_PENDING) {
-    if (link == TSR_NO_HANDLE) {
-      uint32_t unit = allocator_allocate(c, (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
-      layout_relink(c, ref, WALK_LINK_PENDING, unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit);
-    } else {
-      tsr_pause();
+  uint32_t link = WALK_LINK_CLOSED, waits = !c->idle;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, waits)) {
+    tsr_ctx work = tsr_work_ctx(c, waits);
+    /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
+    uint32_t found = layout_relink(&work, ref, TSR_NO_HANDLE, WALK_LINK_PENDING);
+    uint32_t allocates = waits && found == TSR_NO_HANDLE;
+    link = waits ? found : link;
+    if (tsr_step_any(c, allocates)) {
+      work = tsr_work_ctx(c, allocates);
+      uint32_t unit = allocator_allocate(&work, (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
+      unit = unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit;
+      layout_relink(&work, ref, WALK_LINK_PENDING, unit);
+      link = allocates ? unit : link;
     }
+    waits = waits && link == WALK_LINK_PENDING;
+    if (waits) tsr_pause();
   }
   return link;
 }
 
-/* The next bucket of the walk that is no unit. last: NULL, or the bucket before it, whose list an insert makes longer. */
-TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const tsr_bucket *last) {
+/* The next bucket of the walk that is no unit. */
+TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (walk_is_reserved(key)) {
     probe->ref = c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
     return probe->visited == 0;
   }
-  if (!tsr_has_stash(c) && !tsr_has_link(c)) return probing_next(c, key, probe);
-  if (probe->stashed == 0) {
-    if (probing_next(c, key, probe)) return true;
-    if (tsr_has_link(c) && last) {
-      uint32_t link = walk_append(c, key, last->ref);
-      if (walk_is_unit(link)) {
-        probe->ref = TSR_UNIT_REF | link;
-        return true;
-      }
-    }
-  }
+  if (!tsr_has_stash(c)) return probing_next(c, key, probe);
+  if (probe->stashed == 0 && probing_next(c, key, probe)) return true;
   /* ref stays one that exists: what a tile keeps in step without work may read there */
-  if (!tsr_has_stash(c) || probe->stashed == c->t->stash_buckets) return false;
+  if (probe->stashed == c->t->stash_buckets) return false;
   probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed++;
   return true;
 }
@@ -76,18 +75,28 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0};
   *probe = start;
-  return walk_next(c, key, probe, (const tsr_bucket *)0);
+  return walk_next(c, key, probe);
 }
 
-/* The bucket after b, whose link is `link`. appends (a constant): the walk ends only where no unit is left. */
-TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, const tsr_bucket *b, uint32_t link,
-                           uint32_t appends) {
+/* The bucket after one whose link is `link`. */
+TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link) {
   if (tsr_has_link(c) && walk_is_unit(link)) {
     probe->ref = TSR_UNIT_REF | link;
     return true;
   }
   probe->visited++;
-  return walk_next(c, key, probe, appends ? b : (const tsr_bucket *)0);
+  return walk_next(c, key, probe);
+}
+
+/* In step: those with `goes` go on, as walk_go_on; returns whether this one does. Where lanes of a tile may read
+ * different notes, all go where the first one does. */
+TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link, uint32_t goes) {
+  uint32_t there = goes && walk_go_on(c, key, probe, link);
+  if (!tsr_has_notes(c)) return there;
+  probe->ref = tsr_shuffle64(c, probe->ref, 0);
+  for (uint32_t i = 0; i < 2; i++) probe->word[i] = tsr_shuffle64(c, probe->word[i], 0);
+  probe->stashed = tsr_shuffle32(c, probe->stashed, 0);
+  return tsr_shuffle32(c, there, 0);
 }
 
 TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
@@ -134,12 +143,11 @@ TSR_INLINE uint32_t walk_looks_fresh(const tsr_ctx *c) { return tsr_tile_lanes(c
 /* How a step looks at its bucket. fresh: a constant, as loads of two modes need twice the registers. Only lanes that go
  * in step can share their loads. */
 TSR_INLINE void walk_step_look(const tsr_ctx *c, uint64_t ref, uint32_t walking, uint32_t fresh, tsr_bucket *b) {
-  uint32_t step = tsr_in_step(c) ? TSR_LOAD_STEP : 0;
-  layout_load(c, ref, walking, (fresh || tsr_fresh(c)) ? step | TSR_LOAD_FRESH : step, b);
+  layout_load(c, ref, walking, tsr_step_loads(c, fresh), b);
 }
 
-/* A step of a search looks at a bucket and goes on. In step: c comes from tsr_step_ctx, and tiles without a search take
- * part with walking = 0. Returns the slots that hold the key. */
+/* A step of a search looks at a bucket and goes on. In step: tiles without a search take part with walking =
+ * 0. Returns the slots that hold the key. */
 TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uint32_t fresh, tsr_bucket *b) {
   walk_step_look(c, s->probe.ref, s->walking, fresh, b);
   if (s->walking) TSR_COUNT(c, probes);
@@ -150,7 +158,7 @@ TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uin
 TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bucket *b) {
   if (!tsr_in_step(c) && !s->walking) return;
   uint32_t ends = walk_ends(c, &s->probe, b), link = walk_link(c, b);
-  if (s->walking) s->walking = !ends && walk_go_on(c, s->key, &s->probe, b, link, 0);
+  s->walking = walk_advance(c, s->key, &s->probe, link, s->walking && !ends);
 }
 
 /* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
@@ -191,10 +199,11 @@ TSR_INLINE uint32_t walk_present(uint32_t policy) {
 
 /* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
  * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
- * Also in step. policy: a constant. */
+ * In step. */
 TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
 #if TSR_CELL_BITS > 0
-  tsr_cell seen = policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
+  /* in step all read it: tiles may have different policies */
+  tsr_cell seen = tsr_in_step(c) || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
   bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
   tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
   bool updated = layout_update(&work, b, slot, policy, *cell);
@@ -210,104 +219,148 @@ TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slo
 #endif
 }
 
-typedef struct walk_sight {
-  tsr_bucket bucket; /* where the key was seen */
-  uint32_t slot;
-  bool found;
-  bool has_vacancy;     /* if not found: */
-  uint64_t vacancy_ref; /* the first bucket of the walk with a vacant slot */
-  uint64_t end_ref;     /* the last bucket that is not the stash's */
-} walk_sight;
-
-TSR_INLINE void walk_look(const tsr_ctx *c, tsr_key key, uint32_t fresh, walk_sight *sight) {
-  tsr_probe probe;
-  sight->found = sight->has_vacancy = false;
-  sight->end_ref = 0;
-  TSR_NO_UNROLL
-  for (bool goes = walk_begin(c, key, &probe); goes;
-       goes = walk_go_on(c, key, &probe, &sight->bucket, walk_link(c, &sight->bucket), 0)) {
-    if (probe.stashed == 0) sight->end_ref = probe.ref;
-    tsr_look_at(c, probe.ref, fresh, &sight->bucket);
-    uint32_t matches = layout_match(c, &sight->bucket, walk_stored_key(key));
-    if (matches) {
-      sight->found = true;
-      sight->slot = tsr_lowest(matches);
-      return;
-    }
-    if (!sight->has_vacancy && layout_vacant(c, &sight->bucket)) {
-      sight->has_vacancy = true;
-      sight->vacancy_ref = probe.ref;
-    }
-    if (walk_ends(c, &probe, &sight->bucket)) return;
-  }
-}
-
-/* Puts the pair into the first vacant slot of the walk, whatever else the walk may hold. By one tile alone. */
+/* Puts the pair into the first vacant slot of the walk, whatever else the walk may hold. */
 TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell cell) {
   tsr_probe probe;
-  tsr_bucket b;
+  uint32_t retry = 0, result = TSR_RESULT_NOT_PLACED, walks = walk_begin(c, key, &probe) && !c->idle;
   TSR_NO_UNROLL
-  for (bool goes = walk_begin(c, key, &probe); goes; goes = walk_go_on(c, key, &probe, &b, walk_link(c, &b), 1)) {
-    uint32_t retry = 0, vacant;
-    do { /* bounded: a lost claim has filled a slot */
-      tsr_look_at(c, probe.ref, retry, &b);
-      vacant = layout_vacant(c, &b);
-      if (vacant && tsr_claim(c, &b, tsr_lowest(vacant), walk_stored_key(key), cell)) {
-        if (probe.stashed) TSR_COUNT(c, stashed);
-        return TSR_RESULT_INSERTED;
-      }
-      retry = 1;
-    } while (vacant);
+  while (tsr_step_any(c, walks)) { /* bounded: a lost claim has filled a slot */
+    tsr_bucket b;
+    tsr_ctx work = tsr_work_ctx(c, walks);
+    tsr_look_at(&work, probe.ref, retry, &b);
+    uint32_t vacant = layout_vacant(c, &b), link = walk_link(c, &b);
+    if (!walks) vacant = 0;
+    retry = vacant != 0;
+    if (tsr_step_any(c, retry)) {
+      work = tsr_work_ctx(c, retry);
+      uint32_t claimed = tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, walk_stored_key(key), cell);
+      TSR_COUNT_WHERE(c, stashed, claimed && probe.stashed);
+      result = claimed ? TSR_RESULT_INSERTED : result;
+      walks = claimed ? 0 : walks;
+    }
+    uint32_t appends = walks && !vacant && !walk_is_unit(link) && !walk_is_reserved(key) && probe.stashed == 0;
+    if (tsr_has_link(c) && tsr_step_any(c, appends)) {
+      work = tsr_work_ctx(c, appends);
+      uint32_t appended = walk_append(&work, key, probe.ref);
+      link = appends ? appended : link;
+    }
+    uint32_t there = walk_advance(c, key, &probe, link, walks && !vacant);
+    walks = vacant ? walks : there;
   }
-  return TSR_RESULT_NOT_PLACED;
+  return result;
 }
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
  * slot of its walk, which ends in the stash. */
 TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
-  if (probing_place(c, key, cell)) return TSR_RESULT_INSERTED;
-  return tsr_has_stash(c) || tsr_has_link(c) ? walk_claim(c, *key, *cell) : TSR_RESULT_NOT_PLACED;
+  tsr_probe probe;
+  uint32_t said = TSR_PLACING, walks = walk_begin(c, *key, &probe) && !c->idle;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, walks)) { /* bounded by the scheme */
+    tsr_ctx work = tsr_work_ctx(c, walks);
+    uint32_t says = probing_place(&work, key, cell, &probe);
+    said = walks ? says : said;
+    walks = walks && says == TSR_PLACING;
+  }
+  uint32_t result = said == TSR_PLACED ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
+  uint32_t claims = said == TSR_HOMELESS && (tsr_has_stash(c) || tsr_has_link(c));
+  if (tsr_step_any(c, claims)) {
+    tsr_ctx work = tsr_work_ctx(c, claims);
+    uint32_t claimed = walk_claim(&work, *key, *cell);
+    result = claims ? claimed : result;
+  }
+  return result;
 }
 
-/* The key's lock is held, so nobody else inserts, moves or combines it. */
+/* The key's lock is held, so nobody else inserts, moves or combines it. A walk finds the bucket to work in, which is then
+ * looked at again: what the walk saw is not kept, for it would cost the whole kernel registers. */
 TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
-  for (;;) { /* bounded: another look only after another thread's success on the slot */
-    walk_sight sight;
-    walk_look(c, *key, 1, &sight);
-    if (sight.found) {
-      if (walk_combine(c, &sight.bucket, sight.slot, cell, policy)) return walk_present(policy);
-      continue;
+  uint32_t result = TSR_RESULT_NONE, todo = !c->idle;
+  const uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
+  const tsr_key stored = walk_stored_key(*key);
+  const tsr_bucket nothing = {0, {0}};
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) { /* bounded: another look only after another thread's success on the slot */
+    tsr_bucket b;
+    tsr_probe probe;
+    /* the bucket with the key, or the first one with a vacant slot; the last one that is not the stash's */
+    uint64_t target = 0, end = 0;
+    uint32_t has_target = 0, is_present = 0, walks = walk_begin(c, *key, &probe) && todo;
+    TSR_NO_UNROLL
+    while (tsr_step_any(c, walks)) {
+      tsr_ctx work = tsr_work_ctx(c, walks);
+      tsr_look_at(&work, probe.ref, 1, &b);
+      uint32_t matches = layout_match(c, &b, stored), vacant = layout_vacant(c, &b);
+      uint32_t ends = walk_ends(c, &probe, &b), link = walk_link(c, &b);
+      uint32_t goes = walks && !matches, takes = walks && (matches || (vacant && !has_target));
+      end = goes && probe.stashed == 0 ? probe.ref : end;
+      target = takes ? probe.ref : target;
+      uint32_t there = walk_advance(c, *key, &probe, link, goes && !ends);
+      is_present |= walks && matches;
+      has_target |= takes;
+      walks = goes ? there : 0;
     }
-    if (tsr_has_place(c) && !walk_is_reserved(*key)) return walk_place(c, key, cell);
-    uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
-    bool has_room = sight.has_vacancy && (sight.vacancy_ref < stash || sight.vacancy_ref & TSR_UNIT_REF);
+    uint32_t is_new = todo && !is_present && !walk_is_reserved(*key);
+    uint32_t has_room = has_target && (target < stash || target & TSR_UNIT_REF), again = 0;
+    if (tsr_has_place(c) && tsr_step_any(c, is_new)) {
+      tsr_ctx work = tsr_work_ctx(c, is_new);
+      uint32_t placed = walk_place(&work, key, cell);
+      result = is_new ? placed : result;
+      todo = is_new ? 0 : todo;
+      b = nothing; /* or what an idle tile does not load next would be kept meanwhile, beside place()'s own */
+    }
     /* the stash is for lists that are closed: who holds no lock looks there only then */
-    if (tsr_has_link(c) && !has_room && !walk_is_reserved(*key) && walk_is_unit(walk_append(c, *key, sight.end_ref)))
-      continue;
-    if (!sight.has_vacancy) return TSR_RESULT_NOT_PLACED;
-    tsr_look_at(c, sight.vacancy_ref, 1, &sight.bucket);
-    /* an insert that saw no erased slot, because it was taken since the look, may have claimed here without the lock */
-    if (layout_match(c, &sight.bucket, walk_stored_key(*key))) continue;
-    uint32_t vacant = layout_vacant(c, &sight.bucket);
-    if (vacant && tsr_claim(c, &sight.bucket, tsr_lowest(vacant), walk_stored_key(*key), *cell)) {
-      if (!has_room) TSR_COUNT(c, stashed);
-      return TSR_RESULT_INSERTED;
+    if (tsr_has_link(c) && tsr_step_any(c, is_new && !has_room)) {
+      tsr_ctx work = tsr_work_ctx(c, is_new && !has_room);
+      again = walk_is_unit(walk_append(&work, *key, end)) && !work.idle;
+    }
+    uint32_t works = todo && !again && has_target, is_full = todo && !again && !has_target;
+    result = is_full ? TSR_RESULT_NOT_PLACED : result;
+    todo = is_full ? 0 : todo;
+    if (tsr_step_any(c, works)) {
+      tsr_ctx work = tsr_work_ctx(c, works);
+      tsr_look_at(&work, target, 1, &b);
+      uint32_t matches = layout_match(c, &b, stored), vacant = layout_vacant(c, &b);
+#ifdef TSR_TEST_WITHOUT_GUARD
+      if (!is_present) matches = 0;
+#endif
+      /* the key may be here now: an insert that saw no erased slot, because it was taken since the look, may have claimed
+       * without the lock */
+      uint32_t combines = works && matches, claims = works && !matches && !is_present && vacant, done = 0;
+      if (tsr_step_any(c, combines)) {
+        work = tsr_work_ctx(c, combines);
+        done = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, cell, policy) && combines;
+      }
+      if (tsr_step_any(c, claims)) {
+        work = tsr_work_ctx(c, claims);
+        uint32_t claimed = tsr_claim(&work, &b, claims ? tsr_lowest(vacant) : 0, stored, *cell);
+        TSR_COUNT_WHERE(c, stashed, claimed && !has_room);
+        done |= claimed;
+      }
+      result = !done ? result : combines ? walk_present(policy) : TSR_RESULT_INSERTED;
+      todo = done ? 0 : todo;
     }
   }
+  return result;
 }
 
 /* Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the
- * loop's body, so that a lane never waits for lanes of its own warp to finish waiting for it. */
+ * loop's body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
 TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
-  uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE;
-  do {
-    if (tsr_try_lock(c, lock)) {
-      result = walk_insert_held(c, key, cell, policy);
-      tsr_unlock(c, tsr_lock_of(c, *key)); /* of the pair that place() handled last */
-    } else {
-      tsr_pause();
+  uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE, waits = !c->idle;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, waits)) {
+    tsr_ctx work = tsr_work_ctx(c, waits);
+    uint32_t holds = tsr_try_lock(&work, lock) && waits;
+    if (tsr_step_any(c, holds)) {
+      work = tsr_work_ctx(c, holds);
+      uint32_t held = walk_insert_held(&work, key, cell, policy);
+      tsr_unlock(&work, tsr_lock_of(c, *key)); /* of the pair that place() handled last */
+      result = holds ? held : result;
+      waits = holds ? 0 : waits;
     }
-  } while (result == TSR_RESULT_NONE);
+    if (waits) tsr_pause();
+  }
   return result;
 }
 
@@ -346,18 +399,21 @@ TSR_INLINE walk_insertion walk_no_insertion(uint32_t policy) {
   return none;
 }
 
-/* From a bucket where the key was not found and nothing was claimed. ends: see walk_ends. */
-TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t ends, uint32_t link) {
-  s->result = TSR_RESULT_NONE;
-  s->walking = !ends && walk_go_on(c, s->key, &s->probe, (const tsr_bucket *)0, link, 0);
-  if (s->walking) return;
+/* In step: those with `goes`, from a bucket where the key was not found and nothing was claimed. ends: see walk_ends. */
+TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t goes, uint32_t ends, uint32_t link) {
+  uint32_t there = walk_advance(c, s->key, &s->probe, link, goes && !ends);
   bool is_proof = tsr_guard(c) == TSR_GUARD_NONE || (tsr_guard(c) == TSR_GUARD_CLAIM && !walk_is_mixed(c));
-  s->result = is_proof ? TSR_RESULT_NOT_PLACED : WALK_NEEDS_LOCK;
+  s->walking = goes ? there : s->walking;
+  s->result = !goes ? s->result : there ? TSR_RESULT_NONE : is_proof ? TSR_RESULT_NOT_PLACED : WALK_NEEDS_LOCK;
 }
 
-/* By one tile alone, after WALK_NEEDS_UNIT: makes the list longer. */
+/* After a step: makes the lists of tiles with WALK_NEEDS_UNIT longer. */
 TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
-  walk_insert_go_on(c, s, 0, walk_append(c, s->key, s->probe.ref));
+  uint32_t appends = s->result == WALK_NEEDS_UNIT;
+  if (!tsr_has_link(c) || !tsr_step_any(c, appends)) return;
+  tsr_ctx work = tsr_work_ctx(c, appends);
+  uint32_t link = walk_append(&work, s->key, s->probe.ref);
+  walk_insert_go_on(c, s, appends, 0, link);
 }
 
 /* The slots of b that an insert may claim without a lock, and whether nothing but the lock guards it here.
@@ -401,51 +457,50 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   uint32_t claimable = walk_claimable(c, s, &b, claims_empties ? layout_empties(c, &b) : 0, &spoiled);
   uint32_t ends = tsr_guard(c) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
-  if (tsr_step_any(c, combines)) {
+  if (tsr_guard(c) != TSR_GUARD_NONE && tsr_step_any(c, combines)) {
     tsr_ctx work = tsr_work_ctx(c, combines);
-    bool combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
-    if (combines && !combined && tsr_guard(c) == TSR_GUARD_CLAIM && walk_is_mixed(c)) {
-      again = 1; /* it was erased since */
-    } else if (combines) {
-      s->result = combined ? walk_present(s->policy) : WALK_NEEDS_LOCK;
-      s->walking = 0;
-    }
+    uint32_t combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
+    uint32_t settles = combined && combines;
+    again = combines && !combined;
+    s->result = settles ? walk_present(s->policy) : s->result;
+    s->walking = settles ? 0 : s->walking;
   }
-  if (tsr_step_any(c, claims)) {
+  if ((claims_empties || tsr_guard(c) == TSR_GUARD_NONE) && tsr_step_any(c, claims)) {
     tsr_ctx work = tsr_work_ctx(c, claims);
-    bool claimed = layout_cas(&work, &b, claims ? tsr_lowest(claimable) : 0, walk_stored_key(s->key), s->cell);
-    if (claims && claimed) {
-      s->result = TSR_RESULT_INSERTED;
-      s->walking = 0;
-    } else if (claims) {
-      again = lost = 1;
-    }
+    uint32_t slot = claims ? tsr_lowest(claimable) : 0;
+    uint32_t claimed = layout_cas(&work, &b, slot, walk_stored_key(s->key), s->cell) && claims;
+    lost = claims && !claimed;
+    again |= lost;
+    s->result = claimed ? TSR_RESULT_INSERTED : s->result;
+    s->walking = claimed ? 0 : s->walking;
   }
-  if (s->walking && !(again && fresh)) {
-    if (again || spoiled || walk_needs_unit(c, s, link)) {
-      s->result = again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
-      s->walking = 0;
-    } else {
-      walk_insert_go_on(c, s, ends, link);
-    }
-  }
+  uint32_t goes = s->walking && !(again && fresh), stops = goes && (again || spoiled || walk_needs_unit(c, s, link));
+  s->result = !stops ? s->result : again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
+  s->walking = stops ? 0 : s->walking;
+  goes = goes && !stops;
+  if (tsr_in_step(c) || goes) walk_insert_go_on(c, s, goes, ends, link);
   TSR_COUNT_WHERE(c, probes, looked);
   TSR_COUNT_WHERE(c, lost_claims, lost);
 }
 
-/* What remains of an insert after its steps, by one tile alone. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key,
- * *cell are the homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair. */
+/* What remains of an insert after its steps. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the
+ * homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair. */
 TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
 #ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
                                  do */
-  walk_sight sight;
-  walk_look(c, *key, 1, &sight);
-  if (sight.found)
-    return walk_combine(c, &sight.bucket, sight.slot, cell, policy) ? walk_present(policy) : TSR_RESULT_NONE;
-  return tsr_has_place(c) && !walk_is_reserved(*key) ? walk_place(c, key, cell) : walk_claim(c, *key, *cell);
-#endif
+  return walk_insert_held(c, key, cell, policy);
+#else
   if (tsr_guard(c) != TSR_GUARD_NONE) return walk_insert_locked(c, key, cell, policy);
-  return walk_is_reserved(*key) ? walk_claim(c, *key, *cell) : walk_place(c, key, cell);
+  uint32_t claims = !c->idle && walk_is_reserved(*key);
+  tsr_ctx work = tsr_work_ctx(c, !c->idle && !claims);
+  uint32_t result = walk_place(&work, key, cell);
+  if (tsr_step_any(c, claims)) {
+    work = tsr_work_ctx(c, claims);
+    uint32_t claimed = walk_claim(&work, *key, *cell);
+    result = claims ? claimed : result;
+  }
+  return result;
+#endif
 }
 
 /* ---- erase ----------------------------------------------------------------------------------- */
@@ -464,10 +519,10 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
   while (tsr_step_any(c, matches != 0)) {
     uint32_t slot = matches ? tsr_lowest(matches) : 0, wanted = matches != 0;
     /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
-    if (one && !any && !tsr_agree32(c, layout_cell(c, &b, slot) == cell)) wanted = 0;
+    if (one && !any && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) wanted = 0;
     tsr_ctx work = tsr_work_ctx(c, wanted);
-    bool gone = layout_erase(&work, &b, slot);
-    if (wanted && gone) erased++;
+    uint32_t gone = layout_erase(&work, &b, slot) && wanted;
+    erased += gone;
     if (tsr_duplicates(c) != TSR_DUPLICATES_KEEP) {
       again = wanted && !gone;
       break;
@@ -475,8 +530,9 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
     matches = one && erased ? 0 : matches & (matches - 1);
   }
   *stale = again && !fresh;
-  if (*stale || (erased && ends_with_first)) s->walking = 0;
-  if (s->walking && !again) s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
+  s->walking = *stale || (erased && ends_with_first) ? 0 : s->walking;
+  uint32_t goes = s->walking && !again, there = walk_advance(c, s->key, &s->probe, link, goes && !ends);
+  s->walking = goes ? there : s->walking;
   return erased;
 }
 
@@ -512,21 +568,15 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
     tsr_ctx work = tsr_work_ctx(c, swaps);
     swapped = layout_cas(&work, &b, slot, erases ? TSR_ERASED_KEY : stored, desired) && swaps;
   }
-  if (matches || swaps) {
-    if (swapped || !swaps) {
-      s->result = matches ? walk_present(s->policy) : TSR_RESULT_INSERTED;
-      s->cell = seen;
-      s->walking = erases && tsr_duplicates(c) == TSR_DUPLICATES_KEEP;
-    }
-  } else if (s->walking && !inserts) {
-    s->result = TSR_RESULT_MISSING;
-    s->walking = !ends && walk_go_on(c, s->key, &s->probe, &b, link, 0);
-  } else if (s->walking && walk_needs_unit(c, s, link)) {
-    s->result = WALK_NEEDS_UNIT;
-    s->walking = 0;
-  } else if (s->walking) {
-    walk_insert_go_on(c, s, ends, link);
-  }
+  uint32_t goes = s->walking && !matches && !swaps, stops = goes && inserts && walk_needs_unit(c, s, link);
+  uint32_t settles = swaps ? swapped : matches != 0;
+  s->result = stops ? WALK_NEEDS_UNIT : s->result;
+  s->result = !settles ? s->result : matches ? walk_present(s->policy) : TSR_RESULT_INSERTED;
+  s->cell = settles ? seen : s->cell;
+  s->walking = settles ? erases && tsr_duplicates(c) == TSR_DUPLICATES_KEEP : stops ? 0 : s->walking;
+  goes = goes && !stops;
+  walk_insert_go_on(c, s, goes, ends, link);
+  s->result = goes && !inserts ? TSR_RESULT_MISSING : s->result;
   TSR_COUNT_WHERE(c, probes, looked);
   TSR_COUNT_WHERE(c, lost_claims, swaps && !swapped);
   return erases && swapped;
@@ -541,40 +591,55 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
 TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
   const uint32_t slots = tsr_bucket_slots(c);
   uint64_t from = head, to = head;
-  uint32_t to_slot = 0, released = 0, link;
+  uint32_t to_slot = 0, released = 0, link, walks = !c->idle;
   tsr_bucket b;
-  do { /* bounded by the list */
-    tsr_look_at(c, from, 1, &b);
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, walks)) { /* bounded by the list */
+    tsr_ctx work = tsr_work_ctx(c, walks);
+    tsr_look_at(&work, from, 1, &b);
     link = layout_link(c, &b);
-    uint32_t pairs = tsr_slot_mask(c) & ~layout_vacant(c, &b);
+    uint32_t pairs = layout_vacant(c, &b);
+    pairs = walks ? tsr_slot_mask(c) & ~pairs : 0;
     TSR_NO_UNROLL
-    for (; pairs; pairs &= pairs - 1) {
-      uint32_t slot = tsr_lowest(pairs);
+    for (; tsr_step_any(c, pairs); pairs &= pairs - 1) {
+      uint32_t slot = pairs ? tsr_lowest(pairs) : 0, is_full = pairs && to_slot == slots;
       tsr_key key = layout_key(c, &b, slot);
       tsr_cell cell = layout_cell(c, &b, slot);
-      if (to_slot == slots) {
-        to = TSR_UNIT_REF | layout_relink(c, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
-        to_slot = 0;
-      }
-      if (to != from || to_slot != slot) layout_exchange(c, to, to_slot, &key, &cell);
-      to_slot++;
+      work = tsr_work_ctx(c, is_full);
+      uint32_t next = tsr_step_any(c, is_full) ? layout_relink(&work, to, TSR_NO_HANDLE, TSR_NO_HANDLE) : 0;
+      to = is_full ? TSR_UNIT_REF | next : to;
+      to_slot = is_full ? 0 : to_slot;
+      uint32_t moves = pairs && (to != from || to_slot != slot);
+      work = tsr_work_ctx(c, moves);
+      if (tsr_step_any(c, moves)) layout_exchange(&work, to, moves ? to_slot : 0, &key, &cell);
+      to_slot += pairs != 0;
     }
-    from = TSR_UNIT_REF | link;
-  } while (walk_is_unit(link));
-  for (;;) { /* bounded by the list */
+    from = walks ? TSR_UNIT_REF | link : from;
+    walks = walks && walk_is_unit(link);
+  }
+  walks = !c->idle;
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, walks)) { /* bounded by the list */
+    tsr_ctx work;
     TSR_NO_UNROLL
-    for (; to_slot < slots; to_slot++) {
+    for (uint32_t clears; tsr_step_any(c, clears = walks && to_slot < slots); to_slot += clears) {
       tsr_key key = TSR_EMPTY_KEY;
       tsr_cell cell = (tsr_cell) ~(tsr_cell)0;
-      layout_exchange(c, to, to_slot, &key, &cell);
+      work = tsr_work_ctx(c, clears);
+      layout_exchange(&work, to, clears ? to_slot : 0, &key, &cell);
     }
-    link = layout_relink(c, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
-    if (link != TSR_NO_HANDLE) layout_relink(c, to, link, TSR_NO_HANDLE);
-    if (released++ > 0) allocator_release(c, (uint32_t)to, 1);
-    if (!walk_is_unit(link)) return released - 1;
-    to = TSR_UNIT_REF | link;
-    to_slot = 0;
+    work = tsr_work_ctx(c, walks);
+    link = layout_relink(&work, to, TSR_NO_HANDLE, TSR_NO_HANDLE);
+    work = tsr_work_ctx(c, walks && link != TSR_NO_HANDLE);
+    layout_relink(&work, to, link, TSR_NO_HANDLE);
+    work = tsr_work_ctx(c, walks && released > 0);
+    allocator_release(&work, (uint32_t)to, 1);
+    released += walks;
+    to = walks ? TSR_UNIT_REF | link : to;
+    to_slot = walks ? 0 : to_slot;
+    walks = walks && walk_is_unit(link);
   }
+  return released ? released - 1 : 0;
 }
 
 #endif

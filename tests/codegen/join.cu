@@ -7,11 +7,10 @@
 
 // The context of this thread's tile in a table.
 static __device__ __forceinline__ tsr_ctx context_of(const tsr_state *state, uint32_t table, tsr_scratch *scratch) {
-  tsr_ctx c = {state, table, 0, 0, 0, 0, scratch};
+  tsr_ctx c = {state, table, 0, 0, 0, scratch};
   uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
-  c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
   return c;
 }
 

@@ -109,11 +109,12 @@ TEST(Glue, SwitchesOnTheTable) {
   std::string glue = text;
   free(text);
   EXPECT_NE(glue.find("switch (c->table)"), std::string::npos) << glue;
-  for (const char *line : {"case 0: return layout_packed_load_k32c32(c, ref, active, mode, b);",
-                           "default: return layout_soa_load_k32c32(c, ref, active, mode, b);",
-                           "case 0: return probing_cuckoo_next_k32c32(c, key, probe);",
-                           "default: return probing_double_hashing_next_k32c32(c, key, probe);",
-                           "case 0: return probing_cuckoo_place_k32c32(c, key, cell);", "default: return false;"})
+  for (const char *line :
+       {"case 0: return layout_packed_load_k32c32(c, ref, active, mode, b);",
+        "default: return layout_soa_load_k32c32(c, ref, active, mode, b);",
+        "case 0: return probing_cuckoo_next_k32c32(c, key, probe);",
+        "default: return probing_double_hashing_next_k32c32(c, key, probe);",
+        "case 0: return probing_cuckoo_place_k32c32(c, key, cell, probe);", "default: return (uint32_t)TSR_HOMELESS;"})
     EXPECT_NE(glue.find(line), std::string::npos) << line << "\n" << glue;
 }
 

@@ -69,7 +69,6 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
   const uint32_t lanes = cpu->shape->tile_lanes;
   c.lane = lane % lanes;
   c.base = lane - c.lane;
-  c.mask = lanes == 32 ? 0xFFFFFFFFu : ((1u << lanes) - 1u) << c.base;
   c.scratch = scratch;
   c.cpu = cpu;
   return c;
@@ -80,7 +79,7 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
 LaneTable::LaneTable(CompositionPointer composition, uint32_t warps, uint32_t tiles)
     : Subject(composition->shape.key_bits, composition->shape.value_bits), composition_(std::move(composition)),
       memory_(composition_.get()) {
-  composition_->shape.in_step = tiles > 1;
+  composition_->shape.in_step = composition_->shape.tile_lanes * tiles > 1;
   for (uint32_t i = 0; i < warps; i++) warps_.push_back(std::make_unique<Warp>(composition_->shape.tile_lanes, tiles));
 }
 

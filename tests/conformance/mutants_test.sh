@@ -129,7 +129,7 @@ breaks P-14 "two of its regions have one name" "$columns" c 's/"values"/"keys"/'
 # ---- The device half -------------------------------------------------------------------------------------------------
 
 case_of "P-23: a loop in it has no end"
-make_mutant "$cuckoo" cuh 's/if \(chain >= .* \|\| lost >= 65536\) return false;//'
+make_mutant "$cuckoo" cuh 's/^  if \(.*chain >= .* \|\| lost >= 65536\)\) result = TSR_HOMELESS;//'
 GTEST_FILTER='*P23_*' run conform "$file" --timeout 10
 expect_status 1
 expect_err 'was not done after 10 seconds: a loop in it has no end \(P-23\)'
@@ -178,13 +178,13 @@ breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t-
 breaks P-41 "its walk ends behind the table" "$linear" \
   cuh 's/LIMIT\)\) return false;/LIMIT)) return (probe->ref = c->t->buckets) == 0;/'
 breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" \
-  cuh 's/cuckoo_bucket\(c, \*key, 0\)/cuckoo_bucket(c, *key, 1)/'
+  cuh 's/^  b.ref = probe->ref;/  if (chain == 0 \&\& lost == 0) probe->ref = cuckoo_bucket(c, *key, 1);\n&/'
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
   cuh 's/bucket = cuckoo_bucket\(c, key, next\);/bucket = (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
-breaks P-44 "it loses the homeless pair" "$cuckoo" cuh '/chain >= /s/return false/return true/'
+breaks P-44 "it loses the homeless pair" "$cuckoo" cuh '/lost >= 65536/s/TSR_HOMELESS/TSR_PLACED/'
 breaks P-44 "it hands back the pair it was given" "$cuckoo" \
-  cuh '/chain >= /s/return false;/{ *key = given; return false; }/' \
-  cuh 's/^  uint64_t bucket = cuckoo_bucket\(c, \*key, 0\);/  tsr_key given = *key;\n&/'
+  cuh '/lost >= 65536/s/result = TSR_HOMELESS;/{ *key = given; result = TSR_HOMELESS; }/' \
+  cuh 's/^  b.ref = probe->ref;/  static __thread tsr_key given;\n  if (chain == 0 \&\& lost == 0) given = *key;\n&/'
 breaks P-46 "it leaves the first bucket too early" "$iceberg" \
   cuh 's/<= tsr_bucket_slots\(c\) - tsr_first_slots\(c\)/<= tsr_bucket_slots(c) - 1/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
@@ -202,9 +202,9 @@ breaks P-52 "a bit of the key does not count" "$mixer" \
 
 # ---- Allocators ------------------------------------------------------------------------------------------------------
 
-breaks P-60 "its pool has no end" "$units" cuh 's/^  return TSR_NO_HANDLE;/  return 0;/'
+breaks P-60 "its pool has no end" "$units" cuh 's/^  return unit;/  return unit == TSR_NO_HANDLE ? 0 : unit;/'
 breaks P-61 "a unit is handed out twice" "$units" \
-  cuh 's/return unit;/return unit \& ~1u;/'
+  cuh 's/return unit;/return unit == TSR_NO_HANDLE ? unit : unit \& ~1u;/'
 breaks P-61 "two units have one address" "$units" \
   cuh 's/handle \* tsr_unit_bytes\(c\)/(handle \/ 2) * tsr_unit_bytes(c)/'
 breaks P-62 "what is released does not come back" "$units" \

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A warp on the CPU: tiles of several lanes, one thread each, ballot and shuffle as barriers of the lanes that the mask
-// names, a tile or the whole warp. What a GPU would hang on or answer with garbage is an error here: a lane that does not
-// arrive, lanes that call different collectives, a shuffle from another tile. Read next: lanes.h, which runs tables on
-// warps.
+// A warp on the CPU: tiles of several lanes, one thread each, ballot and shuffle as barriers of the whole warp. What a GPU
+// would hang on or answer with garbage is an error here: a lane that does not arrive, lanes that call different
+// collectives, a shuffle from another tile. Read next: lanes.h, which runs tables on warps.
 #ifndef TSR_TESTS_WARP_H
 #define TSR_TESTS_WARP_H
 
@@ -40,27 +39,20 @@ private:
   };
   static constexpr uint32_t max_lanes = 32;
 
-  // Lanes that meet: those of a tile, or of the warp.
-  struct Group {
-    uint32_t first, lanes;
-    std::atomic<uint64_t> arrived{0}, done{0}; // lanes in all collectives; collectives finished
-    std::atomic<uint32_t> returned{0};
-    uint64_t turn[max_lanes] = {}; // each lane's own
-    Slot slots[2][max_lanes];
-  };
-
-  static uint32_t ballot(void *self, uint32_t lane, uint32_t mask, uint32_t predicate);
-  static uint64_t shuffle(void *self, uint32_t lane, uint32_t mask, uint64_t value, uint32_t from);
-  Group &group_of(uint32_t lane, uint32_t mask);
-  const Slot *meet(Group &group, uint32_t lane, Kind kind, uint64_t value);
-  void wait(Group &group, uint32_t lane, uint64_t turn, Kind kind);
+  static uint32_t ballot(void *self, uint32_t lane, uint32_t predicate);
+  static uint64_t shuffle(void *self, uint32_t lane, uint64_t value, uint32_t from);
+  const Slot *meet(uint32_t lane, Kind kind, uint64_t value);
+  void wait(uint32_t lane, uint64_t turn, Kind kind);
   void fail(const std::string &complaint);
 
   tsr_tile_services services_;
   const uint32_t tile_lanes_, lanes_;
   const double timeout_;
   std::atomic<bool> broken_{false};
-  Group groups_[1 + max_lanes]; // the warp's, then each tile's
+  std::atomic<uint64_t> arrived_{0}, done_{0}; // lanes in all collectives; collectives finished
+  std::atomic<uint32_t> returned_{0};
+  uint64_t turn_[max_lanes] = {}; // each lane's own
+  Slot slots_[2][max_lanes];
   std::mutex mutex_;
   std::string complaint_;
 };
