@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Level 5: the bulk operations on tiles of 2, 4 and 8 lanes, one thread a lane, against the oracle. One-lane tiles run
+// Level 5: the bulk operations on tiles of 2, 4 and 8 lanes, each a coroutine, against the oracle. One-lane tiles run
 // no ballot: only here do the sanitizers see the collective code that the GPU runs. Read next: warp.h, lanes.h.
 #include <map>
 #include <set>

@@ -1,50 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// warp.h: collectives as barriers of threads.
+// warp.h: lanes as coroutines, collectives as places where they take turns.
 #include "tests/conformance/warp.h"
 
-#include <chrono>
-#include <thread>
-#include <vector>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSR_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#define TSR_SCHEDULER __attribute__((no_sanitize("thread"))) // how lanes take turns is not theirs
+#endif
+#endif
+#ifndef TSR_SCHEDULER
+#define TSR_SCHEDULER
+#endif
 
 namespace tessera_test {
 
-Warp::Warp(uint32_t tile_lanes, uint32_t tiles, double timeout_seconds)
-    : services_{this, ballot, shuffle}, tile_lanes_(tile_lanes), lanes_(tile_lanes * tiles), timeout_(timeout_seconds) {
+static constexpr size_t stack_bytes = 128 << 10, guard_bytes = 4 << 10;
+
+// A stack and where on it to go on. The caller's is the thread's own.
+struct Warp::Coroutine {
+  ucontext_t context;
+  const void *stack = nullptr;
+  size_t bytes = 0;
+  void *fiber = nullptr; // ThreadSanitizer's
+
+  void give_stack() {
+    void *start = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED || mprotect(start, guard_bytes, PROT_NONE)) abort();
+    stack = static_cast<char *>(start) + guard_bytes;
+    bytes = stack_bytes;
+#ifdef TSR_THREAD_SANITIZER
+    fiber = __tsan_create_fiber(0);
+#endif
+  }
+
+  void take_stack() {
+    munmap(static_cast<char *>(const_cast<void *>(stack)) - guard_bytes, guard_bytes + stack_bytes);
+#ifdef TSR_THREAD_SANITIZER
+    __tsan_destroy_fiber(fiber);
+#endif
+  }
+
+  // Returns when somebody goes to this one again.
+  TSR_SCHEDULER void go_to(Coroutine &other) {
+#if defined(__SANITIZE_ADDRESS__)
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, other.stack, other.bytes);
+#elif defined(TSR_THREAD_SANITIZER)
+    __tsan_switch_to_fiber(other.fiber, __tsan_switch_to_fiber_no_sync);
+#endif
+    swapcontext(&context, &other.context);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+  }
+};
+
+Warp::Warp(uint32_t tile_lanes, uint32_t tiles)
+    : services_{this, ballot, shuffle}, tile_lanes_(tile_lanes), lanes_(tile_lanes * tiles), coroutines_(lanes_ + 1) {
+  for (uint32_t lane = 0; lane < lanes_; lane++) coroutines_[lane].give_stack();
+}
+
+Warp::~Warp() {
+  for (uint32_t lane = 0; lane < lanes_; lane++) coroutines_[lane].take_stack();
 }
 
 void Warp::fail(const std::string &complaint) {
-  {
-    std::lock_guard<std::mutex> hold(mutex_);
-    if (complaint_.empty()) complaint_ = complaint;
-  }
-  broken_.store(true);
+  if (complaint_.empty()) complaint_ = complaint;
+  is_broken_.store(true);
   throw Broken();
 }
 
-void Warp::wait(uint32_t lane, uint64_t turn, Kind kind) {
-  const char *where = kind == BALLOT ? " waits in a ballot" : " waits in a shuffle";
-  auto start = std::chrono::steady_clock::now();
-  for (uint32_t spin = 1; done_.load(std::memory_order_acquire) <= turn; spin++) {
-    if (broken_.load()) throw Broken();
-    // a lane that has returned never came to this collective: it returned before, or the collective would be done
-    if (returned_.load() && done_.load() <= turn)
-      fail("a lane has returned while lane " + std::to_string(lane) + where);
-    if (spin % 64) continue;
-    std::this_thread::yield();
-    if (spin % 4096 == 0 && std::chrono::steady_clock::now() - start > std::chrono::duration<double>(timeout_))
-      fail("lane " + std::to_string(lane) + where + ", and another lane does not arrive");
+// Whose turn it is after this lane: that of the next one that has not returned, else the caller's.
+Warp::Coroutine &Warp::next_after(uint32_t lane) {
+  for (uint32_t i = 1; i <= lanes_; i++) {
+    const uint32_t next = (lane + i) % lanes_;
+    if (!has_returned_[next].load()) return coroutines_[next];
   }
+  return coroutines_[lanes_];
 }
 
 const Warp::Slot *Warp::meet(uint32_t lane, Kind kind, uint64_t value) {
   uint64_t turn = turn_[lane]++;
   Slot *slots = slots_[turn & 1];
   slots[lane] = {kind, value};
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == (turn + 1) * lanes_)
-    done_.store(turn + 1, std::memory_order_release);
+  if (arrived_.fetch_add(1) + 1 == (turn + 1) * lanes_)
+    done_.store(turn + 1);
   else
-    wait(lane, turn, kind);
+    coroutines_[lane].go_to(next_after(lane));
+  if (is_broken_.load()) throw Broken();
+  // all others had their turn: who has not come here by now never will
+  if (done_.load() <= turn)
+    fail("a lane has returned while lane " + std::to_string(lane) + " waits in a " +
+         (kind == BALLOT ? "ballot" : "shuffle"));
   for (uint32_t i = 0; i < lanes_; i++)
     if (slots[i].kind != kind)
       fail("lanes " + std::to_string(lane) + " and " + std::to_string(i) + " call different collectives in one step");
@@ -68,24 +124,54 @@ uint64_t Warp::shuffle(void *self, uint32_t lane, uint64_t value, uint32_t from)
   return slots[from].value;
 }
 
-uint64_t Warp::collectives() const { return done_.load(); }
+void Warp::run_lane(uint32_t lane) {
+  if (!is_broken_.load()) { // which brings what the caller has written
+    try {
+      (*body_)(lane);
+    } catch (const Broken &) {}
+  }
+  has_returned_[lane].store(true);
+  Coroutine &self = coroutines_[lane], &next = next_after(lane);
+  arrived_.fetch_add(0); // what this lane has read and written, for the caller
+  self.go_to(next);
+}
+
+void Warp::lane_main(unsigned low, unsigned high, unsigned lane) {
+  Warp *warp = reinterpret_cast<Warp *>(static_cast<uintptr_t>(high) << 32 | low);
+#if defined(__SANITIZE_ADDRESS__)
+  Coroutine &caller = warp->coroutines_[warp->lanes_]; // from which lane 0 comes
+  __sanitizer_finish_switch_fiber(nullptr, lane ? nullptr : &caller.stack, lane ? nullptr : &caller.bytes);
+#endif
+  warp->run_lane(lane);
+}
+
+// A function of its own, for getcontext() might return twice.
+void Warp::start(uint32_t lane) {
+  ucontext_t &context = coroutines_[lane].context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = const_cast<void *>(coroutines_[lane].stack);
+  context.uc_stack.ss_size = coroutines_[lane].bytes;
+  const uintptr_t self = reinterpret_cast<uintptr_t>(this);
+  makecontext(&context, reinterpret_cast<void (*)()>(lane_main), 3, static_cast<unsigned>(self),
+              static_cast<unsigned>(self >> 32), lane);
+}
 
 std::string Warp::run(const std::function<void(uint32_t lane)> &body) {
-  arrived_.store(done_.load() * lanes_);
-  returned_.store(0);
-  for (uint64_t &turn : turn_) turn = done_.load();
-  broken_.store(false);
+  Coroutine &caller = coroutines_[lanes_];
+  body_ = &body;
   complaint_.clear();
-  auto lane_body = [&](uint32_t lane) {
-    try {
-      body(lane);
-    } catch (const Broken &) {}
-    returned_.fetch_add(1);
-  };
-  std::vector<std::thread> threads;
-  for (uint32_t lane = 1; lane < lanes_; lane++) threads.emplace_back(lane_body, lane);
-  lane_body(0);
-  for (std::thread &thread : threads) thread.join();
+  for (uint32_t lane = 0; lane < lanes_; lane++) {
+    has_returned_[lane].store(false);
+    turn_[lane] = done_.load();
+    start(lane);
+  }
+#ifdef TSR_THREAD_SANITIZER
+  caller.fiber = __tsan_get_current_fiber();
+#endif
+  arrived_.store(done_.load() * lanes_);
+  is_broken_.store(false); // last: see run_lane
+  caller.go_to(coroutines_[0]);
+  arrived_.load();
   return complaint_;
 }
 

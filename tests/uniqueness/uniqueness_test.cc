@@ -177,7 +177,7 @@ protected:
   template <class Body>
   void repeat(uint64_t rounds, Body body) {
     Census total;
-    for (uint64_t round = 0; round < (guarded ? rounds : scaled(30, 3)); round++) {
+    for (uint64_t round = 0; round < (guarded ? rounds : 4); round++) {
       total += body(round);
       if (HasFatalFailure() || (!guarded && total.shows_a_race())) break;
     }
@@ -199,7 +199,7 @@ public:
 };
 
 // Keys of a batch: without the guard few, and many batches.
-constexpr uint64_t most = guarded ? scaled(100000, 4) : 4 * 2048, many = guarded ? scaled(40000, 4) : most;
+constexpr uint64_t most = guarded ? scaled(100000, 16) : 4 * 2048, many = guarded ? scaled(40000, 8) : most;
 
 // All inserts of a batch want one key.
 TEST_P(Uniqueness, AllKeysEqual) {
@@ -243,7 +243,7 @@ TEST_P(Uniqueness, EveryKeyTwiceInANearlyFullTable) {
 TEST_P(Uniqueness, InsertEraseInsert) {
   TSR_TRACE_SEED;
   Random random(4);
-  const uint64_t distinct = 6000;
+  const uint64_t distinct = scaled(6000, 4);
   repeat(scaled(3), [&](uint64_t round) {
     create(distinct * 13 / 10, 1 + round, 64);
     if (!table_) return Census();
