@@ -40,7 +40,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 }
 
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
-  return (char *)TSR_REGION(c, BUMP_UNITS) + (uint64_t)handle * tsr_unit_bytes(c);
+  return (char *)TSR_REGION(c, BUMP_UNITS) + (uint64_t)handle * TSR_FACT(c, unit_bytes);
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

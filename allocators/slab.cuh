@@ -95,7 +95,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 
 /* One base for all super blocks: a region may have 2^40 bytes, so no table of their addresses is looked up. */
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
-  return (char *)TSR_REGION(c, SLAB_UNITS) + (uint64_t)slab_unit(c, handle) * tsr_unit_bytes(c);
+  return (char *)TSR_REGION(c, SLAB_UNITS) + (uint64_t)slab_unit(c, handle) * TSR_FACT(c, unit_bytes);
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

@@ -41,7 +41,7 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
 }
 
 TSR_DEVICE void *TSR_PART(address)(const tsr_ctx *c, uint32_t handle) {
-  return (char *)TSR_REGION(c, SLAB_LIGHT_UNITS) + handle * tsr_unit_bytes(c); /* below 2^32: plan() */
+  return (char *)TSR_REGION(c, SLAB_LIGHT_UNITS) + handle * TSR_FACT(c, unit_bytes); /* below 2^32: plan() */
 }
 
 TSR_DEVICE uint32_t TSR_PART(used)(const tsr_ctx *c, uint64_t unit) {

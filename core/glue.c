@@ -73,7 +73,8 @@ static void print_suffix(FILE *out, const tsr_image *image) {
 
 static void print_facts(FILE *out, const tsr_composition *const *tables, size_t count) {
 #define PRINT_FACT(fact)                                                                                               \
-  fprintf(out, "TSR_DEVICE uint32_t tsr_fact_" #fact "(const tsr_ctx *c) {\n  switch (c->table) {\n");                 \
+  fprintf(out, "extern \"C\" __device__ const uint32_t tsr_fact_" #fact " = %uu;\n", tables[0]->shape.fact);           \
+  fprintf(out, "TSR_DEVICE uint32_t tsr_fact_of_" #fact "(const tsr_ctx *c) {\n  switch (c->table) {\n");              \
   for (size_t i = 1; i < count; i++) fprintf(out, "    case %zu: return %uu;\n", i, tables[i]->shape.fact);            \
   fprintf(out, "    default: return %uu;\n  }\n}\n", tables[0]->shape.fact);
   TSR_FACTS(PRINT_FACT)

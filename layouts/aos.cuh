@@ -57,7 +57,7 @@ TSR_INLINE tsr_cell aos_cell(const tsr_bucket *b, uint32_t j) {
 
 /* Between a value and its stored form, both ways. */
 TSR_INLINE tsr_cell aos_stored(const tsr_ctx *c, tsr_cell cell) {
-  bool turned = tsr_duplicates(c) == TSR_DUPLICATES_ADD || tsr_duplicates(c) == TSR_DUPLICATES_MAX;
+  bool turned = TSR_FACT(c, duplicates) == TSR_DUPLICATES_ADD || TSR_FACT(c, duplicates) == TSR_DUPLICATES_MAX;
   return turned ? (tsr_cell)~cell : cell;
 }
 
@@ -115,7 +115,7 @@ TSR_INLINE bool aos_swap_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slo
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
   b->ref = ref;
-  tsr_load(c, (aos_slot *)TSR_REGION(c, 0) + ref * tsr_bucket_slots(c), AOS_UNIT,
+  tsr_load(c, (aos_slot *)TSR_REGION(c, 0) + ref * TSR_FACT(c, bucket_slots), AOS_UNIT,
            (uint32_t)sizeof(aos_slot) * tsr_slots_per_lane(c), active, mode, b->word);
 }
 
@@ -145,7 +145,7 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
   bool claimed = aos_swap_key(c, b, slot, key);
-  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, TSR_FACT(c, duplicates), cell);
   return claimed;
 }
 

@@ -10,7 +10,7 @@
 #include "plugins/pair.cuh"
 
 TSR_INLINE tsr_pair *packed_words(const tsr_ctx *c, uint64_t ref) {
-  return (tsr_pair *)TSR_REGION(c, 0) + ref * tsr_bucket_slots(c);
+  return (tsr_pair *)TSR_REGION(c, 0) + ref * TSR_FACT(c, bucket_slots);
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {

@@ -58,7 +58,7 @@ TSR_INLINE void soa_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint3
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
   b->ref = ref;
-  tsr_load(c, (tsr_key *)TSR_REGION(c, SOA_KEYS) + ref * tsr_bucket_slots(c), sizeof(tsr_key),
+  tsr_load(c, (tsr_key *)TSR_REGION(c, SOA_KEYS) + ref * TSR_FACT(c, bucket_slots), sizeof(tsr_key),
            (uint32_t)sizeof(tsr_key) * tsr_slots_per_lane(c), active, mode, b->word);
 }
 
@@ -100,7 +100,7 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   if (tsr_owns(c, slot)) {
     tsr_key expected = soa_seen_slot(c, b, slot);
     claimed = soa_cas_key(soa_key_address(c, b->ref, slot), expected, key) == expected;
-    if (claimed) soa_combine(c, b->ref, slot, tsr_duplicates(c), cell);
+    if (claimed) soa_combine(c, b->ref, slot, TSR_FACT(c, duplicates), cell);
   }
   return tsr_shuffle32(c, claimed, tsr_slot_lane(c, slot)) != 0;
 }
@@ -115,7 +115,7 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
   if (tsr_owns(c, slot)) {
     tsr_key expected = soa_seen_slot(c, b, slot);
     erased = soa_cas_key(soa_key_address(c, b->ref, slot), expected, TSR_ERASED_KEY) == expected;
-    if (erased) soa_combine(c, b->ref, slot, TSR_DUPLICATES_REPLACE, tsr_identity(tsr_duplicates(c)));
+    if (erased) soa_combine(c, b->ref, slot, TSR_DUPLICATES_REPLACE, tsr_identity(TSR_FACT(c, duplicates)));
   }
   return tsr_shuffle32(c, erased, tsr_slot_lane(c, slot)) != 0;
 }

@@ -57,7 +57,7 @@ TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFF
  * of as many words as lanes; the run is in `word` if that has room. Only they are read: who sees no room looks elsewhere,
  * for reading a whole bitmap costs a narrow tile much. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
-  uint32_t lanes = tsr_tile_lanes(c), first = word & (lanes - 1u), mine = word - first + c->lane;
+  uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
   uint32_t looks = !c->idle, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
   TSR_NO_UNROLL
   while (tsr_step_any(c, looks)) { /* bounded: each turn but the last is another thread's success */
@@ -103,11 +103,11 @@ TSR_INLINE uint32_t tsr_block_choose(uint32_t spread, uint32_t attempt, uint32_t
 /* The same in order: in the group of words that is the step-th after one that spread names. As many steps as `blocks`
  * have groups look at all. */
 TSR_INLINE uint32_t tsr_block_follow(const tsr_ctx *c, uint32_t spread, uint32_t step, uint32_t blocks) {
-  uint32_t word = tsr_block_choose(spread, 0, blocks) + step * tsr_tile_lanes(c);
+  uint32_t word = tsr_block_choose(spread, 0, blocks) + step * TSR_FACT(c, tile_lanes);
   return word < blocks * TSR_BLOCK_WORDS ? word : word - blocks * TSR_BLOCK_WORDS;
 }
 TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
-  return blocks * (TSR_BLOCK_WORDS / tsr_tile_lanes(c));
+  return blocks * (TSR_BLOCK_WORDS / TSR_FACT(c, tile_lanes));
 }
 
 #endif

@@ -102,7 +102,7 @@ typedef struct tsr_scratch { /* all of it only with statistics */
 } tsr_scratch;
 
 #ifndef __CUDACC__
-/* Tiles of several lanes on the CPU, one thread each: only the conformance kit supplies them. Lanes are of the warp, and
+/* Tiles of several lanes on the CPU: only the conformance kit supplies them. Lanes are of the warp, and
  * one that does not arrive is an error there. */
 typedef struct tsr_tile_services {
   void *self;
@@ -132,15 +132,22 @@ typedef struct tsr_ctx {
 
 /* ---- Constants of the composition ------------------------------------------------------------ */
 
+/* TSR_FACT(c, tile_lanes): a fact of the table's shape. Kernels over one table, the first of their link, are compiled with
+ * TSR_ONE_TABLE: what their table does not need is dropped before it is inlined and optimised, which halves the time of
+ * a link. To the others, and to parts, a fact is known when c->table is. */
 #ifdef __CUDACC__
 #define TSR_FACT_ACCESS(fact)                                                                                          \
-  TSR_DEVICE uint32_t tsr_fact_##fact(const tsr_ctx *c);                                                               \
-  TSR_INLINE uint32_t tsr_##fact(const tsr_ctx *c) { return tsr_fact_##fact(c); }
-#else
-#define TSR_FACT_ACCESS(fact)                                                                                          \
-  TSR_INLINE uint32_t tsr_##fact(const tsr_ctx *c) { return c->cpu->shape->fact; }
-#endif
+  extern "C" __device__ const uint32_t tsr_fact_##fact;                                                                \
+  TSR_DEVICE uint32_t tsr_fact_of_##fact(const tsr_ctx *c);
 TSR_FACTS(TSR_FACT_ACCESS)
+#ifdef TSR_ONE_TABLE
+#define TSR_FACT(c, fact) tsr_fact_##fact
+#else
+#define TSR_FACT(c, fact) tsr_fact_of_##fact(c)
+#endif
+#else
+#define TSR_FACT(c, fact) ((c)->cpu->shape->fact)
+#endif
 
 #ifdef TSR_NAME /* inside a plugin: its own parameters */
 #define TSR_PARAMETER_MEMBER(type, name, initial, minimum, maximum, doc) type name;
@@ -208,7 +215,7 @@ TSR_INLINE uint64_t tsr_shuffle_on_cpu_(const tsr_ctx *c, uint64_t value, uint32
 
 /* Collective. Bit l is lane l's predicate. */
 TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
-  uint32_t lanes = tsr_tile_lanes(c);
+  uint32_t lanes = TSR_FACT(c, tile_lanes);
   if (lanes == 1) return predicate ? 1u : 0u;
 #ifdef __CUDACC__
   uint32_t bits = __ballot_sync(0xFFFFFFFFu, predicate != 0) >> c->base;
@@ -220,18 +227,18 @@ TSR_INLINE uint32_t tsr_ballot(const tsr_ctx *c, uint32_t predicate) {
 
 /* Collective. The value that lane `from` passed. */
 TSR_INLINE uint32_t tsr_shuffle32(const tsr_ctx *c, uint32_t value, uint32_t from) {
-  if (tsr_tile_lanes(c) == 1) return value;
+  if (TSR_FACT(c, tile_lanes) == 1) return value;
 #ifdef __CUDACC__
-  return __shfl_sync(0xFFFFFFFFu, value, (int)from, (int)tsr_tile_lanes(c));
+  return __shfl_sync(0xFFFFFFFFu, value, (int)from, (int)TSR_FACT(c, tile_lanes));
 #else
   return (uint32_t)tsr_shuffle_on_cpu_(c, value, from);
 #endif
 }
 
 TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t from) {
-  if (tsr_tile_lanes(c) == 1) return value;
+  if (TSR_FACT(c, tile_lanes) == 1) return value;
 #ifdef __CUDACC__
-  return (uint64_t)__shfl_sync(0xFFFFFFFFu, (unsigned long long)value, (int)from, (int)tsr_tile_lanes(c));
+  return (uint64_t)__shfl_sync(0xFFFFFFFFu, (unsigned long long)value, (int)from, (int)TSR_FACT(c, tile_lanes));
 #else
   return tsr_shuffle_on_cpu_(c, value, from);
 #endif
@@ -276,7 +283,7 @@ TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
 /* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
  * while any tile has work; so does a branch that is worth a vote. */
 TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
-  if (!tsr_in_step(c)) return predicate;
+  if (!TSR_FACT(c, in_step)) return predicate;
 #ifdef __CUDACC__
   return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
 #else
@@ -286,7 +293,7 @@ TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
 
 /* Collective. Orders memory inside the tile: what a lane did before is seen by all lanes afterwards. */
 TSR_INLINE void tsr_join_lanes(const tsr_ctx *c) {
-  if (tsr_tile_lanes(c) == 1) return;
+  if (TSR_FACT(c, tile_lanes) == 1) return;
 #ifdef __CUDACC__
   __syncwarp();
 #else
@@ -340,8 +347,8 @@ enum {
 
 /* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is fresh. */
 TSR_INLINE uint32_t tsr_step_loads(const tsr_ctx *c, uint32_t fresh) {
-  uint32_t step = tsr_in_step(c) ? TSR_LOAD_STEP : 0;
-  return fresh || tsr_fresh(c) ? step | TSR_LOAD_FRESH : step;
+  uint32_t step = TSR_FACT(c, in_step) ? TSR_LOAD_STEP : 0;
+  return fresh || TSR_FACT(c, fresh) ? step | TSR_LOAD_FRESH : step;
 }
 
 #ifdef __CUDACC__
@@ -445,10 +452,10 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
                          uint32_t active, uint32_t mode, uint32_t *word) {
   uint32_t piece_bytes = lane_bytes < 16 ? lane_bytes : 16;
   const char *mine = (const char *)bucket + c->lane * piece_bytes;
-  uint32_t stride = tsr_tile_lanes(c) * piece_bytes; /* from a lane's piece to its next */
+  uint32_t stride = TSR_FACT(c, tile_lanes) * piece_bytes; /* from a lane's piece to its next */
 #ifdef __CUDACC__
   uint32_t fresh = mode & TSR_LOAD_FRESH;
-  if ((mode & TSR_LOAD_STEP) && fresh && tsr_share_lanes(c) > tsr_tile_lanes(c)) {
+  if ((mode & TSR_LOAD_STEP) && fresh && TSR_FACT(c, share_lanes) > TSR_FACT(c, tile_lanes)) {
     tsr_load_shared_(c, bucket, lane_bytes / 16u, unit_bytes == 16, active, word);
     return;
   }
@@ -701,7 +708,7 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
 /* Rather than a TSR_COUNT where something is true: a condition outside shapes the code even when nothing is counted. */
 #define TSR_COUNT_WHERE(c, member, predicate)                                                                          \
   do {                                                                                                                 \
-    if (tsr_statistics(c)) (c)->scratch->key.member += (predicate) ? 1u : 0u;                                          \
+    if (TSR_FACT(c, statistics)) (c)->scratch->key.member += (predicate) ? 1u : 0u;                                    \
   } while (0)
 #else
 #define TSR_COUNT(c, member) ((void)(c))
@@ -713,7 +720,7 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
  * that all lanes meet again. */
 TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves, uint32_t is_done) {
 #ifndef TSR_WITHOUT_STATISTICS
-  if (!tsr_statistics(c)) return;
+  if (!TSR_FACT(c, statistics)) return;
   tsr_scratch *scratch = c->scratch;
   const tsr_counts key = scratch->key, none = {0, 0, 0, 0, 0};
   const bool adds = leaves && c->lane == 0, counts = adds && is_done;
@@ -742,7 +749,7 @@ TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves,
 /* Collective. The key of lane `owner` goes on where the tile left it. */
 TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t owner) {
 #ifndef TSR_WITHOUT_STATISTICS
-  if (!tsr_statistics(c)) return;
+  if (!TSR_FACT(c, statistics)) return;
   uint32_t probes = tsr_shuffle32(c, c->scratch->aside, owner);
   if (!c->idle) c->scratch->key.probes = probes;
 #else

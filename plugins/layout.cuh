@@ -19,7 +19,7 @@
  *   key, cell(c, b, slot)              what the slot held when it was loaded; cell may read memory again
  *   cas(c, b, slot, key, cell)         puts a pair where load saw exactly what b holds; false if the slot has changed
  *                                      since. From an empty or erased slot a layout that stores key and value apart
- *                                      claims the key first and then combines the value by the policy (tsr_duplicates).
+ *                                      claims the key first and then combines the value by the policy (the fact duplicates).
  *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a cell of all ones
  *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
@@ -81,26 +81,26 @@ TSR_LAYOUT_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
  * lanes' first pieces, then their second ones, as tsr_load reads them. With has_link the number after the last slot is
  * the link's place. slot_bytes: what load reads of one slot. */
 enum { TSR_LANE_SLOTS_MAX = 32 };
-TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return tsr_bucket_slots(c) + tsr_has_link(c); }
-TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / tsr_tile_lanes(c); }
-TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (tsr_tile_lanes(c) - 1u); }
+TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return TSR_FACT(c, bucket_slots) + TSR_FACT(c, has_link); }
+TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / TSR_FACT(c, tile_lanes); }
+TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (TSR_FACT(c, tile_lanes) - 1u); }
 /* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
 TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && !c->idle; }
-TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / tsr_tile_lanes(c); }
+TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / TSR_FACT(c, tile_lanes); }
 /* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
 #define TSR_SLOTS_WHERE(c, mask, j, predicate)                                                                         \
   TSR_UNROLL                                                                                                           \
   for (uint32_t j = 0; j < TSR_LANE_SLOTS_MAX; j++)                                                                    \
-    if (j < tsr_slots_per_lane(c)) mask |= tsr_ballot(c, predicate) << (j * tsr_tile_lanes(c))
+    if (j < tsr_slots_per_lane(c)) mask |= tsr_ballot(c, predicate) << (j * TSR_FACT(c, tile_lanes))
 /* All slots: a link's place is none. */
 TSR_INLINE uint32_t tsr_slot_mask(const tsr_ctx *c) {
-  return tsr_bucket_slots(c) == 32 ? 0xFFFFFFFFu : (1u << tsr_bucket_slots(c)) - 1u;
+  return TSR_FACT(c, bucket_slots) == 32 ? 0xFFFFFFFFu : (1u << TSR_FACT(c, bucket_slots)) - 1u;
 }
 /* The slot's place in its bucket, and its index in a column of all buckets. */
 TSR_INLINE uint32_t tsr_slot_place(const tsr_ctx *c, uint32_t slot, uint32_t slot_bytes) {
   uint32_t piece_slots = tsr_slots_per_lane(c) < 16u / slot_bytes ? tsr_slots_per_lane(c) : 16u / slot_bytes;
   uint32_t at = tsr_slot_of_lane(c, slot), piece = at / piece_slots;
-  return (piece * tsr_tile_lanes(c) + tsr_slot_lane(c, slot)) * piece_slots + at % piece_slots;
+  return (piece * TSR_FACT(c, tile_lanes) + tsr_slot_lane(c, slot)) * piece_slots + at % piece_slots;
 }
 TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t slot_bytes) {
   return ref * tsr_bucket_places(c) + tsr_slot_place(c, slot, slot_bytes);

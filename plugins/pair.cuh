@@ -133,12 +133,12 @@ TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_buc
 /* The last place of a bucket that links (fact has_link): a handle in the word's low 32 bits, the others are spare and
  * all ones. */
 TSR_INLINE uint32_t tsr_pair_link(const tsr_ctx *c, const tsr_bucket *b) {
-  uint32_t last = tsr_bucket_slots(c);
+  uint32_t last = TSR_FACT(c, bucket_slots);
   return tsr_shuffle32(c, (uint32_t)tsr_pair_seen_slot(c, b, last), tsr_slot_lane(c, last));
 }
 
 TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t expected, uint32_t desired) {
-  uint32_t last = tsr_bucket_slots(c), owner = tsr_slot_lane(c, last), found = 0;
+  uint32_t last = TSR_FACT(c, bucket_slots), owner = tsr_slot_lane(c, last), found = 0;
   const tsr_pair spare = (tsr_pair) ~(tsr_pair)0xFFFFFFFFu;
   if (tsr_owns(c, last))
     found =

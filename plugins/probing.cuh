@@ -59,7 +59,7 @@ TSR_PROBING_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
  * guard only b->ref is read, so that a bucket of one slot needs no look: then a *key from TSR_ERASED_KEY on says that
  * the slot was vacant. */
 TSR_INLINE bool tsr_evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_cell *cell) {
-  if (tsr_guard(c) != TSR_GUARD_LOCK) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_LOCK) {
     tsr_key found = *key;
     tsr_cell found_cell = *cell;
     bool swapped = layout_exchange(c, b->ref, slot, &found, &found_cell) && !c->idle;
@@ -98,7 +98,7 @@ TSR_INLINE bool tsr_claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, 
 /* Service for place(): loads one bucket. retry: the last look was stale. */
 TSR_INLINE void tsr_look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
   TSR_COUNT_WHERE(c, probes, !c->idle);
-  layout_load(c, ref, !c->idle, tsr_step_loads(c, retry || tsr_tile_lanes(c) > 1), b);
+  layout_load(c, ref, !c->idle, tsr_step_loads(c, retry || TSR_FACT(c, tile_lanes) > 1), b);
 }
 
 /* Service for place(), called in a loop over a key's buckets (TSR_NO_UNROLL): looks at one and keeps it in *b if it has at

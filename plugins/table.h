@@ -89,6 +89,8 @@ enum {
   F(claims_first)                                                                                                      \
   F(has_stash)                                                                                                         \
   F(ends_at_empty)                                                                                                     \
+  F(places_first)                                                                                                      \
+  F(looks_plain)                                                                                                       \
   F(can_exchange)                                                                                                      \
   F(unit_bytes)                                                                                                        \
   F(statistics)

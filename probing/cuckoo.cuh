@@ -39,7 +39,7 @@ TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t 
       break;
     }
   uint64_t bucket = cuckoo_bucket(c, key, next);
-  if (tsr_bucket_slots(c) > 1 || bucket != from) return bucket;
+  if (TSR_FACT(c, bucket_slots) > 1 || bucket != from) return bucket;
   return cuckoo_bucket(c, key, next + 1 < functions ? next + 1 : 0);
 }
 
@@ -47,7 +47,7 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
   uint32_t chain = probe->visited, random = (uint32_t)probe->word[0], lost = (uint32_t)probe->word[1],
            retry = probe->stashed;
   bool balances = TSR_PARAMETER(c, least_loaded);
-  bool blind = tsr_bucket_slots(c) == 1 && tsr_guard(c) == TSR_GUARD_NONE && !balances;
+  bool blind = TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && !balances;
   bool looks = !blind || chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN); /* the last one must not evict in vain */
   tsr_bucket b;
   b.ref = probe->ref;
@@ -74,7 +74,7 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
     tsr_ctx work = tsr_work_ctx(c, evicts);
     if (chain == 0 && lost == 0) random = (uint32_t)*key;
     random = random * 1664525u + 1013904223u;
-    bool evicted = tsr_evict(&work, &b, (random >> 16) & (tsr_bucket_slots(c) - 1u), key, cell);
+    bool evicted = tsr_evict(&work, &b, (random >> 16) & (TSR_FACT(c, bucket_slots) - 1u), key, cell);
     if (evicted) {
       probe->visited++;
       if (blind && *key >= TSR_ERASED_KEY) result = TSR_PLACED; /* the slot was vacant */

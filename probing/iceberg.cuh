@@ -31,7 +31,7 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
     tsr_look_less_loaded(&work, iceberg_bucket(c, *key, i), probe->visited, &least, &b);
     if (i > 0) continue;
     /* a full front: to the less loaded of the others, unless both are full */
-    looks = least <= tsr_bucket_slots(c) - tsr_first_slots(c) + 1 && !c->idle;
+    looks = least <= TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots) + 1 && !c->idle;
     least = 1;
   }
   uint32_t vacant = layout_vacant(c, &b);

@@ -41,9 +41,9 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
 
 /* The youngest of a full bucket's pairs that is younger than `age`; bucket_slots: none. */
 TSR_INLINE uint32_t robin_hood_victim(const tsr_ctx *c, const tsr_bucket *b, uint32_t age) {
-  uint32_t victim = tsr_bucket_slots(c);
+  uint32_t victim = TSR_FACT(c, bucket_slots);
   TSR_NO_UNROLL
-  for (uint32_t slot = 0; slot < tsr_bucket_slots(c); slot++) {
+  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++) {
     uint32_t other = (uint32_t)robin_hood_minus(c, b->ref, robin_hood_home(c, layout_key(c, b, slot)));
     victim = other < age ? slot : victim;
     age = other < age ? other : age;
@@ -54,7 +54,7 @@ TSR_INLINE uint32_t robin_hood_victim(const tsr_ctx *c, const tsr_bucket *b, uin
 /* Between steps: visited and word[0] count the buckets and the age; stashed: the last look was stale. */
 TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
   const uint64_t ref = probe->ref;
-  uint32_t age = (uint32_t)probe->word[0], slots = tsr_bucket_slots(c);
+  uint32_t age = (uint32_t)probe->word[0], slots = TSR_FACT(c, bucket_slots);
   tsr_bucket b;
   tsr_look_at(c, ref, probe->stashed, &b);
   uint32_t vacant = layout_vacant(c, &b), victim = slots, is_full = !vacant && age > 0 && !c->idle;

@@ -2,12 +2,13 @@
  *
  * The bulk operations as kernels: one thread an item, one launch a call. What they do: bulk.cuh.
  */
+#define TSR_ONE_TABLE
 #include "core/kernels/bulk.cuh"
 #include "core/kernels/context.cuh"
 
 static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
 #ifndef TSR_WITHOUT_STATISTICS
-  return tsr_statistics(c) != 0;
+  return TSR_FACT(c, statistics) != 0;
 #else
   return false;
 #endif

@@ -125,7 +125,6 @@ TSR_INLINE uint32_t bulk_place_in_step(const tsr_ctx *c, tsr_key *key, tsr_cell 
  * a policy of its own. */
 TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy, uint32_t differs,
                                    uint32_t result) {
-  if (!walk_inserts_alone(c)) return result;
   uint32_t todo = tsr_ballot(c, result == WALK_NEEDS_LOCK);
   TSR_NO_UNROLL
   while (tsr_step_any(c, todo)) {
@@ -149,20 +148,22 @@ TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cel
  * constant. *key, *cell: in the end as in walk_insert_alone. First all go in step, which most inserts never leave. */
 TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy) {
   uint32_t result = mine ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
-  if (tsr_guard(c) == TSR_GUARD_NONE && tsr_has_place(c)) {
+  if (TSR_FACT(c, places_first)) {
     uint32_t is_reserved = walk_is_reserved(*key);
     uint32_t placed = bulk_place_in_step(c, key, cell, mine && !is_reserved);
     if (mine && !is_reserved) result = placed;
     uint32_t walks = result == WALK_NEEDS_LOCK;
     uint32_t walked = bulk_put_in_step(c, *key, cell, walks, policy, 1, 1);
-    return walks ? walked : result;
+    result = walks ? walked : result;
+  } else {
+    if (WALK_INSERTS_IN_STEP(c)) {
+      result = bulk_put_in_step(c, *key, cell, mine, policy, !TSR_FACT(c, looks_plain), 0);
+      if (TSR_FACT(c, looks_plain) && result == WALK_NEEDS_FRESH)
+        result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
+    }
+    if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, key, cell, policy, 0, result);
   }
-  if (walk_inserts_in_step(c)) {
-    uint32_t fresh = walk_looks_fresh(c);
-    result = bulk_put_in_step(c, *key, cell, mine, policy, fresh, 0);
-    if (!fresh && result == WALK_NEEDS_FRESH) result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
-  }
-  return bulk_put_alone(c, key, cell, policy, 0, result);
+  return result;
 }
 
 /* Counts and hands back a pair that found no place. */
@@ -196,7 +197,7 @@ TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, tsr_duplicates(c));
+  return bulk_place(c, a, i, mine, TSR_FACT(c, duplicates));
 }
 
 TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
@@ -262,7 +263,7 @@ TSR_INLINE void bulk_put_cells(const tsr_ctx *c, const tsr_bulk *a, const tsr_bu
     if (c->lane == kept) own = cell;
     kept += matches != 0;
     matches &= matches - 1;
-    uint32_t writes = kept == tsr_tile_lanes(c) || !matches ? kept : 0;
+    uint32_t writes = kept == TSR_FACT(c, tile_lanes) || !matches ? kept : 0;
     if (c->lane < writes && places->at + c->lane < places->end) bulk_put_cell(a->values_out, places->at + c->lane, own);
     places->at += writes;
     kept -= writes;
@@ -294,13 +295,13 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key
     pairs += tsr_count_bits(matches);
     if (writes) bulk_put_cells(c, a, &b, matches, &to);
     /* where a key has one pair its walk may pass that bucket twice */
-    if (matches && tsr_duplicates(c) != TSR_DUPLICATES_KEEP) search.walking = 0;
+    if (matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) search.walking = 0;
     walk_search_go_on(c, &search, &b);
     uint32_t done = !search.walking && todo;
     tsr_leave_key(c, turn, done, 1);
     /* fewer than were counted, where another operation may erase meanwhile: no place stays unwritten */
     TSR_NO_UNROLL
-    for (; writes && tsr_fresh(c) && done && to.at < to.end; to.at++)
+    for (; writes && TSR_FACT(c, fresh) && done && to.at < to.end; to.at++)
       if (c->lane == 0) bulk_put_cell(a->values_out, to.at, (tsr_cell)a->missing);
     own_pairs = done && c->lane == turn ? pairs : own_pairs;
     todo &= todo - done;
@@ -364,8 +365,8 @@ TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 #if TSR_CELL_BITS > 0
   if (one && mine && a->values) cell = BULK_READ((const bulk_cell *)a->values + i);
 #endif
-  uint64_t erased = bulk_take_in_step(c, key, cell, mine, walk_looks_fresh(c), one, !a->values, &stale);
-  if (!walk_looks_fresh(c) && stale) erased = bulk_take_in_step(c, key, cell, 1, 1, one, !a->values, &stale);
+  uint64_t erased = bulk_take_in_step(c, key, cell, mine, !TSR_FACT(c, looks_plain), one, !a->values, &stale);
+  if (TSR_FACT(c, looks_plain) && stale) erased = bulk_take_in_step(c, key, cell, 1, 1, one, !a->values, &stale);
   i = bulk_item(i);
   mine = i < a->n;
   if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
@@ -415,10 +416,11 @@ TSR_INLINE void bulk_note_time(const tsr_bulk *a, uint64_t i, uint32_t mine, uin
 /* What the operation of an item is to the walk, or BULK_NO_OPERATION. */
 enum { BULK_NO_OPERATION = WALK_ERASE + 1 };
 TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
-  uint32_t looks = tsr_duplicates(c) != TSR_DUPLICATES_PROMISE_UNIQUE && tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
+  uint32_t looks =
+      TSR_FACT(c, duplicates) != TSR_DUPLICATES_PROMISE_UNIQUE && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
   if (operation == TSR_APPLY_FIND) return WALK_FIND;
   if (operation == TSR_APPLY_ERASE) return WALK_ERASE;
-  if (operation == TSR_APPLY_INSERT) return tsr_duplicates(c);
+  if (operation == TSR_APPLY_INSERT) return TSR_FACT(c, duplicates);
   return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : BULK_NO_OPERATION;
 }
 
@@ -426,7 +428,7 @@ TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
  * this lane's operation erased. */
 TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, tsr_key key, tsr_cell *cell,
                                        uint32_t policy, uint64_t *erased) {
-  uint32_t mine = policy < WALK_FIND ? walk_inserts_in_step(c) : policy < BULK_NO_OPERATION;
+  uint32_t mine = policy < WALK_FIND ? WALK_INSERTS_IN_STEP(c) : policy < BULK_NO_OPERATION;
   uint32_t todo = tsr_ballot(c, mine), result = policy < WALK_FIND ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
   uint64_t turn_erased = 0;
   walk_insertion operation = walk_no_insertion(WALK_FIND);
@@ -442,7 +444,7 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint
       turn_erased = 0;
     }
     uint32_t gone = walk_operate_step(c, &operation);
-    if (tsr_duplicates(c) == TSR_DUPLICATES_KEEP) turn_erased += gone;
+    if (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP) turn_erased += gone;
     walk_insert_append(c, &operation);
     uint32_t done = !operation.walking && todo, is_own = done && c->lane == turn;
     TSR_COUNT_WHERE(c, stashed, done && operation.result == TSR_RESULT_INSERTED && operation.probe.stashed);
@@ -469,8 +471,8 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 #endif
   uint32_t result = bulk_apply_in_step(c, a, i, key, &cell, policy, &erased);
   uint32_t waits = result == WALK_NEEDS_LOCK;
-  if (!walk_inserts_in_step(c)) bulk_note_time(a, i, waits, 0);
-  result = bulk_put_alone(c, &key, &cell, policy, 1, result);
+  if (!WALK_INSERTS_IN_STEP(c)) bulk_note_time(a, i, waits, 0);
+  if (WALK_HAS_GUARD(c) || TSR_FACT(c, places_first)) result = bulk_put_alone(c, &key, &cell, policy, 1, result);
   bulk_note_time(a, i, waits, 1);
   bulk_hand_back(a, i, result, key, cell);
   if (policy == WALK_FIND) {
@@ -496,7 +498,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
   layout_load(c, ref, active, tsr_step_loads(c, 0), b);
   *erased = 0;
-  if (!tsr_in_step(c) && !active) return 0;
+  if (!TSR_FACT(c, in_step) && !active) return 0;
   uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
   if (!active) return 0;
   *erased = vacant & ~empties;
@@ -509,7 +511,7 @@ TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t activ
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
   uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
   *ref = mine ? i : 0;
-  if (!tsr_has_link(c) || i < buckets || !mine) return mine;
+  if (!TSR_FACT(c, has_link) || i < buckets || !mine) return mine;
   uint32_t unit = allocator_used(c, i - buckets), is_used = unit != TSR_NO_HANDLE;
   *ref = is_used ? TSR_UNIT_REF | unit : 0;
   return is_used;
@@ -520,7 +522,7 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
   if (is_there && ref & TSR_UNIT_REF) BULK_ADD(&a->tally->units, 1);
   TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
     uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, ref, turn), todo >> turn & 1u, &b, &erased);
     if (c->lane != turn) continue;
@@ -536,7 +538,7 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   uint64_t mine_ref;
   uint32_t todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
   TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
     uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
@@ -556,9 +558,9 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 /* Items are the buckets with an index, the stash's apart. */
 TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine), released = 0;
-  if (!tsr_has_link(c)) return 0;
+  if (!TSR_FACT(c, has_link)) return 0;
   TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     uint32_t active = todo >> turn & 1u;
     if (!tsr_step_any(c, active)) continue;
     tsr_ctx work = tsr_work_ctx(c, active);

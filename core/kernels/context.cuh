@@ -9,7 +9,7 @@
 
 static __device__ __forceinline__ tsr_ctx kernel_context(const tsr_state *state, tsr_scratch *scratch) {
   tsr_ctx c = {state, 0, 0, 0, 0, scratch};
-  uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
+  uint32_t lanes = TSR_FACT(&c, tile_lanes), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
   *scratch = tsr_scratch();

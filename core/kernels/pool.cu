@@ -2,6 +2,7 @@
  *
  * The operations on a pool as kernels: one thread an item, one launch a call. What they do: pool.cuh.
  */
+#define TSR_ONE_TABLE
 #include "core/kernels/context.cuh"
 #include "core/kernels/pool.cuh"
 
@@ -27,7 +28,7 @@ static __device__ __forceinline__ void pool_add(uint64_t *total, uint32_t own, u
     pool_add(&a.tally->hits, counts.hits, &block[0]);                                                                  \
     pool_add(&a.tally->exhausted, counts.exhausted, &block[1]);                                                        \
     pool_add(&a.tally->wrong, counts.wrong, &block[2]);                                                                \
-    if (!tsr_statistics(&c)) return;                                                                                   \
+    if (!TSR_FACT(&c, statistics)) return;                                                                             \
     pool_add(&a.tally->changes, c.lane == 0 ? scratch.key.changes : 0, &block[3]);                                     \
     pool_add(&a.tally->lost_claims, c.lane == 0 ? scratch.key.lost_claims : 0, &block[4]);                             \
   }

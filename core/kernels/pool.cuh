@@ -78,14 +78,14 @@ TSR_INLINE uint32_t pool_mark(uint64_t item, uint32_t word) {
 TSR_INLINE void pool_stamp_place(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
   uint32_t *words = pool_words(c, place), count = c->idle ? 0 : a->units * (a->unit_bytes / 4u);
   TSR_NO_UNROLL
-  for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) words[i] = pool_mark(item, i);
+  for (uint32_t i = c->lane; i < count; i += TSR_FACT(c, tile_lanes)) words[i] = pool_mark(item, i);
 }
 
 TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
   const uint32_t *words = pool_words(c, place);
   uint32_t count = c->idle ? 0 : a->units * (a->unit_bytes / 4u), differs = 0;
   TSR_NO_UNROLL
-  for (uint32_t i = c->lane; i < count; i += tsr_tile_lanes(c)) differs |= words[i] ^ pool_mark(item, i);
+  for (uint32_t i = c->lane; i < count; i += TSR_FACT(c, tile_lanes)) differs |= words[i] ^ pool_mark(item, i);
   return tsr_ballot(c, differs != 0) == 0;
 }
 
@@ -148,7 +148,7 @@ TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64
     pool_counts none = {0, 0, 0}, all = none;                                                                          \
     uint32_t todo = tsr_ballot(c, mine);                                                                               \
     TSR_NO_UNROLL                                                                                                      \
-    for (uint32_t turn = 0; turn < tsr_tile_lanes(c); turn++) {                                                        \
+    for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {                                                  \
       uint32_t active = todo >> turn & 1u;                                                                             \
       if (!tsr_step_any(c, active)) continue;                                                                          \
       tsr_ctx work = tsr_work_ctx(c, active);                                                                          \

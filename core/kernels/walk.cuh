@@ -64,7 +64,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
     probe->ref = c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
     return probe->visited == 0;
   }
-  if (!tsr_has_stash(c)) return probing_next(c, key, probe);
+  if (!TSR_FACT(c, has_stash)) return probing_next(c, key, probe);
   if (probe->stashed == 0 && probing_next(c, key, probe)) return true;
   /* ref stays one that exists: what a tile keeps in step without work may read there */
   if (probe->stashed == c->t->stash_buckets) return false;
@@ -80,7 +80,7 @@ TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 
 /* The bucket after one whose link is `link`. */
 TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link) {
-  if (tsr_has_link(c) && walk_is_unit(link)) {
+  if (TSR_FACT(c, has_link) && walk_is_unit(link)) {
     probe->ref = TSR_UNIT_REF | link;
     return true;
   }
@@ -92,7 +92,7 @@ TSR_INLINE bool walk_go_on(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint
  * different notes, all go where the first one does. */
 TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link, uint32_t goes) {
   uint32_t there = goes && walk_go_on(c, key, probe, link);
-  if (!tsr_has_notes(c)) return there;
+  if (!TSR_FACT(c, has_notes)) return there;
   probe->ref = tsr_shuffle64(c, probe->ref, 0);
   for (uint32_t i = 0; i < 2; i++) probe->word[i] = tsr_shuffle64(c, probe->word[i], 0);
   probe->stashed = tsr_shuffle32(c, probe->stashed, 0);
@@ -100,18 +100,18 @@ TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe
 }
 
 TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
-  return tsr_has_link(c) ? layout_link(c, b) : TSR_NO_HANDLE;
+  return TSR_FACT(c, has_link) ? layout_link(c, b) : TSR_NO_HANDLE;
 }
 
 /* Whether these empty slots of a bucket of the walk prove that the key is in no later one. */
 TSR_INLINE bool walk_ends_with(const tsr_ctx *c, const tsr_probe *probe, uint32_t empties) {
-  if (tsr_ends_at_empty(c)) return empties != 0;
-  return probe->visited == 0 && tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
+  if (TSR_FACT(c, ends_at_empty)) return empties != 0;
+  return probe->visited == 0 && tsr_count_bits(empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
 }
 
 /* The same of a bucket. In step as layout_empties. */
 TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bucket *b) {
-  if (!tsr_ends_at_empty(c) && !tsr_first_slots(c)) return false;
+  if (!TSR_FACT(c, ends_at_empty) && !TSR_FACT(c, first_slots)) return false;
   return walk_ends_with(c, probe, layout_empties(c, b));
 }
 
@@ -136,10 +136,6 @@ TSR_INLINE walk_search walk_no_search(void) {
   return none;
 }
 
-/* Whether what writes looks fresh from the start. A lane alone does not: past L1 it makes two requests of one. If its look
- * was stale, it begins again with fresh ones. */
-TSR_INLINE uint32_t walk_looks_fresh(const tsr_ctx *c) { return tsr_tile_lanes(c) > 1 || tsr_fresh(c); }
-
 /* How a step looks at its bucket. fresh: a constant, as loads of two modes need twice the registers. Only lanes that go
  * in step can share their loads. */
 TSR_INLINE void walk_step_look(const tsr_ctx *c, uint64_t ref, uint32_t walking, uint32_t fresh, tsr_bucket *b) {
@@ -156,7 +152,7 @@ TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uin
 }
 
 TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bucket *b) {
-  if (!tsr_in_step(c) && !s->walking) return;
+  if (!TSR_FACT(c, in_step) && !s->walking) return;
   uint32_t ends = walk_ends(c, &s->probe, b), link = walk_link(c, b);
   s->walking = walk_advance(c, s->key, &s->probe, link, s->walking && !ends);
 }
@@ -187,7 +183,7 @@ enum { WALK_NEEDS_LOCK = TSR_RESULTS, WALK_NEEDS_FRESH, WALK_NEEDS_UNIT };
 enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES, WALK_FIND, WALK_ERASE };
 
 /* Operations of all kinds overlap. */
-TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return tsr_fresh(c) != 0; }
+TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return TSR_FACT(c, fresh) != 0; }
 
 /* What an operation with a present key is called. */
 TSR_INLINE uint32_t walk_present(uint32_t policy) {
@@ -203,7 +199,7 @@ TSR_INLINE uint32_t walk_present(uint32_t policy) {
 TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
 #if TSR_CELL_BITS > 0
   /* in step all read it: tiles may have different policies */
-  tsr_cell seen = tsr_in_step(c) || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
+  tsr_cell seen = TSR_FACT(c, in_step) || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
   bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
   tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
   bool updated = layout_update(&work, b, slot, policy, *cell);
@@ -239,7 +235,7 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell cell) {
       walks = claimed ? 0 : walks;
     }
     uint32_t appends = walks && !vacant && !walk_is_unit(link) && !walk_is_reserved(key) && probe.stashed == 0;
-    if (tsr_has_link(c) && tsr_step_any(c, appends)) {
+    if (TSR_FACT(c, has_link) && tsr_step_any(c, appends)) {
       work = tsr_work_ctx(c, appends);
       uint32_t appended = walk_append(&work, key, probe.ref);
       link = appends ? appended : link;
@@ -263,8 +259,8 @@ TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
     walks = walks && says == TSR_PLACING;
   }
   uint32_t result = said == TSR_PLACED ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
-  uint32_t claims = said == TSR_HOMELESS && (tsr_has_stash(c) || tsr_has_link(c));
-  if (tsr_step_any(c, claims)) {
+  uint32_t claims = said == TSR_HOMELESS;
+  if ((TSR_FACT(c, has_stash) || TSR_FACT(c, has_link)) && tsr_step_any(c, claims)) {
     tsr_ctx work = tsr_work_ctx(c, claims);
     uint32_t claimed = walk_claim(&work, *key, *cell);
     result = claims ? claimed : result;
@@ -302,7 +298,7 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
     }
     uint32_t is_new = todo && !is_present && !walk_is_reserved(*key);
     uint32_t has_room = has_target && (target < stash || target & TSR_UNIT_REF), again = 0;
-    if (tsr_has_place(c) && tsr_step_any(c, is_new)) {
+    if (TSR_FACT(c, has_place) && tsr_step_any(c, is_new)) {
       tsr_ctx work = tsr_work_ctx(c, is_new);
       uint32_t placed = walk_place(&work, key, cell);
       result = is_new ? placed : result;
@@ -310,7 +306,7 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
       b = nothing; /* or what an idle tile does not load next would be kept meanwhile, beside place()'s own */
     }
     /* the stash is for lists that are closed: who holds no lock looks there only then */
-    if (tsr_has_link(c) && tsr_step_any(c, is_new && !has_room)) {
+    if (TSR_FACT(c, has_link) && tsr_step_any(c, is_new && !has_room)) {
       tsr_ctx work = tsr_work_ctx(c, is_new && !has_room);
       again = walk_is_unit(walk_append(&work, *key, end)) && !work.idle;
     }
@@ -364,20 +360,15 @@ TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell 
   return result;
 }
 
-/* Whether inserts begin in step; where pairs have places of their own and nothing is looked up, they do not. */
-TSR_INLINE bool walk_inserts_in_step(const tsr_ctx *c) {
+/* Whether an insert may need a lock, and whether it begins in step. Macros, so that the compiler drops what a table does
+ * not need before it inlines and optimises it, as TSR_FACT says. */
 #ifdef TSR_TEST_WITHOUT_GUARD
-  (void)c;
-  return false;
+#define WALK_HAS_GUARD(c) 1
+#define WALK_INSERTS_IN_STEP(c) 0
 #else
-  return tsr_guard(c) != TSR_GUARD_NONE || !tsr_has_place(c);
+#define WALK_HAS_GUARD(c) (TSR_FACT(c, guard) != TSR_GUARD_NONE)
+#define WALK_INSERTS_IN_STEP(c) (!TSR_FACT(c, places_first))
 #endif
-}
-
-/* Whether they may end in walk_insert_alone. */
-TSR_INLINE bool walk_inserts_alone(const tsr_ctx *c) {
-  return tsr_guard(c) != TSR_GUARD_NONE || !walk_inserts_in_step(c);
-}
 
 /* One insert, as far as it needs no lock. As a search it is a state that advances by a bucket a step. */
 typedef struct walk_insertion {
@@ -402,7 +393,7 @@ TSR_INLINE walk_insertion walk_no_insertion(uint32_t policy) {
 /* In step: those with `goes`, from a bucket where the key was not found and nothing was claimed. ends: see walk_ends. */
 TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t goes, uint32_t ends, uint32_t link) {
   uint32_t there = walk_advance(c, s->key, &s->probe, link, goes && !ends);
-  bool is_proof = tsr_guard(c) == TSR_GUARD_NONE || (tsr_guard(c) == TSR_GUARD_CLAIM && !walk_is_mixed(c));
+  bool is_proof = TSR_FACT(c, guard) == TSR_GUARD_NONE || (TSR_FACT(c, guard) == TSR_GUARD_CLAIM && !walk_is_mixed(c));
   s->walking = goes ? there : s->walking;
   s->result = !goes ? s->result : there ? TSR_RESULT_NONE : is_proof ? TSR_RESULT_NOT_PLACED : WALK_NEEDS_LOCK;
 }
@@ -410,7 +401,7 @@ TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t 
 /* After a step: makes the lists of tiles with WALK_NEEDS_UNIT longer. */
 TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
   uint32_t appends = s->result == WALK_NEEDS_UNIT;
-  if (!tsr_has_link(c) || !tsr_step_any(c, appends)) return;
+  if (!TSR_FACT(c, has_link) || !tsr_step_any(c, appends)) return;
   tsr_ctx work = tsr_work_ctx(c, appends);
   uint32_t link = walk_append(&work, s->key, s->probe.ref);
   walk_insert_go_on(c, s, appends, 0, link);
@@ -427,10 +418,11 @@ TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
 TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, const tsr_bucket *b, uint32_t empties,
                                    uint32_t *spoiled) {
   *spoiled = 0;
-  if (tsr_guard(c) == TSR_GUARD_NONE) return layout_vacant(c, b);
-  if (tsr_guard(c) == TSR_GUARD_LOCK) {
-    bool claims = tsr_claims_first(c) && s->probe.visited == 0 && !c->t->has_erased && !walk_is_reserved(s->key) &&
-                  tsr_count_bits(empties) > tsr_bucket_slots(c) - tsr_first_slots(c);
+  if (TSR_FACT(c, guard) == TSR_GUARD_NONE) return layout_vacant(c, b);
+  if (TSR_FACT(c, guard) == TSR_GUARD_LOCK) {
+    bool claims = TSR_FACT(c, claims_first) && s->probe.visited == 0 && !c->t->has_erased &&
+                  !walk_is_reserved(s->key) &&
+                  tsr_count_bits(empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
     return claims ? empties : 0;
   }
   if (!walk_is_mixed(c)) *spoiled = layout_vacant(c, b) != empties;
@@ -439,8 +431,8 @@ TSR_INLINE uint32_t walk_claimable(const tsr_ctx *c, const walk_insertion *s, co
 
 /* Whether the insert can go on only in another unit. */
 TSR_INLINE bool walk_needs_unit(const tsr_ctx *c, const walk_insertion *s, uint32_t link) {
-  return tsr_has_link(c) && tsr_guard(c) != TSR_GUARD_LOCK && !s->probe.stashed && !walk_is_reserved(s->key) &&
-         !walk_is_unit(link) && link != WALK_LINK_CLOSED;
+  return TSR_FACT(c, has_link) && TSR_FACT(c, guard) != TSR_GUARD_LOCK && !s->probe.stashed &&
+         !walk_is_reserved(s->key) && !walk_is_unit(link) && link != WALK_LINK_CLOSED;
 }
 
 /* In step. fresh (a constant): looks are. If not, an insert whose look was stale ends with
@@ -451,13 +443,14 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   uint32_t spoiled, again = 0, lost = 0, looked = s->walking;
   s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
-  if (!tsr_in_step(c) && !s->walking) return;
-  uint32_t matches = tsr_guard(c) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
-  bool claims_empties = tsr_guard(c) == TSR_GUARD_CLAIM || (tsr_guard(c) == TSR_GUARD_LOCK && tsr_claims_first(c));
+  if (!TSR_FACT(c, in_step) && !s->walking) return;
+  uint32_t matches = TSR_FACT(c, guard) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
+  bool claims_empties =
+      TSR_FACT(c, guard) == TSR_GUARD_CLAIM || (TSR_FACT(c, guard) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
   uint32_t claimable = walk_claimable(c, s, &b, claims_empties ? layout_empties(c, &b) : 0, &spoiled);
-  uint32_t ends = tsr_guard(c) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
+  uint32_t ends = TSR_FACT(c, guard) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
-  if (tsr_guard(c) != TSR_GUARD_NONE && tsr_step_any(c, combines)) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_NONE && tsr_step_any(c, combines)) {
     tsr_ctx work = tsr_work_ctx(c, combines);
     uint32_t combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
     uint32_t settles = combined && combines;
@@ -465,7 +458,7 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
     s->result = settles ? walk_present(s->policy) : s->result;
     s->walking = settles ? 0 : s->walking;
   }
-  if ((claims_empties || tsr_guard(c) == TSR_GUARD_NONE) && tsr_step_any(c, claims)) {
+  if ((claims_empties || TSR_FACT(c, guard) == TSR_GUARD_NONE) && tsr_step_any(c, claims)) {
     tsr_ctx work = tsr_work_ctx(c, claims);
     uint32_t slot = claims ? tsr_lowest(claimable) : 0;
     uint32_t claimed = layout_cas(&work, &b, slot, walk_stored_key(s->key), s->cell) && claims;
@@ -478,7 +471,7 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   s->result = !stops ? s->result : again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
   s->walking = stops ? 0 : s->walking;
   goes = goes && !stops;
-  if (tsr_in_step(c) || goes) walk_insert_go_on(c, s, goes, ends, link);
+  if (TSR_FACT(c, in_step) || goes) walk_insert_go_on(c, s, goes, ends, link);
   TSR_COUNT_WHERE(c, probes, looked);
   TSR_COUNT_WHERE(c, lost_claims, lost);
 }
@@ -490,15 +483,18 @@ TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *
                                  do */
   return walk_insert_held(c, key, cell, policy);
 #else
-  if (tsr_guard(c) != TSR_GUARD_NONE) return walk_insert_locked(c, key, cell, policy);
-  uint32_t claims = !c->idle && walk_is_reserved(*key);
-  tsr_ctx work = tsr_work_ctx(c, !c->idle && !claims);
-  uint32_t result = walk_place(&work, key, cell);
-  if (tsr_step_any(c, claims)) {
-    work = tsr_work_ctx(c, claims);
-    uint32_t claimed = walk_claim(&work, *key, *cell);
-    result = claims ? claimed : result;
+  uint32_t result = TSR_RESULT_NONE;
+  if (TSR_FACT(c, places_first)) {
+    uint32_t claims = !c->idle && walk_is_reserved(*key);
+    tsr_ctx work = tsr_work_ctx(c, !c->idle && !claims);
+    result = walk_place(&work, key, cell);
+    if (tsr_step_any(c, claims)) {
+      work = tsr_work_ctx(c, claims);
+      uint32_t claimed = walk_claim(&work, *key, *cell);
+      result = claims ? claimed : result;
+    }
   }
+  if (WALK_HAS_GUARD(c)) result = walk_insert_locked(c, key, cell, policy);
   return result;
 #endif
 }
@@ -511,7 +507,7 @@ TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *
  * that this search has to begin again with fresh ones. Returns how many were erased. */
 TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t fresh, tsr_cell cell, uint32_t one,
                                     uint32_t any, uint32_t *stale) {
-  const uint32_t ends_with_first = one || tsr_duplicates(c) != TSR_DUPLICATES_KEEP;
+  const uint32_t ends_with_first = one || TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
   tsr_bucket b;
   uint32_t erased = 0, again = 0, matches = walk_search_look(c, s, fresh, &b);
   uint32_t ends = walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
@@ -523,7 +519,7 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
     tsr_ctx work = tsr_work_ctx(c, wanted);
     uint32_t gone = layout_erase(&work, &b, slot) && wanted;
     erased += gone;
-    if (tsr_duplicates(c) != TSR_DUPLICATES_KEEP) {
+    if (TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) {
       again = wanted && !gone;
       break;
     }
@@ -552,16 +548,16 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   uint32_t spoiled, swapped = 0, looked = s->walking;
   s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, 1, &b);
-  if (!tsr_in_step(c) && !s->walking) return 0;
+  if (!TSR_FACT(c, in_step) && !s->walking) return 0;
   uint32_t matches = layout_match(c, &b, stored), empties = layout_empties(c, &b);
   uint32_t claimable = walk_claimable(c, s, &b, empties, &spoiled);
   uint32_t ends = walk_ends_with(c, &s->probe, empties), link = walk_link(c, &b);
-  if (!s->walking || (inserts && tsr_guard(c) == TSR_GUARD_NONE)) matches = 0;
+  if (!s->walking || (inserts && TSR_FACT(c, guard) == TSR_GUARD_NONE)) matches = 0;
   if (!s->walking || !inserts || matches) claimable = 0;
   uint32_t slot = matches ? tsr_lowest(matches) : claimable ? tsr_lowest(claimable) : 0;
   tsr_cell seen = tsr_step_any(c, matches != 0) ? layout_cell(c, &b, slot) : 0;
   tsr_cell desired = s->cell;
-  if (matches && s->policy == tsr_duplicates(c)) desired = tsr_combine(tsr_duplicates(c), seen, desired);
+  if (matches && s->policy == TSR_FACT(c, duplicates)) desired = tsr_combine(TSR_FACT(c, duplicates), seen, desired);
   if (erases) desired = (tsr_cell) ~(tsr_cell)0;
   uint32_t swaps = matches ? erases || (inserts && desired != seen) : claimable != 0;
   if (tsr_step_any(c, swaps)) {
@@ -573,7 +569,7 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   s->result = stops ? WALK_NEEDS_UNIT : s->result;
   s->result = !settles ? s->result : matches ? walk_present(s->policy) : TSR_RESULT_INSERTED;
   s->cell = settles ? seen : s->cell;
-  s->walking = settles ? erases && tsr_duplicates(c) == TSR_DUPLICATES_KEEP : stops ? 0 : s->walking;
+  s->walking = settles ? erases && TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP : stops ? 0 : s->walking;
   goes = goes && !stops;
   walk_insert_go_on(c, s, goes, ends, link);
   s->result = goes && !inserts ? TSR_RESULT_MISSING : s->result;
@@ -589,7 +585,7 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
  * Collective; nothing else may work on the table. Pairs move forward only, in their order, so a slot that is written was
  * read before. */
 TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
-  const uint32_t slots = tsr_bucket_slots(c);
+  const uint32_t slots = TSR_FACT(c, bucket_slots);
   uint64_t from = head, to = head;
   uint32_t to_slot = 0, released = 0, link, walks = !c->idle;
   tsr_bucket b;

@@ -8,7 +8,7 @@
 // The context of this thread's tile in a table.
 static __device__ __forceinline__ tsr_ctx context_of(const tsr_state *state, uint32_t table, tsr_scratch *scratch) {
   tsr_ctx c = {state, table, 0, 0, 0, scratch};
-  uint32_t lanes = tsr_tile_lanes(&c), warp_lane = threadIdx.x & 31u;
+  uint32_t lanes = TSR_FACT(&c, tile_lanes), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
   return c;
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   uint32_t found = bulk_search(&first, key, i < a.n, 1, &cell);
   tsr_key other_key = (tsr_key)cell;
   tsr_cell other_cell = (tsr_cell)key;
-  bulk_put(&second, &other_key, &other_cell, found, tsr_duplicates(&second));
+  bulk_put(&second, &other_key, &other_cell, found, TSR_FACT(&second, duplicates));
 }
 
 #define LOOK_UP(name, table)                                                                                           \

@@ -31,22 +31,22 @@ struct SlotModel {
 class LayoutLaws {
 public:
   LayoutLaws(const tsr_ctx *c, uint64_t buckets, Findings *findings)
-      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_CELL_BITS), slots_(tsr_bucket_slots(c)),
-        policy_(tsr_duplicates(c)), model_(buckets * slots_) {}
+      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_CELL_BITS), slots_(TSR_FACT(c, bucket_slots)),
+        policy_(TSR_FACT(c, duplicates)), model_(buckets * slots_) {}
 
   void run() {
-    expect(!tsr_can_exchange(c_) || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
+    expect(!TSR_FACT(c_, can_exchange) || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
     uint64_t all = model_.size() / slots_, hashed = c_->t->buckets;
     for (uint64_t ref = 0; ref < all; ref++) verify(ref);
     std::set<uint64_t> refs = {0, hashed - 1};
-    if (tsr_tile_lanes(c_) == 1) refs.insert(hashed / 2);
+    if (TSR_FACT(c_, tile_lanes) == 1) refs.insert(hashed / 2);
     for (uint64_t ref = hashed; ref < all; ref++) refs.insert(ref); // the tail
-    if (tsr_has_link(c_))
+    if (TSR_FACT(c_, has_link))
       for (uint64_t ref : refs) link(ref);
     for (uint64_t ref : refs) fill(ref);
     for (uint64_t ref : refs) {
       if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
-      if (tsr_can_exchange(c_) && has_exchange()) exchange(ref);
+      if (TSR_FACT(c_, can_exchange) && has_exchange()) exchange(ref);
       stay_idle(ref);
       if (c_->cpu->shape->whole_pairs) swap(ref);
       erase_some(ref);
@@ -60,7 +60,7 @@ private:
   template <class... Parts>
   void expect(bool right, uint64_t ref, uint32_t slot, Parts... parts) {
     findings_->expect(right, "bucket ", ref, " of ", c_->t->buckets, ", slot ", slot, " of ", slots_, ", lane ",
-                      c_->lane, " of ", tsr_tile_lanes(c_), ": ", parts...);
+                      c_->lane, " of ", TSR_FACT(c_, tile_lanes), ": ", parts...);
   }
 
   bool has_exchange() const {
@@ -294,7 +294,7 @@ void layout_laws(const tsr_ctx *c, uint64_t buckets, Findings *findings) { Layou
 tsr_cell cell_of(tsr_key key) { return (tsr_cell)((uint64_t)key * 0x9E3779B97F4A7C15u); }
 
 void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Findings *findings) {
-  const uint32_t slots = tsr_bucket_slots(writer);
+  const uint32_t slots = TSR_FACT(writer, bucket_slots);
   const uint64_t full = (slots < 32 ? 1ull << slots : 1ull << 32) - 1;
   std::atomic<bool> done{false};
   std::atomic<uint64_t> seen{0};
@@ -503,20 +503,20 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
     for (size_t at = 0; at < walk.size(); at++) {
       tsr_bucket b;
       layout_load(c, walk[at], 1, TSR_LOAD_FRESH, &b);
-      if (tsr_has_link(c) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
+      if (TSR_FACT(c, has_link) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
         walk.insert(walk.begin() + static_cast<long>(at) + 1, TSR_UNIT_REF | layout_link(c, &b));
-      if (step == 0) first_filled = tsr_bucket_slots(c) - tsr_count_bits(layout_empties(c, &b));
+      if (step == 0) first_filled = TSR_FACT(c, bucket_slots) - tsr_count_bits(layout_empties(c, &b));
       found = layout_match(c, &b, key) != 0;
       if (found) break;
       if (layout_empties(c, &b) && !passed_an_empty) passed_an_empty = step + 1;
       step++;
     }
     if (!findings->expect(found, "key ", key, " is in the table, but not on its walk")) continue;
-    if (tsr_ends_at_empty(c))
+    if (TSR_FACT(c, ends_at_empty))
       findings->expect(!passed_an_empty, "key ", key, " lies at step ", step, " of its walk, but step ",
                        passed_an_empty - 1, " has an empty slot");
     if (step > 0)
-      findings->expect(first_filled >= tsr_first_slots(c), "key ", key, " lies at step ", step,
+      findings->expect(first_filled >= TSR_FACT(c, first_slots), "key ", key, " lies at step ", step,
                        " of its walk, but its first bucket has had only ", first_filled, " pairs");
   }
 }

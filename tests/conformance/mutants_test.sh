@@ -150,7 +150,7 @@ breaks P-32 "cas takes vacant slots alone" "$packed" \
 breaks P-32 "only the owner learns whether cas worked" "$packed" \
   cuh 's/return (tsr_pair_swap\(.*\));/return \1 \&\& c->lane == tsr_slot_lane(c, slot);/'
 breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
-  cuh 's/return (tsr_pair_match\(c, b, key\));/return \1 << (tsr_tile_lanes(c) > 1);/'
+  cuh 's/return (tsr_pair_match\(c, b, key\));/return \1 << (TSR_FACT(c, tile_lanes) > 1);/'
 breaks P-33 "an erased slot is not vacant" "$packed" \
   cuh 's/return tsr_pair_vacant\(c, b\);/return tsr_pair_match(c, b, TSR_EMPTY_KEY);/'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
@@ -186,7 +186,7 @@ breaks P-44 "it hands back the pair it was given" "$cuckoo" \
   cuh '/lost >= 65536/s/result = TSR_HOMELESS;/{ *key = given; result = TSR_HOMELESS; }/' \
   cuh 's/^  b.ref = probe->ref;/  static __thread tsr_key given;\n  if (chain == 0 \&\& lost == 0) given = *key;\n&/'
 breaks P-46 "it leaves the first bucket too early" "$iceberg" \
-  cuh 's/<= tsr_bucket_slots\(c\) - tsr_first_slots\(c\)/<= tsr_bucket_slots(c) - 1/'
+  cuh 's/<= TSR_FACT\(c, bucket_slots\) - TSR_FACT\(c, first_slots\)/<= TSR_FACT(c, bucket_slots) - 1/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  shape->moves_pairs = 1;/&\n  shape->holds_many = 1;/'
 
@@ -206,11 +206,11 @@ breaks P-60 "its pool has no end" "$units" cuh 's/^  return unit;/  return unit 
 breaks P-61 "a unit is handed out twice" "$units" \
   cuh 's/return unit;/return unit == TSR_NO_HANDLE ? unit : unit \& ~1u;/'
 breaks P-61 "two units have one address" "$units" \
-  cuh 's/handle \* tsr_unit_bytes\(c\)/(handle \/ 2) * tsr_unit_bytes(c)/'
+  cuh 's/handle \* TSR_FACT\(c, unit_bytes\)/(handle \/ 2) * TSR_FACT(c, unit_bytes)/'
 breaks P-62 "what is released does not come back" "$units" \
   cuh 's/^  tsr_block_give\(.*$/  (void)c, (void)handle, (void)units;/'
 breaks P-63 "an address moves when the pool grows" "$units" \
-  cuh 's/\+ handle \* tsr_unit_bytes/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * tsr_unit_bytes/'
+  cuh 's/\+ handle \* TSR_FACT\(c, unit_bytes\)/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * TSR_FACT(c, unit_bytes)/'
 breaks P-65 "a run of units is one unit" "$units" cuh 's/word, units\)/word, 1)/'
 
 finish

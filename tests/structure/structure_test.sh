@@ -158,7 +158,7 @@ while IFS= read -r line; do
   finds 'probing/scheme.cuh: a probing scheme must not use' breaches_of_schemes
 done <<'WORDS'
 int a = c->lane;
-int a = tsr_tile_lanes(c);
+int a = TSR_FACT(c, tile_lanes);
 int a = tsr_ballot(c, 1);
 int a = tsr_shuffle32(c, 1, 0);
 int a = __popc(5);

@@ -59,7 +59,7 @@ TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
   b->ref = ref;
-  tsr_load(c, (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + ref * tsr_bucket_slots(c), sizeof(tsr_key),
+  tsr_load(c, (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + ref * TSR_FACT(c, bucket_slots), sizeof(tsr_key),
            (uint32_t)sizeof(tsr_key) * tsr_slots_per_lane(c), active, mode, b->word);
 }
 
@@ -69,7 +69,8 @@ TSR_INLINE uint32_t template_range(const tsr_ctx *c, const tsr_bucket *b, tsr_ke
   TSR_UNROLL
   for (uint32_t j = 0; j < TEMPLATE_SLOTS_MAX; j++)
     if (j < tsr_slots_per_lane(c))
-      mask |= tsr_ballot(c, template_seen(b, j) >= lowest && template_seen(b, j) <= highest) << (j * tsr_tile_lanes(c));
+      mask |= tsr_ballot(c, template_seen(b, j) >= lowest && template_seen(b, j) <= highest)
+              << (j * TSR_FACT(c, tile_lanes));
   return mask;
 }
 
@@ -99,7 +100,7 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 }
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
-  return template_swap(c, b, slot, key, tsr_duplicates(c), cell);
+  return template_swap(c, b, slot, key, TSR_FACT(c, duplicates), cell);
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
@@ -108,7 +109,7 @@ TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return template_swap(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, tsr_identity(tsr_duplicates(c)));
+  return template_swap(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, tsr_identity(TSR_FACT(c, duplicates)));
 }
 
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
