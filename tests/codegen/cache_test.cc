@@ -20,7 +20,9 @@
 
 namespace {
 
-choices::Choice choice() { return {"packed", "cuckoo", "murmur3", "first", "phased", "no", 8, 1, 32, 32, 90, 0}; }
+choices::Choice choice() {
+  return {"packed", "cuckoo", "murmur3", "promise_unique", "phased", "no", 8, 1, 32, 32, 90, 0};
+}
 
 // Links one table through the cache.
 void link_table(linking::Link *link, const choices::Choice &what = choice()) {

@@ -199,7 +199,7 @@ public:
 };
 
 // Keys of a batch: without the guard few, and many batches.
-constexpr uint64_t most = guarded ? scaled(100000, 16) : 4 * 2048, many = guarded ? scaled(40000, 8) : most;
+constexpr uint64_t most = guarded ? scaled(50000, 8) : 4 * 2048, many = guarded ? scaled(20000, 4) : most;
 
 // All inserts of a batch want one key.
 TEST_P(Uniqueness, AllKeysEqual) {
