@@ -19,7 +19,7 @@
  *   key, cell(c, b, slot)              what the slot held when it was loaded; cell may read memory again
  *   cas(c, b, slot, key, cell)         puts a pair where load saw exactly what b holds; false if the slot has changed
  *                                      since. From an empty or erased slot a layout that stores key and value apart
- *                                      claims the key first and then combines the value by the policy (the fact duplicates).
+ *                                      claims the key first and then combines the value by the policy (fact duplicates).
  *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a cell of all ones
  *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact

@@ -68,10 +68,9 @@ typedef struct tsr_shape {
   uint32_t has_place;    /* the probing has place() */
   uint32_t guard;        /* TSR_GUARD_ */
   uint32_t fresh;        /* 1: every load must bypass L1 */
-  uint32_t in_step;      /* 1: the tiles of a warp walk in step in finds and scans */
-  uint32_t places_first; /* 1: nothing guards inserts, so that they look nothing up where the probing has place() */
-  uint32_t
-      looks_plain; /* 1: what writes looks through L1 first. A lane alone does: past L1 it makes two requests of one */
+  uint32_t in_step;      /* 1: the lanes of a warp make their calls together (device.cuh) */
+  uint32_t places_first; /* 1: an insert begins with place(): nothing guards it, so it looks nothing up */
+  uint32_t looks_plain;  /* 1: what writes looks through L1 first; for a lane alone, which past it makes two requests */
 } tsr_shape;
 
 /* ---- Regions: memory that the core owns for a part ------------ */

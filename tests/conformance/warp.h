@@ -4,7 +4,8 @@
 // calling thread, which go from one collective to the next in turn: so a run is the same each time, and cheap. Sanitizers
 // are told, and ThreadSanitizer sees lanes as threads that only collectives order. What a GPU would hang on or answer with
 // garbage is an error here: a lane that does not arrive, lanes that call different collectives, a shuffle from another
-// tile. Read next: lanes.h, which runs tables on warps.
+// tile. A lane that waits for another one outside of collectives waits for ever: the kit's caller has a timeout.
+// Read next: lanes.h, which runs tables on warps.
 #ifndef TSR_TESTS_WARP_H
 #define TSR_TESTS_WARP_H
 
