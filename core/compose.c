@@ -117,6 +117,7 @@ static void derive_guard(tsr_composition *t, bool has_place) {
   else
     s->guard = TSR_GUARD_CLAIM;
   s->places_first = s->guard == TSR_GUARD_NONE && s->has_place;
+  s->leaves_some = s->has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP;
   s->looks_plain = s->tile_lanes == 1 && !s->fresh;
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at

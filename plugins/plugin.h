@@ -70,6 +70,7 @@ typedef struct tsr_shape {
   uint32_t fresh;        /* 1: every load must bypass L1 */
   uint32_t in_step;      /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t places_first; /* 1: an insert begins with place(): nothing guards it, so it looks nothing up */
+  uint32_t leaves_some;  /* 1: with places_first some pairs take a walk: for want of a place, or of an exchange */
   uint32_t looks_plain;  /* 1: what writes looks through L1 first; for a lane alone, which past it makes two requests */
 } tsr_shape;
 

@@ -90,6 +90,7 @@ enum {
   F(has_stash)                                                                                                         \
   F(ends_at_empty)                                                                                                     \
   F(places_first)                                                                                                      \
+  F(leaves_some)                                                                                                       \
   F(looks_plain)                                                                                                       \
   F(can_exchange)                                                                                                      \
   F(unit_bytes)                                                                                                        \

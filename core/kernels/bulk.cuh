@@ -121,6 +121,38 @@ TSR_INLINE uint32_t bulk_place_in_step(const tsr_ctx *c, tsr_key *key, tsr_cell 
   return result;
 }
 
+/* Pairs of reserved keys that are promised to be unique: each goes to the bucket that its key has to itself, unseen. */
+TSR_INLINE void bulk_place_reserved(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine);
+  TSR_NO_UNROLL
+  while (tsr_step_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0, works = todo != 0;
+    tsr_key turn_key = tsr_shuffle_key(c, key, turn);
+    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
+    uint64_t ref = works ? walk_reserved_bucket(c, turn_key) : 0;
+    tsr_ctx work = tsr_work_ctx(c, works);
+    turn_key = walk_stored_key(turn_key);
+    layout_exchange(&work, ref, 0, &turn_key, &turn_cell);
+    TSR_COUNT_WHERE(c, probes, works);
+    tsr_leave_key(c, turn, works, 1);
+    todo &= todo - works;
+  }
+}
+
+/* The inserts of a table that looks nothing up and has a place for each pair, those of lanes with `mine`; as bulk_put. */
+TSR_INLINE uint32_t bulk_put_unseen(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine) {
+  uint32_t is_reserved = walk_is_reserved(*key);
+  uint32_t placed = bulk_place_in_step(c, key, cell, mine && !is_reserved);
+  uint32_t result = !mine ? TSR_RESULT_NONE : is_reserved ? WALK_NEEDS_LOCK : placed;
+  uint32_t walks = result == WALK_NEEDS_LOCK;
+  if (TSR_FACT(c, leaves_some)) {
+    uint32_t walked = bulk_put_in_step(c, *key, cell, walks, TSR_FACT(c, duplicates), 1, 1);
+    return walks ? walked : result;
+  }
+  bulk_place_reserved(c, *key, *cell, mine && is_reserved);
+  return !walks ? result : is_reserved ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
+}
+
 /* The inserts of lanes with result == WALK_NEEDS_LOCK; returns this lane's new result. differs (a constant): each lane has
  * a policy of its own. */
 TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy, uint32_t differs,
@@ -134,7 +166,7 @@ TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cel
     tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
     uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
     tsr_take_up_key(&work, turn);
-    uint32_t turn_result = walk_insert_alone(&work, &turn_key, &turn_cell, turn_policy);
+    uint32_t turn_result = walk_insert_locked(&work, &turn_key, &turn_cell, turn_policy);
     tsr_leave_key(c, turn, works, 1);
     result = is_own ? turn_result : result;
     *key = is_own ? turn_key : *key;
@@ -145,24 +177,16 @@ TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cel
 }
 
 /* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_OBTAIN, a
- * constant. *key, *cell: in the end as in walk_insert_alone. First all go in step, which most inserts never leave. */
+ * constant. *key, *cell: in the end as in walk_insert_locked. First all go in step, which most inserts never leave. */
 TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy) {
   uint32_t result = mine ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
-  if (TSR_FACT(c, places_first)) {
-    uint32_t is_reserved = walk_is_reserved(*key);
-    uint32_t placed = bulk_place_in_step(c, key, cell, mine && !is_reserved);
-    if (mine && !is_reserved) result = placed;
-    uint32_t walks = result == WALK_NEEDS_LOCK;
-    uint32_t walked = bulk_put_in_step(c, *key, cell, walks, policy, 1, 1);
-    result = walks ? walked : result;
-  } else {
-    if (WALK_INSERTS_IN_STEP(c)) {
-      result = bulk_put_in_step(c, *key, cell, mine, policy, !TSR_FACT(c, looks_plain), 0);
-      if (TSR_FACT(c, looks_plain) && result == WALK_NEEDS_FRESH)
-        result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
-    }
-    if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, key, cell, policy, 0, result);
+  if (TSR_FACT(c, places_first)) return bulk_put_unseen(c, key, cell, mine);
+  if (WALK_INSERTS_IN_STEP(c)) {
+    result = bulk_put_in_step(c, *key, cell, mine, policy, !TSR_FACT(c, looks_plain), 0);
+    if (TSR_FACT(c, looks_plain) && result == WALK_NEEDS_FRESH)
+      result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
   }
+  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, key, cell, policy, 0, result);
   return result;
 }
 
@@ -472,7 +496,11 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   uint32_t result = bulk_apply_in_step(c, a, i, key, &cell, policy, &erased);
   uint32_t waits = result == WALK_NEEDS_LOCK;
   if (!WALK_INSERTS_IN_STEP(c)) bulk_note_time(a, i, waits, 0);
-  if (WALK_HAS_GUARD(c) || TSR_FACT(c, places_first)) result = bulk_put_alone(c, &key, &cell, policy, 1, result);
+  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, &key, &cell, policy, 1, result);
+  if (TSR_FACT(c, places_first) && tsr_step_any(c, waits)) {
+    uint32_t put = bulk_put_unseen(c, &key, &cell, waits);
+    result = waits ? put : result;
+  }
   bulk_note_time(a, i, waits, 1);
   bulk_hand_back(a, i, result, key, cell);
   if (policy == WALK_FIND) {

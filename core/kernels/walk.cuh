@@ -21,6 +21,11 @@
 TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }
 TSR_INLINE tsr_key walk_stored_key(tsr_key key) { return walk_is_reserved(key) ? 0 : key; }
 
+/* The bucket that a reserved key has to itself. */
+TSR_INLINE uint64_t walk_reserved_bucket(const tsr_ctx *c, tsr_key key) {
+  return c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
+}
+
 /* The user's key of a pair found in bucket ref. */
 TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored) {
   uint64_t tail = ref - c->t->buckets; /* huge for buckets before the tail */
@@ -61,7 +66,7 @@ TSR_INLINE uint32_t walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
 /* The next bucket of the walk that is no unit. */
 TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (walk_is_reserved(key)) {
-    probe->ref = c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
+    probe->ref = walk_reserved_bucket(c, key);
     return probe->visited == 0;
   }
   if (!TSR_FACT(c, has_stash)) return probing_next(c, key, probe);
@@ -340,9 +345,15 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
   return result;
 }
 
-/* Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the
+/* What remains of an insert after its steps. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the
+ * homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair.
+ * Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the
  * loop's body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
 TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+#ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
+                                 do */
+  return walk_insert_held(c, key, cell, policy);
+#else
   uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE, waits = !c->idle;
   TSR_NO_UNROLL
   while (tsr_step_any(c, waits)) {
@@ -358,6 +369,7 @@ TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell 
     if (waits) tsr_pause();
   }
   return result;
+#endif
 }
 
 /* Whether an insert may need a lock, and whether it begins in step. Macros, so that the compiler drops what a table does
@@ -474,29 +486,6 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   if (TSR_FACT(c, in_step) || goes) walk_insert_go_on(c, s, goes, ends, link);
   TSR_COUNT_WHERE(c, probes, looked);
   TSR_COUNT_WHERE(c, lost_claims, lost);
-}
-
-/* What remains of an insert after its steps. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the
- * homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair. */
-TSR_INLINE uint32_t walk_insert_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
-#ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
-                                 do */
-  return walk_insert_held(c, key, cell, policy);
-#else
-  uint32_t result = TSR_RESULT_NONE;
-  if (TSR_FACT(c, places_first)) {
-    uint32_t claims = !c->idle && walk_is_reserved(*key);
-    tsr_ctx work = tsr_work_ctx(c, !c->idle && !claims);
-    result = walk_place(&work, key, cell);
-    if (tsr_step_any(c, claims)) {
-      work = tsr_work_ctx(c, claims);
-      uint32_t claimed = walk_claim(&work, *key, *cell);
-      result = claims ? claimed : result;
-    }
-  }
-  if (WALK_HAS_GUARD(c)) result = walk_insert_locked(c, key, cell, policy);
-  return result;
-#endif
 }
 
 /* ---- erase ----------------------------------------------------------------------------------- */
