@@ -214,30 +214,27 @@ static void cuda_program_destroy(tsr_program *program) {
   free(program);
 }
 
+static tsr_status kernels_of(const tsr_program *program, uint32_t first, uint32_t count, tsr_kernels *kernels,
+                             tsr_error *error) {
+  const tsr_shape *shape = &program->composition->shape;
+  if (shape->key_bits) return tsr_bulk_kernels(shape->key_bits, shape->cell_bits, first, count, kernels, error);
+  return tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, first, count, kernels, error);
+}
+
 /* Context pushed. */
-static tsr_status load_operation(tsr_program *program, uint32_t op, tsr_error *error) {
+static tsr_status load_operation(tsr_program *program, uint32_t op, const tsr_link *link, tsr_error *error) {
   const cuda_device *d = program->device;
   const tsr_shape *shape = &program->composition->shape;
-  tsr_kernels kernels;
-  tsr_link link = {0};
-  tsr_status status = shape->key_bits ? tsr_bulk_kernels(shape->key_bits, shape->cell_bits, op, 1, &kernels, error)
-                                      : tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, op, 1,
-                                                         &kernels, error);
-  if (status == TSR_OK) status = tsr_cuda_link(&program->composition, 1, &kernels, shape->sm, true, &link, error);
-  if (status == TSR_OK && link.kernels[0].stack_bytes) { /* P-22: a spilled bucket costs more than the table is worth */
-    status =
-        tsr_fail(error, TSR_UNSUPPORTED,
-                 "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
-                 "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
-                 link.kernels[0].name, link.kernels[0].stack_bytes, shape->bucket_bytes / shape->tile_lanes);
-    tsr_link_free(&link);
-  }
-  if (status) return status;
+  if (link->kernels[0].stack_bytes) /* P-22: a spilled bucket costs more than the table is worth */
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
+                    "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
+                    link->kernels[0].name, link->kernels[0].stack_bytes, shape->bucket_bytes / shape->tile_lanes);
   cu_module module = NULL;
   cu_function function = NULL;
-  status = tsr_cuda_check(d->driver->module_load(&module, link.cubin), "cuModuleLoadData", error);
+  tsr_status status = tsr_cuda_check(d->driver->module_load(&module, link->cubin), "cuModuleLoadData", error);
   if (status == TSR_OK)
-    status = tsr_cuda_check(d->driver->module_function(&function, module, link.kernels[0].name), "cuModuleGetFunction",
+    status = tsr_cuda_check(d->driver->module_function(&function, module, link->kernels[0].name), "cuModuleGetFunction",
                             error);
   if (status == TSR_OK) {
     program->modules[op] = module;
@@ -245,8 +242,36 @@ static tsr_status load_operation(tsr_program *program, uint32_t op, tsr_error *e
   } else if (module) {
     d->driver->module_unload(module);
   }
-  tsr_link_free(&link);
   return status;
+}
+
+/* Who uses one of these soon uses the other, so they are linked at the same time. */
+enum { LINKED_TOGETHER = 2 };
+_Static_assert(TSR_BULK_insert == 0 && TSR_BULK_find == 1, "insert and find are linked together");
+_Static_assert(TSR_POOL_allocate == 0 && TSR_POOL_release == 1, "and allocate and release");
+
+/* Context pushed. Links operations, loads `op` of them, and the others where nothing is wrong with them. */
+static tsr_status make_operations(tsr_program *program, uint32_t first, uint32_t count, uint32_t op, tsr_error *error) {
+  tsr_kernels kernels;
+  tsr_link links[LINKED_TOGETHER];
+  tsr_status status = kernels_of(program, first, count, &kernels, error);
+  if (status == TSR_OK)
+    status = tsr_cuda_link_each(&program->composition, 1, &kernels, program->composition->shape.sm, true, links, error);
+  if (status) return status;
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_wanted = first + i == op;
+    tsr_status loaded = load_operation(program, first + i, &links[i], is_wanted ? error : NULL);
+    if (is_wanted) status = loaded;
+    tsr_link_free(&links[i]);
+  }
+  return status;
+}
+
+/* Context pushed. An operation is used for the first time. */
+static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *error) {
+  bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
+  if (together && make_operations(program, 0, LINKED_TOGETHER, op, NULL) == TSR_OK) return TSR_OK;
+  return make_operations(program, op, 1, op, error); /* what is wrong with the other one is said to who uses it */
 }
 
 /* argument: of the kernel, by value. */
@@ -255,7 +280,7 @@ static tsr_status launch(tsr_program *program, uint32_t op, const void *argument
   const cuda_device *d = program->device;
   tsr_status status = push(d, error);
   if (status) return status;
-  if (!program->functions[op]) status = load_operation(program, op, error);
+  if (!program->functions[op]) status = make_operation(program, op, error);
   cu_result result = 0;
   if (status == TSR_OK) {
     void *parameters[] = {(void *)(uintptr_t)argument};

@@ -35,6 +35,11 @@ tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
                          uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) TSR_MUST_CHECK;
 
+/* The same, each kernel in a link of its own, all at the same time: a link keeps one core busy. links[i] is of
+ * kernels->names[i]. After a failure, which is that of the first kernel that has one, none is held. */
+tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
+                              uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) TSR_MUST_CHECK;
+
 /* Fails for want of the library's own kernels. */
 tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
 

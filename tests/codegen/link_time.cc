@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long linking takes: prints the median of five for insert and find, which a table links when each is first used,
-// with the toolkit's libraries loaded; without the cache and from it. Not a test: it judges nothing.
+// How long linking takes: prints the median of five for insert and find, which a table links together when one of them is
+// first used, with the toolkit's libraries loaded; without the cache and from it. Not a test: it judges nothing.
 //
 //   bazel run //tests/codegen:link_time [-- SPEC...]
 #include <algorithm>
@@ -21,16 +21,28 @@ double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Milliseconds of linking `count` operations from `first` on, in one link.
-double link_ops(const tsr_composition *table, uint32_t first, uint32_t count, bool use_cache) {
+enum Manner { kAtATime, kOneByOne, kInOneLink };
+
+// Milliseconds of linking insert and find.
+double link_both(const tsr_composition *table, Manner manner, bool use_cache) {
   tsr_kernels kernels;
   tsr_error error = {};
-  linking::Link link;
+  linking::Link links[2];
+  tsr_link made[2] = {};
   double start = now_ms();
-  tsr_status status = tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, first, count, &kernels, &error);
-  if (status == TSR_OK) status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &link.link, &error);
+  tsr_status status =
+      tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, TSR_BULK_insert, 2, &kernels, &error);
+  if (status == TSR_OK && manner == kAtATime)
+    status = tsr_cuda_link_each(&table, 1, &kernels, table->shape.sm, use_cache, made, &error);
+  if (status == TSR_OK && manner == kInOneLink)
+    status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &made[0], &error);
+  for (uint32_t op = 0; status == TSR_OK && manner == kOneByOne && op < 2; op++) {
+    status = tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, op, 1, &kernels, &error);
+    if (status == TSR_OK) status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &made[op], &error);
+  }
   double elapsed = now_ms() - start;
-  if (status || link.link.cached != use_cache) {
+  for (int i = 0; i < 2; i++) links[i].link = made[i];
+  if (status || made[0].cached != use_cache) {
     fprintf(stderr, "link_time: %s\n", status ? error.message : "the cache did not do what it was asked for");
     exit(1);
   }
@@ -60,22 +72,17 @@ int measure(const char *path) {
     return 1;
   }
   const tsr_composition *table = composed.composition;
-  link_ops(table, TSR_BULK_insert, 1, false); // loads the libraries
-  auto both = [table](bool use_cache) {
-    return link_ops(table, TSR_BULK_insert, 1, use_cache) + link_ops(table, TSR_BULK_find, 1, use_cache);
-  };
-  double uncached = median_of_five([&] { return both(false); });
-  double together = median_of_five([&] { return link_ops(table, TSR_BULK_insert, 2, false); });
-  tsr_error ignored;
-  for (uint32_t op : {TSR_BULK_insert, TSR_BULK_find}) { // fills the cache
-    tsr_kernels kernels;
-    linking::Link link;
-    status = tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, op, 1, &kernels, &ignored);
-    if (status == TSR_OK) status = tsr_cuda_link(&table, 1, &kernels, 90, true, &link.link, &ignored);
-    if (status) return 1;
-  }
-  double cached = median_of_five([&] { return both(true); });
-  printf("%-32s %10.1f %14.1f %10.2f\n", path, uncached, together, cached);
+  link_both(table, kInOneLink, false); // loads the libraries
+  auto median = [table](Manner manner) { return median_of_five([&] { return link_both(table, manner, false); }); };
+  double at_a_time = median(kAtATime), one_by_one = median(kOneByOne), together = median(kInOneLink);
+  tsr_link filled[2];
+  tsr_kernels kernels;
+  status = tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, TSR_BULK_insert, 2, &kernels, &error);
+  if (status == TSR_OK) status = tsr_cuda_link_each(&table, 1, &kernels, 90, true, filled, &error); // fills the cache
+  if (status) return 1;
+  for (tsr_link &link : filled) tsr_link_free(&link);
+  double cached = median_of_five([&] { return link_both(table, kAtATime, true); });
+  printf("%-32s %12.1f %12.1f %12.1f %12.2f\n", path, at_a_time, one_by_one, together, cached);
   return 0;
 }
 
@@ -88,8 +95,8 @@ int main(int count, char **arguments) {
   std::string folder = (std::filesystem::temp_directory_path() / "link_time.XXXXXX").string();
   if (!mkdtemp(&folder[0])) return 1;
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  printf("insert + find for sm_90, ms, median of 5\n%-32s %10s %14s %10s\n", "spec", "two links", "in one link",
-         "from cache");
+  printf("insert + find for sm_90, ms, median of 5\n%-32s %12s %12s %12s %12s\n", "spec", "at a time", "one by one",
+         "in one link", "from cache");
   int failed = 0;
   for (const char *spec : specs) failed |= measure(spec);
   std::error_code ignored;
