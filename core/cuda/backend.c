@@ -250,8 +250,10 @@ enum { LINKED_TOGETHER = 2 };
 _Static_assert(TSR_BULK_insert == 0 && TSR_BULK_find == 1, "insert and find are linked together");
 _Static_assert(TSR_POOL_allocate == 0 && TSR_POOL_release == 1, "and allocate and release");
 
-/* Context pushed. Links operations, loads `op` of them, and the others where nothing is wrong with them. */
-static tsr_status make_operations(tsr_program *program, uint32_t first, uint32_t count, uint32_t op, tsr_error *error) {
+/* Context pushed. An operation is used for the first time. */
+static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *error) {
+  bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
+  uint32_t first = together ? 0 : op, count = together ? LINKED_TOGETHER : 1;
   tsr_kernels kernels;
   tsr_link links[LINKED_TOGETHER];
   tsr_status status = kernels_of(program, first, count, &kernels, error);
@@ -259,19 +261,10 @@ static tsr_status make_operations(tsr_program *program, uint32_t first, uint32_t
     status = tsr_cuda_link_each(&program->composition, 1, &kernels, program->composition->shape.sm, true, links, error);
   if (status) return status;
   for (uint32_t i = 0; i < count; i++) {
-    bool is_wanted = first + i == op;
-    tsr_status loaded = load_operation(program, first + i, &links[i], is_wanted ? error : NULL);
-    if (is_wanted) status = loaded;
+    if (status == TSR_OK) status = load_operation(program, first + i, &links[i], error);
     tsr_link_free(&links[i]);
   }
   return status;
-}
-
-/* Context pushed. An operation is used for the first time. */
-static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *error) {
-  bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
-  if (together && make_operations(program, 0, LINKED_TOGETHER, op, NULL) == TSR_OK) return TSR_OK;
-  return make_operations(program, op, 1, op, error); /* what is wrong with the other one is said to who uses it */
 }
 
 /* argument: of the kernel, by value. */

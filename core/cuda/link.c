@@ -6,6 +6,9 @@
 #include "core/cuda/link.h"
 
 #include <dlfcn.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,49 +375,32 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, con
   return status;
 }
 
-typedef struct link_job {
-  const tsr_composition *const *tables;
-  size_t count;
-  tsr_kernels kernels;
-  uint32_t sm;
-  bool use_cache, has_thread;
-  pthread_t thread;
-  tsr_link *link;
-  tsr_status status;
-  tsr_error error;
-} link_job;
-
-static void *run_job(void *job) {
-  link_job *j = job;
-  j->status = tsr_cuda_link(j->tables, j->count, &j->kernels, j->sm, j->use_cache, j->link, &j->error);
-  return NULL;
-}
-
 tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                               uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) {
-  link_job jobs[KERNELS_MAX];
-  tsr_status status = TSR_OK;
+  tsr_error errors[KERNELS_MAX];
+  tsr_status status[KERNELS_MAX], first = TSR_OK;
   if (kernels->count > KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", kernels->count, KERNELS_MAX);
-  for (size_t i = kernels->count; i-- > 0;) {
-    jobs[i] = (link_job){.tables = tables, .count = count, .kernels = *kernels, .sm = sm, .link = &links[i]};
-    jobs[i].use_cache = use_cache;
-    jobs[i].kernels.names += i;
-    jobs[i].kernels.count = 1;
-    for (size_t form = 0; form < TSR_ROOMIER_FORMS; form++)
-      if (kernels->roomier[form]) jobs[i].kernels.roomier[form] += i;
-    memset(&links[i], 0, sizeof links[i]);
-    jobs[i].has_thread = i > 0 && pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
-    if (!jobs[i].has_thread) run_job(&jobs[i]);
-  }
+  int threads = 1;
+#ifdef _OPENMP
+  threads = omp_get_max_threads() < (int)kernels->count ? omp_get_max_threads() : (int)kernels->count;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#endif
   for (size_t i = 0; i < kernels->count; i++) {
-    if (jobs[i].has_thread) pthread_join(jobs[i].thread, NULL);
-    if (!jobs[i].status || status) continue;
-    status = jobs[i].status;
-    if (error) *error = jobs[i].error;
+    tsr_kernels one = *kernels;
+    one.names += i;
+    one.count = 1;
+    for (size_t form = 0; form < TSR_ROOMIER_FORMS && one.roomier[form]; form++) one.roomier[form] += i;
+    memset(&links[i], 0, sizeof links[i]);
+    status[i] = tsr_cuda_link(tables, count, &one, sm, use_cache, &links[i], &errors[i]);
   }
-  for (size_t i = 0; status && i < kernels->count; i++) tsr_link_free(&links[i]);
-  return status;
+  (void)threads;
+  for (size_t i = 0; i < kernels->count && !first; i++) {
+    first = status[i];
+    if (first && error) *error = errors[i];
+  }
+  for (size_t i = 0; first && i < kernels->count; i++) tsr_link_free(&links[i]);
+  return first;
 }
 
 void tsr_link_free(tsr_link *link) {
