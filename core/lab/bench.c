@@ -349,6 +349,7 @@ static const char help[] =
     "                           .2,.2,.3,.3.\n"
     "  --units N                Units of an allocation; 1.\n"
     "  --tile-lanes N           Lanes that allocate together; 1.\n"
+    "  --codes yes|no           Whether inserts, finds and erases write a result code for each key, all verified; no.\n"
     "  --repeat N               Measurements, of which the median counts, after one to warm up; 5.\n"
     "  --set SECTION.KEY=VALUE  Sets an entry of all specs, over what their files say; repeatable.\n"
     "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n"

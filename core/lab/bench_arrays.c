@@ -24,7 +24,11 @@ static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
       {&a->queries, &a->host_queries, pairs * key, 0},
       {&a->out, &a->host_out, pairs * (a->out_bits / 8), TSR_BENCH_OUT},
       {&a->offsets, &a->host_offsets, has_lists ? (n + 1) * sizeof(uint64_t) : 0, TSR_BENCH_OFFSETS},
-      {&a->results, &a->host_results, is_mixed ? n : 0, TSR_BENCH_RESULTS},
+      {&a->results, &a->host_results,
+       a->options->codes ? pairs
+       : is_mixed        ? n
+                         : 0,
+       TSR_BENCH_RESULTS},
       {&a->operations, NULL, is_mixed ? n : 0, 0},
       {&a->operands, NULL, is_mixed ? n * value : 0, 0},
   };
@@ -48,6 +52,7 @@ tsr_status tsr_bench_arrays_create(tsr_table *owner, const tsr_keys *model, cons
   list(a, arrays);
   for (size_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = allocate(a, &arrays[i], error);
   if (status) return status;
+  if (options->codes) a->codes = a->results;
   tsr_keys_fill(model, a->host_queries);
   status = tsr_memory_copy(owner, a->keys, a->host_queries, model->pairs * (model->key_bits / 8), error);
   if (status || !model->value_bits) return status;
@@ -112,7 +117,7 @@ tsr_status tsr_bench_arrays_fetch(tsr_bench_arrays *a, uint32_t answers, tsr_err
   tsr_status status = TSR_OK;
   list(a, arrays);
   for (size_t i = 0; status == TSR_OK && i < ARRAYS; i++)
-    if (arrays[i].answer & answers)
+    if (arrays[i].answer & answers && arrays[i].bytes)
       status = tsr_memory_copy(a->owner, *arrays[i].host, *arrays[i].device, arrays[i].bytes, error);
   return status;
 }

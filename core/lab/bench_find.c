@@ -61,7 +61,8 @@ static void check_found(const tsr_bench_turn *turn, uint64_t found) {
 
 static tsr_status start_find(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
   if (a->model.value_bits == 0) return tsr_contains(table, a->model.n, a->queries, a->out, NULL, error);
-  return tsr_find(table, a->model.n, a->queries, a->out, &(tsr_call){.missing = TSR_BENCH_MISSING}, error);
+  const tsr_call call = {.missing = TSR_BENCH_MISSING, .results = a->codes};
+  return tsr_find(table, a->model.n, a->queries, a->out, &call, error);
 }
 
 static tsr_bench_tally judge_find(const tsr_bench_turn *turn, uint64_t i) {
@@ -76,6 +77,8 @@ static tsr_bench_tally judge_find(const tsr_bench_turn *turn, uint64_t i) {
   } else {
     is_right = tsr_keys_rank(model, q.key, answer) < q.offered;
   }
+  if (turn->arrays->codes && model->value_bits)
+    is_right = is_right && tsr_keys_load(turn->arrays->host_results, 8, i) == (q.present ? TSR_FOUND : TSR_MISSING);
   return (tsr_bench_tally){.wrong = !is_right, .found = q.present > 0};
 }
 
@@ -91,8 +94,8 @@ static tsr_status check_find(tsr_bench_turn *turn, tsr_error *error) {
 
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
-    .before = TSR_BENCH_ON_FILLED, .answers = TSR_BENCH_OUT, .limit = "read", .prepare = (ask), .start = start_find,   \
-    .check = check_find                                                                                                \
+    .before = TSR_BENCH_ON_FILLED, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS, .limit = "read", .prepare = (ask),    \
+    .start = start_find, .check = check_find                                                                           \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
 const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);

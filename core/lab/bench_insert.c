@@ -11,7 +11,8 @@ static tsr_status insert_range(const tsr_bench_arrays *a, tsr_table *table, uint
   const char *keys = a->keys, *values = a->values;
   keys += from * (a->model.key_bits / 8);
   if (values) values += from * (a->model.value_bits / 8);
-  return tsr_insert(table, to - from, keys, values, NULL, error);
+  const tsr_call call = {.results = a->codes ? a->codes + from : NULL};
+  return tsr_insert(table, to - from, keys, values, &call, error);
 }
 
 static uint64_t batch_end(const tsr_bench_arrays *a, uint64_t from) {
@@ -25,6 +26,7 @@ static tsr_status check_inserts(tsr_bench_turn *turn, uint64_t offered, tsr_erro
 }
 
 static tsr_status check_all_once(tsr_bench_turn *turn, tsr_error *error) {
+  tsr_bench_check_codes(turn, turn->arrays->model.pairs, TSR_INSERTED, turn->report.inserted);
   return check_inserts(turn, turn->arrays->model.pairs, error);
 }
 
@@ -34,8 +36,11 @@ static tsr_status start_insert(const tsr_bench_arrays *a, tsr_table *table, tsr_
   return insert_range(a, table, 0, a->model.pairs, error);
 }
 
-const tsr_bench_operation tsr_bench_insert = {
-    .before = TSR_BENCH_ON_EMPTY, .limit = "read+cas", .start = start_insert, .check = check_all_once};
+const tsr_bench_operation tsr_bench_insert = {.before = TSR_BENCH_ON_EMPTY,
+                                              .answers = TSR_BENCH_RESULTS,
+                                              .limit = "read+cas",
+                                              .start = start_insert,
+                                              .check = check_all_once};
 
 static tsr_status start_incremental(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
   tsr_status status = TSR_OK;
@@ -44,8 +49,11 @@ static tsr_status start_incremental(const tsr_bench_arrays *a, tsr_table *table,
   return status;
 }
 
-const tsr_bench_operation tsr_bench_incremental = {
-    .before = TSR_BENCH_ON_EMPTY, .limit = "read+cas", .start = start_incremental, .check = check_all_once};
+const tsr_bench_operation tsr_bench_incremental = {.before = TSR_BENCH_ON_EMPTY,
+                                                   .answers = TSR_BENCH_RESULTS,
+                                                   .limit = "read+cas",
+                                                   .start = start_incremental,
+                                                   .check = check_all_once};
 
 /* ---- Rebuild --------------------------------------------------------------------------------- */
 
@@ -75,13 +83,15 @@ static tsr_status prepare_erase(tsr_bench_arrays *a, tsr_error *error) {
 }
 
 static tsr_status start_erase(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
-  return tsr_erase(table, a->model.n, a->queries, NULL, error);
+  return tsr_erase(table, a->model.n, a->queries, &(tsr_call){.results = a->codes}, error);
 }
 
 /* Keys without a place do not count against the erase: it has to remove what is there. */
 static tsr_status check_erase(tsr_bench_turn *turn, tsr_error *error) {
   uint64_t size, erased = turn->report.erased;
   turn->result->done = turn->arrays->model.n;
+  if (turn->arrays->model.n == turn->arrays->model.pairs)
+    tsr_bench_check_codes(turn, turn->arrays->model.n, TSR_ERASED, erased);
   tsr_status status = tsr_size(turn->subject->table, &size, error);
   if (status == TSR_OK && (erased != turn->present || size != 0))
     tsr_bench_complain(turn->result, "of %llu keys in the table %llu were erased, and it still holds %llu",
@@ -90,6 +100,7 @@ static tsr_status check_erase(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_erase = {.before = TSR_BENCH_ON_FULL,
+                                             .answers = TSR_BENCH_RESULTS,
                                              .limit = "read+cas",
                                              .prepare = prepare_erase,
                                              .start = start_erase,

@@ -41,6 +41,9 @@ extern const tsr_bench_operation tsr_bench_mixed;
 TSR_PRINTF(2, 3)
 void tsr_bench_complain(tsr_bench_result *result, const char *format, ...);
 
+/* Complains unless as many of the first n codes are `code` as the report says, where the operation wrote codes. */
+void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported);
+
 /* Complains if the report does not account for every pair of those offered. */
 void tsr_bench_check_offered(const tsr_report *report, uint64_t offered, tsr_bench_result *result);
 /* The same of an insert into an empty table, of which each pair should be there now. offered: with repetitions. */

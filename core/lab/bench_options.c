@@ -132,6 +132,12 @@ static tsr_status read_mix(const char *text, tsr_bench_options *o, tsr_error *er
                   text);
 }
 
+static tsr_status read_choice(const char *name, const char *text, bool *out, tsr_error *error) {
+  *out = strcmp(text, "yes") == 0;
+  if (*out || strcmp(text, "no") == 0) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be yes or no", name, text);
+}
+
 /* Values that the bench gives to every table itself. */
 static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *error) {
   static const char *const own[][2] = {
@@ -145,10 +151,10 @@ static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *er
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-enum { N, LOADS, OPS, BATCH, MULTIPLICITY, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, NAMES };
-static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",       "--batch",   "--multiplicity",
-                                         "--mix", "--repeat", "--set",       "--plugins", "--seed",
-                                         "--csv", "--units",  "--tile-lanes"};
+enum { N, LOADS, OPS, BATCH, MULTIPLICITY, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, CODES, NAMES };
+static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",        "--batch",   "--multiplicity",
+                                         "--mix", "--repeat", "--set",        "--plugins", "--seed",
+                                         "--csv", "--units",  "--tile-lanes", "--codes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -180,6 +186,8 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return read_count(names[which], value, UNITS_MAX, &o->units, error);
   case TILE_LANES:
     return read_count(names[which], value, TILE_LANES_MAX, &o->tile_lanes, error);
+  case CODES:
+    return read_choice(names[which], value, &o->codes, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;

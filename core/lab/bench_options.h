@@ -45,6 +45,7 @@ typedef struct tsr_bench_options {
   uint64_t multiplicity;       /* pairs of a key, on average; divides n or some keys have one more */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
   uint64_t units, tile_lanes;  /* of pools */
+  bool codes;                  /* inserts, finds and erases write a result code for each key */
   const char **loads;          /* load_count numbers, as written */
   size_t load_count;
   bool ops[TSR_BENCH_OPS];

@@ -56,6 +56,16 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, tsr_table *table,
   return TSR_OK;
 }
 
+void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported) {
+  const uint8_t *codes = turn->arrays->host_results;
+  uint64_t count = 0;
+  if (!turn->arrays->codes) return;
+  for (uint64_t i = 0; i < n; i++) count += codes[i] == code;
+  if (count != reported)
+    tsr_bench_complain(turn->result, "%llu result codes are %u, but the report has %llu such keys", (llu)count, code,
+                       (llu)reported);
+}
+
 tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn,
                                 tsr_bench_tally (*judge)(const tsr_bench_turn *turn, uint64_t i)) {
   uint64_t wrong = 0, found = 0;

@@ -7,6 +7,7 @@
 #   measure.sh [GROUP...]      all groups, or some:
 #     single     every single-value table of WarpCore and BGHT, at loads .5 to .99, of 32 and of 64 bits
 #     first      inserts that look for the key first, as cuCollections' do, beside promise_unique
+#     semantics  what duplicate policies, result codes, statistics, a stash and mixed operations cost
 #     lists      the slab hash by memory utilization, with its own prototype's size and 2^27
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
@@ -47,6 +48,19 @@ group_first() {
     rows specs/best_build.ini specs/best_find.ini specs/linear.ini --n "$n32" --loads .8,.9,.95 --ops insert \
       --set table.concurrency=phased --set "table.duplicates=$policy"
   done
+}
+
+group_semantics() {
+  local finds=insert,find100,find0
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds --codes yes
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds --set table.duplicates=first
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds --set table.duplicates=min
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds --set table.statistics=yes
+  rows specs/speed/bcht_4_1.ini --n "$n32" --ops $finds --set table.stash=1000
+  rows specs/best_build.ini --n "$n32" --ops $finds --set table.duplicates=promise_unique
+  rows specs/best_build.ini --n "$n32" --ops $finds --set table.duplicates=first
+  rows specs/best_build.ini --n "$n32" --ops $finds --set table.duplicates=first --set table.concurrency=mixed
 }
 
 group_lists() {
@@ -108,7 +122,7 @@ group_limits() {
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single first lists mixed steps multi pools success
+(($#)) || set -- limits single first semantics lists mixed steps multi pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2

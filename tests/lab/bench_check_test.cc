@@ -94,6 +94,26 @@ TEST_F(Check, WrongErases) {
   expect_wrong(Fault::LOSES_A_KEY, "erase", "of 10000 keys 9999 were inserted");
 }
 
+TEST_F(Check, Codes) {
+  const Words codes = {"--codes", "yes"};
+  for (uint32_t value_bits : {0u, 32u, 64u}) {
+    faulty.value_bits = value_bits;
+    Outcome outcome = bench(Fault::NONE, "insert,incremental,rebuild,find100,find50,find0,erase,mixed", codes);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    expect_wrong(Fault::WRONG_CODE, "insert", "9999 result codes are 1, but the report has 10000 such keys", codes);
+    expect_wrong(Fault::WRONG_CODE, "incremental", "9999 result codes are 1", codes);
+    expect_wrong(Fault::WRONG_CODE, "erase", "9999 result codes are 8, but the report has 10000 such keys", codes);
+    for (std::string op : {"find100", "find50", "find0"}) {
+      if (value_bits) expect_wrong(Fault::WRONG_CODE, op, "1 of 10000 answers are wrong", codes);
+      EXPECT_EQ(bench(Fault::WRONG_CODE, op).status, 0) << "nobody asked for codes";
+    }
+  }
+  faulty.value_bits = 32;
+  Words lists = multimap;
+  lists.insert(lists.end(), codes.begin(), codes.end());
+  EXPECT_EQ(bench(Fault::NONE, "insert,find100,find_all,count_all,erase", lists).status, 0);
+}
+
 TEST_F(Check, WrongBatches) {
   const Words batch = {"--batch", "4000"};
   expect_wrong(Fault::LOSES_A_KEY, "incremental", "of 10000 keys 9997 were inserted and 0 handed back", batch);

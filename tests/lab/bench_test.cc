@@ -56,6 +56,7 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--ops", "insert,churn"}, "ask for one kind at a time");
   expect_usage({"a.ini", "--units", "0"}, "--units 0");
   expect_usage({"a.ini", "--tile-lanes", "64"}, "--tile-lanes 64");
+  expect_usage({"a.ini", "--codes", "maybe"}, "--codes maybe: must be yes or no");
   expect_usage({"a.ini", "--lods", ".8"}, "did you mean --loads?");
   expect_usage({"a.ini", "--set", "table.load_factor=.5"}, "--loads");
   expect_usage({spec("bad.ini", map32), "--set", "nonsense"}, "nonsense");

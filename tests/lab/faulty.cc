@@ -62,6 +62,8 @@ void tsr_table_describe(const tsr_table *table, tsr_table_info *info) {
   info->bucket_bytes = faulty.bucket_bytes;
 }
 
+static bool has_wrong_code(uint64_t i) { return i == 5 && faulty.fault == Fault::WRONG_CODE; }
+
 static void put(tsr_table *table, uint32_t key, uint64_t value) {
   std::vector<uint64_t> &values = table->pairs[key];
   if (!table->keeps_all) values.clear();
@@ -80,7 +82,8 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
     if (!is_back && !is_lost && !is_hidden) put(table, key, fetch(values, i));
     table->report.inserted += !is_back && !is_lost;
     table->report.not_placed += is_back;
-    if (call && call->results) call->results[i] = is_back ? TSR_NOT_PLACED : TSR_INSERTED;
+    if (call && call->results)
+      call->results[i] = is_back ? TSR_NOT_PLACED : has_wrong_code(i) ? TSR_PRESENT : TSR_INSERTED;
     if (call && call->homeless_keys && is_back) static_cast<uint32_t *>(call->homeless_keys)[i] = key;
   }
   table->report.insert_keys += n;
@@ -113,7 +116,9 @@ tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values
   bool is_wrong = faulty.fault == Fault::WRONG_VALUE || (faulty.fault == Fault::ONLY_ONCE && faulty.finds == 2);
   for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
     uint64_t value = 0;
-    if (!look(table, keys, i, &value)) value = call->missing;
+    bool is_there = look(table, keys, i, &value);
+    if (!is_there) value = call->missing;
+    if (call->results) call->results[i] = is_there != has_wrong_code(i) ? TSR_FOUND : TSR_MISSING;
     if (faulty.fault != Fault::FINDS_NOTHING_NEW) store(values, i, is_wrong && i == 5 ? value + 1 : value);
   }
   return status;
@@ -173,12 +178,14 @@ static uint64_t size_of(const tsr_table *table) {
   return size;
 }
 
-tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *, tsr_error *error) {
+tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   note(table, "erase");
   if (faulty.fault == Fault::ERASE_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the erase failed");
   const uint64_t before = size_of(table);
-  for (uint64_t i = faulty.fault == Fault::KEEPS_A_KEY; i < n; i++)
-    table->pairs.erase(static_cast<const uint32_t *>(keys)[i]);
+  for (uint64_t i = faulty.fault == Fault::KEEPS_A_KEY; i < n; i++) {
+    bool is_there = table->pairs.erase(static_cast<const uint32_t *>(keys)[i]) > 0;
+    if (call && call->results) call->results[i] = is_there != has_wrong_code(i) ? TSR_ERASED : TSR_MISSING;
+  }
   table->report.erased += before - size_of(table);
   table->report.erase_keys += n;
   table->report.erase_probes += table->statistics ? 4 * n : 0;

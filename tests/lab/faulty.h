@@ -25,6 +25,7 @@ enum class Fault {
   SHIFTS_LISTS,      // find_all: every list begins one place later
   REPEATS_A_VALUE,   // find_all: in the place of another one
   WRONG_RESULT,      // apply: one code
+  WRONG_CODE,        // insert, find and erase: one
   FORGETS_AN_INSERT, // apply says that it has been done
   FORGETS_AN_ERASE,  // so here
   INSERT_FAILS,
