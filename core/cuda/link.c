@@ -6,9 +6,6 @@
 #include "core/cuda/link.h"
 
 #include <dlfcn.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,10 +379,8 @@ tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count
   tsr_status status[KERNELS_MAX], first = TSR_OK;
   if (kernels->count > KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", kernels->count, KERNELS_MAX);
-  int threads = 1;
-#ifdef _OPENMP
-  threads = omp_get_max_threads() < (int)kernels->count ? omp_get_max_threads() : (int)kernels->count;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#ifndef TSR_PTHREADS
+#pragma omp parallel for schedule(dynamic, 1)
 #endif
   for (size_t i = 0; i < kernels->count; i++) {
     tsr_kernels one = *kernels;
@@ -395,7 +390,6 @@ tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count
     memset(&links[i], 0, sizeof links[i]);
     status[i] = tsr_cuda_link(tables, count, &one, sm, use_cache, &links[i], &errors[i]);
   }
-  (void)threads;
   for (size_t i = 0; i < kernels->count && !first; i++) {
     first = status[i];
     if (first && error) *error = errors[i];

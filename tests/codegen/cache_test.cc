@@ -305,48 +305,6 @@ TEST_F(Cache, GoesByLastUse) {
   EXPECT_GT(info.st_mtim.tv_sec, 1000);
 }
 
-// What a table does when it is first used: the kernels of a link of all, each from a link of its own.
-TEST(LinksAtATime, GiveWhatOneLinkGives) {
-  tsr_status status;
-  tsr_error error = {};
-  linking::Composed composed(choice().entries().parse().get(), 90, &status, &error);
-  ASSERT_EQ(status, TSR_OK) << error.message;
-  const tsr_composition *table = composed.composition;
-  tsr_kernels kernels;
-  ASSERT_EQ(tsr_bulk_kernels(32, 32, TSR_BULK_insert, 4, &kernels, &error), TSR_OK) << error.message;
-  linking::Link together, links[4];
-  ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, 90, false, &together.link, &error), TSR_OK) << error.message;
-  tsr_link made[4];
-  ASSERT_EQ(tsr_cuda_link_each(&table, 1, &kernels, 90, false, made, &error), TSR_OK) << error.message;
-  for (size_t i = 0; i < 4; i++) {
-    links[i].link = made[i];
-    ASSERT_EQ(made[i].kernel_count, 1u);
-    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, std::string(kernels.names[i]).substr(4)));
-    EXPECT_EQ(linking::text_of(made[i], made[i].kernels[0].name),
-              linking::text_of(together.link, made[i].kernels[0].name));
-  }
-}
-
-TEST(LinksAtATime, LeaveNothingWhenOneFails) {
-  tsr_status status;
-  tsr_error error = {};
-  linking::Composed composed(choice().entries().parse().get(), 90, &status, &error);
-  ASSERT_EQ(status, TSR_OK) << error.message;
-  const tsr_composition *table = composed.composition;
-  tsr_kernels kernels;
-  ASSERT_EQ(tsr_bulk_kernels(32, 32, TSR_BULK_insert, 2, &kernels, &error), TSR_OK) << error.message;
-  const char *names[] = {kernels.names[0], "tsr_no_such_kernel"};
-  kernels.names = names;
-  kernels.roomier[0] = nullptr;
-  tsr_link links[2];
-  EXPECT_EQ(tsr_cuda_link_each(&table, 1, &kernels, 90, false, links, &error), TSR_LINK_FAILED);
-  EXPECT_NE(std::string(error.message).find("tsr_no_such_kernel"), std::string::npos) << error.message;
-  for (const tsr_link &link : links) {
-    EXPECT_EQ(link.cubin, nullptr);
-    EXPECT_EQ(link.kernels, nullptr);
-  }
-}
-
 TEST(CacheKey, DependsOnEveryByteAndBorder) {
   auto key_of = [](uint64_t salt, const std::vector<std::string> &texts) {
     tsr_cache_key key = tsr_cache_key_start(salt);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several kernels, each in a link of its own, at the same time (tsr_cuda_link_each): what a table does when insert or find
+// is first used.
+#include <gtest/gtest.h>
+
+#include "core/kernels/bulk.h"
+#include "tests/codegen/linking.h"
+
+namespace {
+
+const choices::Choice kChoice = {"packed", "cuckoo", "murmur3", "promise_unique", "phased", "no", 8, 1, 32, 32, 90, 0};
+
+class LinksAtATime : public testing::Test {
+protected:
+  LinksAtATime() : composed_(kChoice.entries().parse().get(), 90, &status_, &error_), table_(composed_.composition) {}
+  void SetUp() override {
+    ASSERT_EQ(status_, TSR_OK) << error_.message;
+    ASSERT_EQ(tsr_bulk_kernels(32, 32, TSR_BULK_insert, 4, &kernels_, &error_), TSR_OK) << error_.message;
+  }
+  tsr_status status_ = TSR_OK;
+  tsr_error error_ = {};
+  linking::Composed composed_;
+  const tsr_composition *table_;
+  tsr_kernels kernels_ = {};
+};
+
+TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
+  linking::Link together, links[4];
+  tsr_link made[4];
+  ASSERT_EQ(tsr_cuda_link(&table_, 1, &kernels_, 90, false, &together.link, &error_), TSR_OK) << error_.message;
+  ASSERT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, made, &error_), TSR_OK) << error_.message;
+  for (size_t i = 0; i < 4; i++) {
+    links[i].link = made[i];
+    ASSERT_EQ(made[i].kernel_count, 1u);
+    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, std::string(kernels_.names[i]).substr(4)));
+    EXPECT_EQ(linking::text_of(made[i], made[i].kernels[0].name),
+              linking::text_of(together.link, made[i].kernels[0].name));
+  }
+}
+
+TEST_F(LinksAtATime, LeaveNothingWhenOneFails) {
+  const char *names[] = {kernels_.names[0], "tsr_no_such_kernel"};
+  kernels_.names = names;
+  kernels_.count = 2;
+  kernels_.roomier[0] = nullptr;
+  tsr_link links[2];
+  EXPECT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, links, &error_), TSR_LINK_FAILED);
+  EXPECT_NE(std::string(error_.message).find("tsr_no_such_kernel"), std::string::npos) << error_.message;
+  for (const tsr_link &link : links) {
+    EXPECT_EQ(link.cubin, nullptr);
+    EXPECT_EQ(link.kernels, nullptr);
+  }
+}
+
+} // namespace
