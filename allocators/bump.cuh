@@ -24,7 +24,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
   /* Others were faster and the counter is too high; back to the limit, not by what was added: that would hand out units
    * twice. Bounded: each failure is another thread's addition or its way back. */
   TSR_NO_UNROLL
-  while (tsr_step_any(c, is_high)) {
+  while (tsr_warp_any(c, is_high)) {
     uint64_t found = seen;
     if (is_high) found = tsr_cas64(next, seen, limit);
     is_high = (found != seen) & (found > limit);

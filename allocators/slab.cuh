@@ -63,7 +63,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
   uint32_t unit = TSR_NO_HANDLE, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   const uint32_t steps = tsr_block_steps(c, most == 0 || most > all ? all : most);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, looks)) {
+  while (tsr_warp_any(c, looks)) {
     bool in_order = to == 0;
     uint32_t word = in_order ? tsr_block_follow(c, spread, left, all)
                              : from * TSR_BLOCK_WORDS + tsr_block_choose(spread, left, to - from);
@@ -79,7 +79,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
     left = !ends ? left : gives_up ? steps : round;
     from = gives_up ? 0 : narrows ? to - size : adds ? to : from;
     to = gives_up ? 0 : to;
-    if (tsr_step_any(c, adds)) {
+    if (tsr_warp_any(c, adds)) {
       work = tsr_work_ctx(c, adds);
       added = slab_add_super_block(&work, to / size - TSR_PARAMETER(c, first_super_blocks));
       uint32_t in_use = slab_blocks_in_use(c, added);

@@ -22,7 +22,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
            steps = tsr_block_steps(c, most && most < blocks ? most : blocks);
   uint32_t unit = TSR_NO_HANDLE, attempt = 0, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, looks)) {
+  while (tsr_warp_any(c, looks)) {
     bool in_order = attempt > changes;
     uint32_t word =
         in_order ? tsr_block_follow(c, spread, attempt - changes, blocks) : tsr_block_choose(spread, attempt, blocks);

@@ -8,7 +8,7 @@
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
-#include "core/compose.h"
+#include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
 

@@ -101,16 +101,16 @@ enum {
 typedef struct tsr_call {
   void *stream;
   uint8_t *results;    /* a code per key */
-  void *homeless_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another one
+  void *unplaced_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another one
                         */
-  void *homeless_values; /* that was in the table before; other indices are not written */
+  void *unplaced_values; /* that was in the table before; other indices are not written */
   uint64_t missing;      /* find: the value written for absent keys */
   uint64_t *times;       /* tsr_apply: 2 n numbers: when item i began, at 2 i, and ended, at 2 i + 1; ns of a clock that
                             all items share, of the device or of this machine */
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
- * values: NULL for a set. A full table is not an error of the call: see results, homeless_* and tsr_table_report. (The
+ * values: NULL for a set. A full table is not an error of the call: see results, unplaced_* and tsr_table_report. (The
  * two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each, and no more.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_error *error);
@@ -206,7 +206,7 @@ TSR_API tsr_status tsr_rehash(tsr_table *table, const tsr_rehash_options *option
 TSR_API const tsr_spec *tsr_table_spec(const tsr_table *table);
 
 /* tsr_insert into an empty table (else TSR_BAD_ARGUMENT) that starts again with a new seed when a pair was not placed,
- * `tries` times in all (1 = tsr_insert). The last try is what results, homeless_* and report tell of. On failure the
+ * `tries` times in all (1 = tsr_insert). The last try is what results, unplaced_* and report tell of. On failure the
  * table is empty. With growth = double it is tsr_insert, in failure too. Waits. */
 TSR_API tsr_status tsr_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                              uint32_t tries, tsr_error *error);

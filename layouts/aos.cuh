@@ -23,8 +23,8 @@
 /* C's own layout: 8 bytes for 32 + 32 bits, 16 for wider pairs, and no half crosses 8 bytes. */
 typedef struct aos_slot {
   tsr_key key;
-#if TSR_CELL_BITS > 0
-  tsr_cell cell;
+#if TSR_PAYLOAD_BITS > 0
+  tsr_payload payload;
 #endif
 } aos_slot;
 
@@ -32,7 +32,7 @@ typedef struct aos_slot {
 enum {
   AOS_WORDS = sizeof(aos_slot) / 4,
   AOS_UNIT = sizeof(aos_slot) == 16 || TSR_KEY_BITS == 64 ? 8 : 4,
-  AOS_CELL_WORD = AOS_WORDS / 2
+  AOS_PAYLOAD_WORD = AOS_WORDS / 2
 };
 
 TSR_INLINE tsr_key aos_key(const tsr_bucket *b, uint32_t j) {
@@ -44,11 +44,11 @@ TSR_INLINE tsr_key aos_key(const tsr_bucket *b, uint32_t j) {
 }
 
 /* As stored. */
-TSR_INLINE tsr_cell aos_cell(const tsr_bucket *b, uint32_t j) {
-#if TSR_CELL_BITS == 64
-  return (tsr_cell)b->word[AOS_WORDS * j + AOS_CELL_WORD + 1] << 32 | b->word[AOS_WORDS * j + AOS_CELL_WORD];
-#elif TSR_CELL_BITS == 32
-  return b->word[AOS_WORDS * j + AOS_CELL_WORD];
+TSR_INLINE tsr_payload aos_payload(const tsr_bucket *b, uint32_t j) {
+#if TSR_PAYLOAD_BITS == 64
+  return (tsr_payload)b->word[AOS_WORDS * j + AOS_PAYLOAD_WORD + 1] << 32 | b->word[AOS_WORDS * j + AOS_PAYLOAD_WORD];
+#elif TSR_PAYLOAD_BITS == 32
+  return b->word[AOS_WORDS * j + AOS_PAYLOAD_WORD];
 #else
   (void)b, (void)j;
   return 0;
@@ -56,31 +56,31 @@ TSR_INLINE tsr_cell aos_cell(const tsr_bucket *b, uint32_t j) {
 }
 
 /* Between a value and its stored form, both ways. */
-TSR_INLINE tsr_cell aos_stored(const tsr_ctx *c, tsr_cell cell) {
+TSR_INLINE tsr_payload aos_stored(const tsr_ctx *c, tsr_payload payload) {
   bool turned = TSR_FACT(c, duplicates) == TSR_DUPLICATES_ADD || TSR_FACT(c, duplicates) == TSR_DUPLICATES_MAX;
-  return turned ? (tsr_cell)~cell : cell;
+  return turned ? (tsr_payload)~payload : payload;
 }
 
 TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
   return (aos_slot *)TSR_REGION(c, 0) + tsr_slot_index(c, ref, slot, sizeof(aos_slot));
 }
 
-TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_cell cell) {
-#if TSR_CELL_BITS > 0
-  tsr_cell *address = &aos_address(c, ref, slot)->cell;
+TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS > 0
+  tsr_payload *address = &aos_address(c, ref, slot)->payload;
   switch (policy) {
   case TSR_DUPLICATES_ADD:
-    tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_cell)(0 - cell));
+    tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_payload)(0 - payload));
     break;
   case TSR_DUPLICATES_MAX:
-    tsr_combine_at(address, TSR_DUPLICATES_MIN, (tsr_cell)~cell);
+    tsr_combine_at(address, TSR_DUPLICATES_MIN, (tsr_payload)~payload);
     break;
   default:
-    tsr_combine_at(address, policy, cell);
+    tsr_combine_at(address, policy, payload);
     break;
   }
 #else
-  (void)c, (void)ref, (void)slot, (void)policy, (void)cell;
+  (void)c, (void)ref, (void)slot, (void)policy, (void)payload;
 #endif
 }
 
@@ -94,13 +94,13 @@ TSR_INLINE tsr_key aos_seen_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
   return key;
 }
 
-TSR_INLINE tsr_cell aos_seen_cell(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+TSR_INLINE tsr_payload aos_seen_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
   uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_cell cell = aos_cell(b, 0);
+  tsr_payload payload = aos_payload(b, 0);
   TSR_UNROLL
   for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) cell = aos_cell(b, j);
-  return cell;
+    if (j < tsr_slots_per_lane(c) && j == at) payload = aos_payload(b, j);
+  return payload;
 }
 
 /* The owner tries to change the key that load saw; all lanes learn whether it worked. */
@@ -139,37 +139,38 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
   return tsr_shuffle_key(c, aos_seen_key(c, b, slot), tsr_slot_lane(c, slot));
 }
 
-TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return tsr_shuffle_cell(c, aos_stored(c, aos_seen_cell(c, b, slot)), tsr_slot_lane(c, slot));
+TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_payload(c, aos_stored(c, aos_seen_payload(c, b, slot)), tsr_slot_lane(c, slot));
 }
 
-TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
   bool claimed = aos_swap_key(c, b, slot, key);
-  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, TSR_FACT(c, duplicates), cell);
+  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, TSR_FACT(c, duplicates), payload);
   return claimed;
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (tsr_owns(c, slot)) aos_combine(c, b->ref, slot, policy, cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                                 tsr_payload payload) {
+  if (tsr_owns(c, slot)) aos_combine(c, b->ref, slot, policy, payload);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
   bool erased = aos_swap_key(c, b, slot, TSR_ERASED_KEY);
-#if TSR_CELL_BITS > 0
+#if TSR_PAYLOAD_BITS > 0
   if (erased && tsr_owns(c, slot))
-    tsr_combine_at(&aos_address(c, b->ref, slot)->cell, TSR_DUPLICATES_REPLACE, (tsr_cell) ~(tsr_cell)0);
+    tsr_combine_at(&aos_address(c, b->ref, slot)->payload, TSR_DUPLICATES_REPLACE, (tsr_payload) ~(tsr_payload)0);
 #endif
   return erased;
 }
 
-#if TSR_CELL_BITS == 0 /* a key alone is a whole pair */
-TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+#if TSR_PAYLOAD_BITS == 0 /* a key alone is a whole pair */
+TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_key found = 0;
   if (tsr_owns(c, slot)) found = aos_exchange_key(&aos_address(c, ref, slot)->key, *key);
   *key = tsr_shuffle_key(c, found, owner);
-  *cell = 0;
+  *payload = 0;
   return true;
 }
 #define AOS_EXCHANGE .exchange = TSR_PART(exchange),
@@ -178,5 +179,5 @@ TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot
 #endif
 
 TSR_PART_FUNCTIONS(AOS_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
-                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
                    .update = TSR_PART(update), .erase = TSR_PART(erase));

@@ -6,7 +6,7 @@
 
 static tsr_status packed_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
-  uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->cell_bits);
+  uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->payload_bits);
   tsr_status status = tsr_plan_pairs(shape, slot_bytes, "packed", error);
   if (status == TSR_OK) status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, slot_bytes, error);
   if (status) return status;

@@ -6,7 +6,7 @@
 
 static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
-  uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->cell_bits);
+  uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->payload_bits);
   uint32_t places = own->slab_bytes / slot_bytes;
   if (own->slab_bytes & (own->slab_bytes - 1))
     return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] slab_bytes = %u: must be 32, 64, 128 or 256", own->slab_bytes);

@@ -35,20 +35,21 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
   return tsr_pair_slot_key(c, b, slot);
 }
 
-TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return tsr_pair_slot_cell(c, b, slot);
+TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_pair_slot_payload(c, b, slot);
 }
 
-TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
-  return tsr_pair_swap(c, slab_words(c, b->ref), b, slot, tsr_pair_join(key, cell));
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
+  return tsr_pair_swap(c, slab_words(c, b->ref), b, slot, tsr_pair_join(key, payload));
 }
 
-TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
-  return tsr_pair_exchange(c, slab_words(c, ref), slot, key, cell);
+TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload) {
+  return tsr_pair_exchange(c, slab_words(c, ref), slot, key, payload);
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  return tsr_pair_update(c, slab_words(c, b->ref), b, slot, policy, cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                                 tsr_payload payload) {
+  return tsr_pair_update(c, slab_words(c, b->ref), b, slot, policy, payload);
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
@@ -62,6 +63,6 @@ TSR_DEVICE uint32_t TSR_PART(relink)(const tsr_ctx *c, uint64_t ref, uint32_t ex
 }
 
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
-                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
                    .exchange = TSR_PART(exchange), .update = TSR_PART(update), .erase = TSR_PART(erase),
                    .link = TSR_PART(link), .relink = TSR_PART(relink));

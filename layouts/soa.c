@@ -8,14 +8,15 @@ static tsr_status soa_plan(const void *config, tsr_shape *shape, tsr_plan *plan,
   const tsr_config *own = config;
   tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, shape->key_bits / 8, error);
   if (status) return status;
-  shape->can_exchange = shape->cell_bits == 0;
-  shape->whole_pairs = shape->cell_bits == 0;
+  shape->can_exchange = shape->payload_bits == 0;
+  shape->whole_pairs = shape->payload_bits == 0;
   plan->regions[SOA_KEYS] =
       (tsr_region){.name = "keys", .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->key_bits / 8, .fill = 0xFF};
-  if (shape->cell_bits)
-    plan->regions[SOA_CELLS] = (tsr_region){.name = "values",
-                                            .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->cell_bits / 8,
-                                            .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
+  if (shape->payload_bits)
+    plan->regions[SOA_PAYLOADS] =
+        (tsr_region){.name = "values",
+                     .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->payload_bits / 8,
+                     .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
   return TSR_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout soa: a column of keys and a column of cells, any widths ("struct of arrays", WarpCore IV-B1). A probe reads
+ * layout soa: a column of keys and a column of payloads, any widths ("struct of arrays", WarpCore IV-B1). A probe reads
  * keys only, so a bucket of 32-bit keys costs half of a packed one; a hit reads the value apart.
- * Law kept: a slot is claimed by a CAS on its key; its cell starts at the policy's identity (region fill, and erase
+ * Law kept: a slot is claimed by a CAS on its key; its payload starts at the policy's identity (region fill, and erase
  * puts it back), and claimers and updaters alike combine into it atomically. Therefore inserts may overlap inserts, and
  * finds only finds. An empty key is all ones.
  */
@@ -20,7 +20,7 @@
 #define soa_exchange_key tsr_exchange32
 #endif
 
-enum { SOA_KEYS, SOA_CELLS };
+enum { SOA_KEYS, SOA_PAYLOADS };
 TSR_INLINE tsr_key soa_seen(const tsr_bucket *b, uint32_t j) {
 #if TSR_KEY_BITS == 64
   return (tsr_key)b->word[2 * j + 1] << 32 | b->word[2 * j];
@@ -42,17 +42,17 @@ TSR_INLINE tsr_key *soa_key_address(const tsr_ctx *c, uint64_t ref, uint32_t slo
   return (tsr_key *)TSR_REGION(c, SOA_KEYS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 
-#if TSR_CELL_BITS > 0
-TSR_INLINE tsr_cell *soa_cell_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (tsr_cell *)TSR_REGION(c, SOA_CELLS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
+#if TSR_PAYLOAD_BITS > 0
+TSR_INLINE tsr_payload *soa_payload_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (tsr_payload *)TSR_REGION(c, SOA_PAYLOADS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 #endif
 
-TSR_INLINE void soa_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_cell cell) {
-#if TSR_CELL_BITS > 0
-  tsr_combine_at(soa_cell_address(c, ref, slot), policy, cell);
+TSR_INLINE void soa_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS > 0
+  tsr_combine_at(soa_payload_address(c, ref, slot), policy, payload);
 #else
-  (void)c, (void)ref, (void)slot, (void)policy, (void)cell; /* a set has no column of cells */
+  (void)c, (void)ref, (void)slot, (void)policy, (void)payload; /* a set has no column of payloads */
 #endif
 }
 
@@ -82,11 +82,11 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
   return tsr_shuffle_key(c, soa_seen_slot(c, b, slot), tsr_slot_lane(c, slot));
 }
 
-TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-#if TSR_CELL_BITS == 64
-  return tsr_load64(soa_cell_address(c, b->ref, slot), 1);
-#elif TSR_CELL_BITS == 32
-  return tsr_load32(soa_cell_address(c, b->ref, slot), 1);
+TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+#if TSR_PAYLOAD_BITS == 64
+  return tsr_load64(soa_payload_address(c, b->ref, slot), 1);
+#elif TSR_PAYLOAD_BITS == 32
+  return tsr_load32(soa_payload_address(c, b->ref, slot), 1);
 #else
   (void)c;
   (void)b;
@@ -95,18 +95,19 @@ TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32
 #endif
 }
 
-TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
   uint32_t claimed = 0;
   if (tsr_owns(c, slot)) {
     tsr_key expected = soa_seen_slot(c, b, slot);
     claimed = soa_cas_key(soa_key_address(c, b->ref, slot), expected, key) == expected;
-    if (claimed) soa_combine(c, b->ref, slot, TSR_FACT(c, duplicates), cell);
+    if (claimed) soa_combine(c, b->ref, slot, TSR_FACT(c, duplicates), payload);
   }
   return tsr_shuffle32(c, claimed, tsr_slot_lane(c, slot)) != 0;
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (tsr_owns(c, slot)) soa_combine(c, b->ref, slot, policy, cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                                 tsr_payload payload) {
+  if (tsr_owns(c, slot)) soa_combine(c, b->ref, slot, policy, payload);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
@@ -120,13 +121,13 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
   return tsr_shuffle32(c, erased, tsr_slot_lane(c, slot)) != 0;
 }
 
-#if TSR_CELL_BITS == 0 /* a key alone is a whole pair */
-TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+#if TSR_PAYLOAD_BITS == 0 /* a key alone is a whole pair */
+TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_key found = 0;
   if (tsr_owns(c, slot)) found = soa_exchange_key(soa_key_address(c, ref, slot), *key);
   *key = tsr_shuffle_key(c, found, owner);
-  *cell = 0;
+  *payload = 0;
   return true;
 }
 #define SOA_EXCHANGE .exchange = TSR_PART(exchange),
@@ -135,5 +136,5 @@ TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot
 #endif
 
 TSR_PART_FUNCTIONS(SOA_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
-                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
                    .update = TSR_PART(update), .erase = TSR_PART(erase));

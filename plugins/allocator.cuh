@@ -32,7 +32,7 @@ typedef struct tsr_allocator_functions {
   TSR_ALLOCATOR_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
 } tsr_allocator_functions;
 #endif
-TSR_ALLOCATOR_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+TSR_ALLOCATOR_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 
 /* ---- Memory blocks: a service for allocators that keep a bitmap ------------------------------ */
 
@@ -60,7 +60,7 @@ TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t
   uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
   uint32_t looks = !c->idle, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, looks)) { /* bounded: each turn but the last is another thread's success */
+  while (tsr_warp_any(c, looks)) { /* bounded: each turn but the last is another thread's success */
     uint32_t starts = tsr_run_starts(~seen, units), able = tsr_ballot(c, starts != 0);
     uint32_t later = able >> first << first, taker = able ? tsr_lowest(later ? later : able) : 0, run = TSR_NO_HANDLE;
     if (looks && able && c->lane == taker) {

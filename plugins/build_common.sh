@@ -11,14 +11,14 @@ fail() {
   exit 1
 }
 
-# One line `KEY_BITS CELL_BITS SUFFIX` per width; `any` where a part does not depend on that width.
+# One line `KEY_BITS PAYLOAD_BITS SUFFIX` per width; `any` where a part does not depend on that width.
 list_widths() {
-  local key cell
+  local key payload
   case $1 in
-    key_cell)
+    key_payload)
       for key in 32 64; do
-        for cell in 0 32 64; do
-          echo "$key $cell _k${key}c${cell}"
+        for payload in 0 32 64; do
+          echo "$key $payload _k${key}c${payload}"
         done
       done
       ;;
@@ -28,15 +28,15 @@ list_widths() {
       done
       ;;
     none) echo "any any" ;;
-    *) fail "--widths $1: allowed are key_cell, key and none" ;;
+    *) fail "--widths $1: allowed are key_payload, key and none" ;;
   esac
 }
 
 # The -D flags of a width.
 width_defines() {
-  local key=$1 cell=$2
+  local key=$1 payload=$2
   [[ $key == any ]] || echo "-DTSR_KEY_BITS=$key"
-  [[ $cell == any ]] || echo "-DTSR_CELL_BITS=$cell"
+  [[ $payload == any ]] || echo "-DTSR_PAYLOAD_BITS=$payload"
 }
 
 # start COMMAND... runs it in the background, at most TSR_JOBS at a time; finish SENTENCE waits for all of them and

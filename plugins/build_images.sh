@@ -5,7 +5,7 @@
 # defines `const tsr_image SYMBOL[]`, one row per width and an end marker of zeros. Without TSR_NVCC there is no
 # device code: rows that name functions stay, the others are left out.
 #
-#   build_images.sh --widths key_cell|key|none --symbol SYMBOL [--functions PREFIX] [--sdk-root DIR]
+#   build_images.sh --widths key_payload|key|none --symbol SYMBOL [--functions PREFIX] [--sdk-root DIR]
 #                   --out FILE.o SOURCE [-Dname=value ...]
 #
 # --functions makes each row point at the function table PREFIX<suffix of the width>, which another object
@@ -45,35 +45,35 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 if [[ ${TSR_NVCC:-} ]]; then
-  while read -r key cell suffix; do
+  while read -r key payload suffix; do
     # shellcheck disable=SC2046
     start bash "$(dirname "$0")/build_device.sh" --sdk-root "$sdk_root" \
       --out "$scratch/device$suffix.fatbin" "$device_source" \
-      ${defines[@]+"${defines[@]}"} $(width_defines "$key" "$cell")
+      ${defines[@]+"${defines[@]}"} $(width_defines "$key" "$payload")
   done <<<"$width_rows"
   finish "$device_source: no device code"
 fi
 
 write_images() {
-  local key cell suffix fatbin rows=""
+  local key payload suffix fatbin rows=""
   echo '#include "plugins/plugin.h"'
-  while read -r key cell suffix; do
-    local functions_cell=0 device_cell=0 device_bytes=0
+  while read -r key payload suffix; do
+    local functions_payload=0 device_payload=0 device_bytes=0
     if [[ $functions ]]; then
-      functions_cell=$functions$suffix
-      echo "extern const char ${functions_cell}[] __attribute__((visibility(\"hidden\")));"
+      functions_payload=$functions$suffix
+      echo "extern const char ${functions_payload}[] __attribute__((visibility(\"hidden\")));"
     fi
     fatbin=$scratch/device$suffix.fatbin
     if [[ -f $fatbin ]]; then
-      device_cell=${symbol}_device$suffix
+      device_payload=${symbol}_device$suffix
       device_bytes=$(stat -c %s "$fatbin")
-      echo "extern const unsigned char ${device_cell}[] __attribute__((visibility(\"hidden\")));"
-      echo "__asm__(\".pushsection .rodata; .balign 16; .hidden $device_cell; .globl $device_cell;\""
-      echo "        \"$device_cell: .incbin \\\"$fatbin\\\"; .popsection\");"
+      echo "extern const unsigned char ${device_payload}[] __attribute__((visibility(\"hidden\")));"
+      echo "__asm__(\".pushsection .rodata; .balign 16; .hidden $device_payload; .globl $device_payload;\""
+      echo "        \"$device_payload: .incbin \\\"$fatbin\\\"; .popsection\");"
     fi
     if [[ $functions || -f $fatbin ]]; then
-      rows+="  {${key/any/TSR_ANY_BITS}, ${cell/any/TSR_ANY_BITS}, "
-      rows+="$functions_cell, $device_cell, $device_bytes},"$'\n'
+      rows+="  {${key/any/TSR_ANY_BITS}, ${payload/any/TSR_ANY_BITS}, "
+      rows+="$functions_payload, $device_payload, $device_bytes},"$'\n'
     fi
   done <<<"$width_rows"
   echo "extern const tsr_image ${symbol}[];"

@@ -4,10 +4,10 @@
 # Builds one plugin, with or without Bazel: <name>.c once, <name>.cuh for every width its role depends on, as C
 # (the function tables of the CPU) and, where TSR_NVCC holds a path to nvcc, as device code.
 #
-#   build_plugin.sh --role ROLE --name NAME --widths key_cell|key|none [--sdk-root DIR]
+#   build_plugin.sh --role ROLE --name NAME --widths key_payload|key|none [--sdk-root DIR]
 #                   --out ROLE_NAME.so NAME.c NAME.cuh
 #
-# layouts and probing schemes depend on key_cell, hashers on key, allocators on none. The SDK root is the folder
+# layouts and probing schemes depend on key_payload, hashers on key, allocators on none. The SDK root is the folder
 # that contains plugins/. Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_JOBS (compilers at a
 # time, 2). Read next: plugin.h (what a plugin is), build_images.sh (device code).
 
@@ -62,12 +62,12 @@ compile_host() {
 
 objects=("$scratch/host.o" "$scratch/images.o")
 start compile_host "$scratch/host.o" "$host_source"
-while read -r key cell suffix; do
+while read -r key payload suffix; do
   object=$scratch/functions$suffix.o
   objects+=("$object")
   # The .cuh is included into an empty unit: it is a header to every compiler but nvcc.
   # shellcheck disable=SC2046
-  start compile_host "$object" $(width_defines "$key" "$cell") "-DTSR_FUNCTIONS=tsr_functions$suffix" \
+  start compile_host "$object" $(width_defines "$key" "$payload") "-DTSR_FUNCTIONS=tsr_functions$suffix" \
     -x c -include "$device_source" /dev/null
 done <<<"$width_rows"
 finish "$name: the C compiler failed"

@@ -4,7 +4,7 @@
  *
  * The same source is compiled three ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
  * (the cpu backend: a tile is one lane, atomics are real), and by NVRTC as part of the glue. Widths are macros:
- * TSR_KEY_BITS (32, 64) and TSR_CELL_BITS (0, 32, 64); authors write tsr_key, tsr_hash and tsr_cell.
+ * TSR_KEY_BITS (32, 64) and TSR_PAYLOAD_BITS (0, 32, 64); authors write tsr_key, tsr_hash and tsr_payload.
  *
  * Collective functions must be reached by all lanes of the tile (or, where said, of the warp) together.
  * Read next: probing.cuh, the shortest role.
@@ -23,11 +23,11 @@
 
 #if !defined(TSR_KEY_BITS) && !defined(__CUDACC__)
 #define TSR_KEY_BITS 32 /* the host half of a plugin includes its .cuh for parameters and types only */
-#define TSR_CELL_BITS 32
+#define TSR_PAYLOAD_BITS 32
 #endif
 
-#if defined(TSR_CELL_BITS)
-#define TSR_SUFFIX TSR_JOIN(TSR_JOIN(_k, TSR_KEY_BITS), TSR_JOIN(c, TSR_CELL_BITS))
+#if defined(TSR_PAYLOAD_BITS)
+#define TSR_SUFFIX TSR_JOIN(TSR_JOIN(_k, TSR_KEY_BITS), TSR_JOIN(c, TSR_PAYLOAD_BITS))
 #elif defined(TSR_KEY_BITS)
 #define TSR_SUFFIX TSR_JOIN(_k, TSR_KEY_BITS)
 #else
@@ -37,12 +37,12 @@
 /* TSR_PART(next) is the full name of a part's own function, e.g. probing_cuckoo_next_k32c32: parts of different widths
  * and different plugins of one role live in one link. */
 #define TSR_PART(verb) TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_ROLE, _), TSR_JOIN(TSR_NAME, _)), verb), TSR_SUFFIX)
-/* TSR_FACE(probing_next): what the glue module defines, whatever plugin was chosen. Code without widths (a pool's) needs a
+/* TSR_ENTRY(probing_next): what the glue module defines, whatever plugin was chosen. Code without widths (a pool's) needs a
  * suffix as well, or it would be the name of the wrapper. */
 #ifdef TSR_KEY_BITS
-#define TSR_FACE(role_verb) TSR_JOIN(role_verb, TSR_SUFFIX)
+#define TSR_ENTRY(role_verb) TSR_JOIN(role_verb, TSR_SUFFIX)
 #else
-#define TSR_FACE(role_verb) TSR_JOIN(role_verb, _any)
+#define TSR_ENTRY(role_verb) TSR_JOIN(role_verb, _any)
 #endif
 
 #ifdef __CUDACC__
@@ -73,11 +73,11 @@ typedef uint32_t tsr_hash;
 #define TSR_ERASED_KEY ((tsr_key) ~(tsr_key)1)
 #endif
 
-#ifdef TSR_CELL_BITS
-#if TSR_CELL_BITS == 64
-typedef uint64_t tsr_cell;
+#ifdef TSR_PAYLOAD_BITS
+#if TSR_PAYLOAD_BITS == 64
+typedef uint64_t tsr_payload;
 #else
-typedef uint32_t tsr_cell; /* at 0 bits always 0 and never stored */
+typedef uint32_t tsr_payload; /* at 0 bits always 0 and never stored */
 #endif
 #endif
 
@@ -173,18 +173,18 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 
 /* Each role header lists its functions once: F(role, result, verb, parameters, arguments) where required, O(.., absent)
  * where a plugin may leave it out and `absent` is then the result. From the list come the wrapper that callers use
- * (layout_load), the CPU function table (tsr_layout_functions) and, in core/glue.c, the text of the glue module. */
+ * (layout_load), the CPU function table (tsr_layout_functions) and, in core/compose/glue.c, the text of the glue module. */
 #ifdef __CUDACC__
-#define TSR_FACE_F(role, result, verb, parameters, arguments)                                                          \
-  TSR_DEVICE result TSR_FACE(role##_##verb) parameters;                                                                \
-  TSR_INLINE result role##_##verb parameters { return TSR_FACE(role##_##verb) arguments; }
-#define TSR_FACE_O(role, result, verb, parameters, arguments, absent)                                                  \
-  TSR_FACE_F(role, result, verb, parameters, arguments)
+#define TSR_ENTRY_F(role, result, verb, parameters, arguments)                                                         \
+  TSR_DEVICE result TSR_ENTRY(role##_##verb) parameters;                                                               \
+  TSR_INLINE result role##_##verb parameters { return TSR_ENTRY(role##_##verb) arguments; }
+#define TSR_ENTRY_O(role, result, verb, parameters, arguments, absent)                                                 \
+  TSR_ENTRY_F(role, result, verb, parameters, arguments)
 #else
 #define TSR_FUNCTIONS_OF_(role) ((const tsr_##role##_functions *)c->cpu->functions[TSR_ROLE_OF_##role])
-#define TSR_FACE_F(role, result, verb, parameters, arguments)                                                          \
+#define TSR_ENTRY_F(role, result, verb, parameters, arguments)                                                         \
   TSR_INLINE result role##_##verb parameters { return TSR_FUNCTIONS_OF_(role)->verb arguments; }
-#define TSR_FACE_O(role, result, verb, parameters, arguments, absent)                                                  \
+#define TSR_ENTRY_O(role, result, verb, parameters, arguments, absent)                                                 \
   TSR_INLINE result role##_##verb parameters {                                                                         \
     return TSR_FUNCTIONS_OF_(role)->verb ? TSR_FUNCTIONS_OF_(role)->verb arguments : absent;                           \
   }
@@ -254,11 +254,11 @@ TSR_INLINE tsr_key tsr_shuffle_key(const tsr_ctx *c, tsr_key value, uint32_t fro
 }
 #endif
 
-#ifdef TSR_CELL_BITS
-TSR_INLINE tsr_cell tsr_shuffle_cell(const tsr_ctx *c, tsr_cell value, uint32_t from) {
-#if TSR_CELL_BITS == 64
+#ifdef TSR_PAYLOAD_BITS
+TSR_INLINE tsr_payload tsr_shuffle_payload(const tsr_ctx *c, tsr_payload value, uint32_t from) {
+#if TSR_PAYLOAD_BITS == 64
   return tsr_shuffle64(c, value, from);
-#elif TSR_CELL_BITS == 32
+#elif TSR_PAYLOAD_BITS == 32
   return tsr_shuffle32(c, value, from);
 #else
   (void)c;
@@ -282,8 +282,8 @@ TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
 
 /* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
  * while any tile has work; so does a branch that is worth a vote. */
-TSR_INLINE uint32_t tsr_step_any(const tsr_ctx *c, uint32_t predicate) {
-  if (!TSR_FACT(c, in_step)) return predicate;
+TSR_INLINE uint32_t tsr_warp_any(const tsr_ctx *c, uint32_t predicate) {
+  if (!TSR_FACT(c, warp_sync)) return predicate;
 #ifdef __CUDACC__
   return __any_sync(0xFFFFFFFFu, (int)predicate) != 0;
 #else
@@ -341,27 +341,27 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
  * order (the key locks) says so below. */
 
 enum {
-  TSR_LOAD_FRESH = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
-  TSR_LOAD_STEP = 2   /* the tiles of the warp may share their loads */
+  TSR_LOAD_COHERENT = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
+  TSR_LOAD_WARP = 2      /* the tiles of the warp may share their loads */
 };
 
-/* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is fresh. */
-TSR_INLINE uint32_t tsr_step_loads(const tsr_ctx *c, uint32_t fresh) {
-  uint32_t step = TSR_FACT(c, in_step) ? TSR_LOAD_STEP : 0;
-  return fresh || TSR_FACT(c, fresh) ? step | TSR_LOAD_FRESH : step;
+/* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is coherent. */
+TSR_INLINE uint32_t tsr_load_mode(const tsr_ctx *c, uint32_t coherent) {
+  uint32_t step = TSR_FACT(c, warp_sync) ? TSR_LOAD_WARP : 0;
+  return coherent || TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step;
 }
 
 #ifdef __CUDACC__
 /* 16 bytes, read as two words of 64 bits or (whole) as one of 128. */
-TSR_INLINE void tsr_load16_(const void *address, uint32_t fresh, uint32_t whole, uint64_t *low, uint64_t *high) {
+TSR_INLINE void tsr_load16_(const void *address, uint32_t coherent, uint32_t whole, uint64_t *low, uint64_t *high) {
   unsigned long long a, b;
   unsigned long long global = (unsigned long long)__cvta_generic_to_global(address);
-  if (fresh && whole) {
+  if (coherent && whole) {
     asm volatile("{ .reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }"
                  : "=l"(a), "=l"(b)
                  : "l"(global)
                  : "memory");
-  } else if (fresh) {
+  } else if (coherent) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(global) : "memory");
   } else if (whole) {
     asm volatile("{ .reg .b128 v; ld.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }"
@@ -378,34 +378,34 @@ TSR_INLINE void tsr_load16_(const void *address, uint32_t fresh, uint32_t whole,
 }
 #endif
 
-TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t fresh) {
+TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t coherent) {
 #ifdef __CUDACC__
-  if (!fresh) return *address;
+  if (!coherent) return *address;
   uint32_t value;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
   return value;
 #else
-  (void)fresh;
+  (void)coherent;
   return __atomic_load_n(address, __ATOMIC_RELAXED);
 #endif
 }
 
-TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t fresh) {
+TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #ifdef __CUDACC__
-  if (!fresh) return *address;
+  if (!coherent) return *address;
   unsigned long long value;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
   return value;
 #else
-  (void)fresh;
+  (void)coherent;
   return __atomic_load_n(address, __ATOMIC_RELAXED);
 #endif
 }
 
 #ifdef __CUDACC__
-/* Tiles of one lane hold 32 or 64 bytes each and load fresh: lane q of a group loads piece q (16 bytes) of every lane's
+/* Tiles of one lane hold 32 or 64 bytes each and load coherent: lane q of a group loads piece q (16 bytes) of every lane's
  * bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would make one L2
- * request per 16 bytes; shared, fresh loads cost what plain ones do (measured, core/design/0003-loads.md). */
+ * request per 16 bytes; shared, coherent loads cost what plain ones do (measured, core/design/0003-loads.md). */
 TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t pieces, uint32_t whole, uint32_t active,
                                  uint32_t *word) {
   uint32_t q = c->base & (pieces - 1u), mask = 0xFFFFFFFFu;
@@ -443,7 +443,7 @@ TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t 
 }
 #endif
 
-/* Collective over the tile, with TSR_LOAD_STEP over the warp where walks go in step. Loads this lane's part of the
+/* Collective over the tile, with TSR_LOAD_WARP over the warp where walks go in step. Loads this lane's part of the
  * tile's bucket, lane_bytes, into word[]: pieces of 16 bytes, or one of less, of which piece p of lane l is number
  * p * tile_lanes + l of the bucket: so lanes that load together touch whole sectors. unit_bytes (4, 8, 16) is what is
  * read atomically: the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant;
@@ -454,16 +454,16 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
   const char *mine = (const char *)bucket + c->lane * piece_bytes;
   uint32_t stride = TSR_FACT(c, tile_lanes) * piece_bytes; /* from a lane's piece to its next */
 #ifdef __CUDACC__
-  uint32_t fresh = mode & TSR_LOAD_FRESH;
-  if ((mode & TSR_LOAD_STEP) && fresh && TSR_FACT(c, share_lanes) > TSR_FACT(c, tile_lanes)) {
+  uint32_t coherent = mode & TSR_LOAD_COHERENT;
+  if ((mode & TSR_LOAD_WARP) && coherent && TSR_FACT(c, share_lanes) > TSR_FACT(c, tile_lanes)) {
     tsr_load_shared_(c, bucket, lane_bytes / 16u, unit_bytes == 16, active, word);
     return;
   }
   if (!active) return;
   if (lane_bytes == 4) {
-    word[0] = tsr_load32((const uint32_t *)mine, fresh);
+    word[0] = tsr_load32((const uint32_t *)mine, coherent);
   } else if (lane_bytes == 8) {
-    uint64_t value = tsr_load64((const uint64_t *)mine, fresh);
+    uint64_t value = tsr_load64((const uint64_t *)mine, coherent);
     word[0] = (uint32_t)value;
     word[1] = (uint32_t)(value >> 32);
   } else {
@@ -471,7 +471,7 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
     for (uint32_t i = 0; i < TSR_BUCKET_WORDS / 4; i++)
       if (16u * i < lane_bytes) {
         uint64_t low, high;
-        tsr_load16_(mine + i * stride, fresh, unit_bytes == 16, &low, &high);
+        tsr_load16_(mine + i * stride, coherent, unit_bytes == 16, &low, &high);
         word[4 * i] = (uint32_t)low;
         word[4 * i + 1] = (uint32_t)(low >> 32);
         word[4 * i + 2] = (uint32_t)high;
@@ -603,14 +603,14 @@ TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
 #endif
 }
 
-#ifdef TSR_CELL_BITS
+#ifdef TSR_PAYLOAD_BITS
 /* The value that `policy` leaves when `offered` meets `present`. */
-TSR_INLINE tsr_cell tsr_combine(uint32_t policy, tsr_cell present, tsr_cell offered) {
+TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_payload offered) {
   switch (policy) {
   case TSR_DUPLICATES_FIRST:
     return present;
   case TSR_DUPLICATES_ADD:
-    return (tsr_cell)(present + offered);
+    return (tsr_payload)(present + offered);
   case TSR_DUPLICATES_MIN:
     return offered < present ? offered : present;
   case TSR_DUPLICATES_MAX:
@@ -621,19 +621,19 @@ TSR_INLINE tsr_cell tsr_combine(uint32_t policy, tsr_cell present, tsr_cell offe
 }
 
 /* A value that every policy's combination absorbs: what an unclaimed value column holds. */
-TSR_INLINE tsr_cell tsr_identity(uint32_t policy) {
-  return policy == TSR_DUPLICATES_MIN ? (tsr_cell) ~(tsr_cell)0 : (tsr_cell)0;
+TSR_INLINE tsr_payload tsr_identity(uint32_t policy) {
+  return policy == TSR_DUPLICATES_MIN ? (tsr_payload) ~(tsr_payload)0 : (tsr_payload)0;
 }
 
 /* Combines into a value in memory, or gives a newly claimed slot its first one: under `first` and `replace` it stores.
  * One thread. */
-TSR_INLINE void tsr_combine_at(tsr_cell *address, uint32_t policy, tsr_cell offered) {
-#if TSR_CELL_BITS == 0
+TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payload offered) {
+#if TSR_PAYLOAD_BITS == 0
   (void)address;
   (void)policy;
   (void)offered;
 #elif defined(__CUDACC__)
-#if TSR_CELL_BITS == 64
+#if TSR_PAYLOAD_BITS == 64
   typedef unsigned long long word;
 #else
   typedef unsigned int word;
@@ -654,7 +654,7 @@ TSR_INLINE void tsr_combine_at(tsr_cell *address, uint32_t policy, tsr_cell offe
   }
 #else
   if (policy == TSR_DUPLICATES_FIRST) policy = TSR_DUPLICATES_REPLACE;
-  tsr_cell present = __atomic_load_n(address, __ATOMIC_RELAXED);
+  tsr_payload present = __atomic_load_n(address, __ATOMIC_RELAXED);
   /* bounded: each failure is another thread's success */
   while (!__atomic_compare_exchange_n(address, &present, tsr_combine(policy, present, offered), 0, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED)) {}

@@ -22,7 +22,7 @@ typedef struct tsr_hasher_functions {
   TSR_HASHER_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
 } tsr_hasher_functions;
 #endif
-TSR_HASHER_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+TSR_HASHER_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 #endif
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout role: how a bucket's pairs lie in memory and which lanes hold which slots. Widths: key and cell.
+ * The layout role: how a bucket's pairs lie in memory and which lanes hold which slots. Widths: key and payload.
  * Tiles and vector loads are the layout's alone. bucket_slots and tile_lanes are independent: a lane may hold several
  * slots, loaded 16 bytes at a time. A slot is a bit of a mask and a number below bucket_slots; how slots map to lanes
  * and addresses is private, but constant for a table.
@@ -16,15 +16,15 @@
  *   match(c, b, key)                   slots that hold key
  *   empties(c, b)                      slots never used since clear
  *   vacant(c, b)                       slots that hold no pair: empty or erased
- *   key, cell(c, b, slot)              what the slot held when it was loaded; cell may read memory again
- *   cas(c, b, slot, key, cell)         puts a pair where load saw exactly what b holds; false if the slot has changed
+ *   key, payload(c, b, slot)              what the slot held when it was loaded; payload may read memory again
+ *   cas(c, b, slot, key, payload)         puts a pair where load saw exactly what b holds; false if the slot has changed
  *                                      since. From an empty or erased slot a layout that stores key and value apart
  *                                      claims the key first and then combines the value by the policy (fact duplicates).
- *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a cell of all ones
+ *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a payload of all ones
  *                                      leaves an erased slot.
- *   exchange(c, ref, slot, &key, &cell)  swaps a whole pair without having loaded the bucket. Optional: fact
+ *   exchange(c, ref, slot, &key, &payload)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
- *   update(c, b, slot, policy, cell)   combines a value into the slot that held the key; false if the slot has changed
+ *   update(c, b, slot, policy, payload)   combines a value into the slot that held the key; false if the slot has changed
  *                                      and nothing was done. policy: the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
@@ -33,7 +33,7 @@
  *                                      address of that unit, which is all ones when it is linked.
  *
  * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
- * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or cell is read
+ * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or payload is read
  * apart and the fact whole_pairs is 0).
  */
 #ifndef TSR_LAYOUT_CUH
@@ -55,25 +55,26 @@ typedef struct tsr_bucket {
   F(layout, uint32_t, empties, (const tsr_ctx *c, const tsr_bucket *b), (c, b))                                        \
   F(layout, uint32_t, vacant, (const tsr_ctx *c, const tsr_bucket *b), (c, b))                                         \
   F(layout, tsr_key, key, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                        \
-  F(layout, tsr_cell, cell, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                      \
-  F(layout, bool, cas, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell),             \
-    (c, b, slot, key, cell))                                                                                           \
-  O(layout, bool, exchange, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_cell *cell),             \
-    (c, ref, slot, key, cell), false)                                                                                  \
-  F(layout, bool, update, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell),      \
-    (c, b, slot, policy, cell))                                                                                        \
+  F(layout, tsr_payload, payload, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                \
+  F(layout, bool, cas, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload),       \
+    (c, b, slot, key, payload))                                                                                        \
+  O(layout, bool, exchange, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload),       \
+    (c, ref, slot, key, payload), false)                                                                               \
+  F(layout, bool, update,                                                                                              \
+    (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_payload payload),                      \
+    (c, b, slot, policy, payload))                                                                                     \
   F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                         \
   O(layout, uint32_t, link, (const tsr_ctx *c, const tsr_bucket *b), (c, b), TSR_NO_HANDLE)                            \
   O(layout, uint32_t, relink, (const tsr_ctx *c, uint64_t ref, uint32_t expected, uint32_t desired),                   \
     (c, ref, expected, desired), TSR_NO_HANDLE)
 
-#ifdef TSR_CELL_BITS
+#ifdef TSR_PAYLOAD_BITS
 #ifndef __CUDACC__
 typedef struct tsr_layout_functions {
   TSR_LAYOUT_FUNCTIONS(TSR_SLOT_F, TSR_SLOT_O)
 } tsr_layout_functions;
 #endif
-TSR_LAYOUT_FUNCTIONS(TSR_FACE_F, TSR_FACE_O)
+TSR_LAYOUT_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 #endif
 
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that

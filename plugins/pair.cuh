@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A service for layouts of whole pairs: key and cell in one word of 32, 64 or 128 bits, the smallest that holds them,
+ * A service for layouts of whole pairs: key and payload in one word of 32, 64 or 128 bits, the smallest that holds them,
  * read and swapped by one atomic operation. A pair is never torn, so pairs may move and finds may overlap inserts. The
  * key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
  *
@@ -13,17 +13,17 @@
 #include "plugins/layout.cuh"
 
 /* What plan() has to know: bytes of such a word. */
-TSR_INLINE uint32_t tsr_pair_bytes(uint32_t key_bits, uint32_t cell_bits) {
-  uint32_t bits = key_bits + cell_bits;
+TSR_INLINE uint32_t tsr_pair_bytes(uint32_t key_bits, uint32_t payload_bits) {
+  uint32_t bits = key_bits + payload_bits;
   return bits <= 32 ? 4 : bits <= 64 ? 8 : 16;
 }
 
-#ifdef TSR_CELL_BITS
-#if TSR_KEY_BITS + TSR_CELL_BITS == 32
+#ifdef TSR_PAYLOAD_BITS
+#if TSR_KEY_BITS + TSR_PAYLOAD_BITS == 32
 typedef uint32_t tsr_pair;
 #define tsr_pair_cas_ tsr_cas32
 #define tsr_pair_exchange_ tsr_exchange32
-#elif TSR_KEY_BITS + TSR_CELL_BITS == 64
+#elif TSR_KEY_BITS + TSR_PAYLOAD_BITS == 64
 typedef uint64_t tsr_pair;
 #define tsr_pair_cas_ tsr_cas64
 #define tsr_pair_exchange_ tsr_exchange64
@@ -33,23 +33,23 @@ typedef tsr_u128 tsr_pair;
 #define tsr_pair_exchange_ tsr_exchange128
 #endif
 
-/* The cell is half of the word; of a set there is none. */
-enum { TSR_PAIR_WORDS = sizeof(tsr_pair) / 4, TSR_PAIR_CELL_SHIFT = 4 * sizeof(tsr_pair) };
+/* The payload is half of the word; of a set there is none. */
+enum { TSR_PAIR_WORDS = sizeof(tsr_pair) / 4, TSR_PAIR_PAYLOAD_SHIFT = 4 * sizeof(tsr_pair) };
 
-TSR_INLINE tsr_pair tsr_pair_join(tsr_key key, tsr_cell cell) {
-#if TSR_CELL_BITS > 0
-  return (tsr_pair)cell << TSR_PAIR_CELL_SHIFT | key;
+TSR_INLINE tsr_pair tsr_pair_join(tsr_key key, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS > 0
+  return (tsr_pair)payload << TSR_PAIR_PAYLOAD_SHIFT | key;
 #else
-  (void)cell;
+  (void)payload;
   return key;
 #endif
 }
 
 TSR_INLINE tsr_key tsr_pair_key(tsr_pair pair) { return (tsr_key)pair; }
 
-TSR_INLINE tsr_cell tsr_pair_cell(tsr_pair pair) {
-#if TSR_CELL_BITS > 0
-  return (tsr_cell)(pair >> TSR_PAIR_CELL_SHIFT);
+TSR_INLINE tsr_payload tsr_pair_payload(tsr_pair pair) {
+#if TSR_PAYLOAD_BITS > 0
+  return (tsr_payload)(pair >> TSR_PAIR_PAYLOAD_SHIFT);
 #else
   (void)pair;
   return 0;
@@ -94,8 +94,8 @@ TSR_INLINE tsr_key tsr_pair_slot_key(const tsr_ctx *c, const tsr_bucket *b, uint
   return tsr_shuffle_key(c, tsr_pair_key(tsr_pair_seen_slot(c, b, slot)), tsr_slot_lane(c, slot));
 }
 
-TSR_INLINE tsr_cell tsr_pair_slot_cell(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return tsr_shuffle_cell(c, tsr_pair_cell(tsr_pair_seen_slot(c, b, slot)), tsr_slot_lane(c, slot));
+TSR_INLINE tsr_payload tsr_pair_slot_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  return tsr_shuffle_payload(c, tsr_pair_payload(tsr_pair_seen_slot(c, b, slot)), tsr_slot_lane(c, slot));
 }
 
 /* The owner tries what load saw -> desired; all lanes learn whether it worked. */
@@ -109,25 +109,26 @@ TSR_INLINE bool tsr_pair_swap(const tsr_ctx *c, tsr_pair *words, const tsr_bucke
 }
 
 TSR_INLINE bool tsr_pair_erase(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot) {
-  return tsr_pair_swap(c, words, b, slot, tsr_pair_join(TSR_ERASED_KEY, (tsr_cell) ~(tsr_cell)0));
+  return tsr_pair_swap(c, words, b, slot, tsr_pair_join(TSR_ERASED_KEY, (tsr_payload) ~(tsr_payload)0));
 }
 
-TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key *key, tsr_cell *cell) {
+TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key *key,
+                                  tsr_payload *payload) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_pair found = 0;
   if (tsr_owns(c, slot))
-    found = tsr_pair_exchange_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *cell));
+    found = tsr_pair_exchange_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *payload));
   *key = tsr_shuffle_key(c, tsr_pair_key(found), owner);
-  *cell = tsr_shuffle_cell(c, tsr_pair_cell(found), owner);
+  *payload = tsr_shuffle_payload(c, tsr_pair_payload(found), owner);
   return true;
 }
 
 /* One attempt: who loses it looks again, and then sees what the winner left. */
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
-                                tsr_cell cell) {
+                                tsr_payload payload) {
   tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
   return tsr_pair_swap(c, words, b, slot,
-                       tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_cell(seen), cell)));
+                       tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_payload(seen), payload)));
 }
 
 /* The last place of a bucket that links (fact has_link): a handle in the word's low 32 bits, the others are spare and

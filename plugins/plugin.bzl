@@ -19,7 +19,7 @@ def tsr_plugin(name, role, widths, visibility = None):
     Args:
       name: the plugin's name, that of its files.
       role: layout, probing, hasher or allocator.
-      widths: what its code depends on: key_cell, key or none.
+      widths: what its code depends on: key_payload, key or none.
       visibility: of the target.
     """
     native.genrule(
@@ -42,7 +42,7 @@ def tsr_room(role, widths):
 
     Args:
       role: the role that the room holds.
-      widths: what code of this role depends on: key_cell, key or none.
+      widths: what code of this role depends on: key_payload, key or none.
     """
     names = [source[:-len(".c")] for source in native.glob(["*.c"], allow_empty = True)]
     for name in names:
@@ -72,7 +72,7 @@ def tsr_device_image(name, src, symbol, widths, hdrs = [], defines = [], visibil
       name: of the library.
       src: the device source.
       symbol: of the array.
-      widths: what the source depends on: key_cell, key or none.
+      widths: what the source depends on: key_payload, key or none.
       hdrs: what the source includes, besides the SDK.
       defines: macros of the source, `NAME=value`.
       visibility: of the library.

@@ -24,21 +24,22 @@ extern "C" {
 
 typedef struct tsr_shape {
   /* written by the core, from the spec, before any plan() */
-  uint32_t kind;        /* TSR_KIND_ */
-  uint32_t key_bits;    /* 32 or 64 */
-  uint32_t value_bits;  /* 0 (set), 32 or 64 */
-  uint32_t cell_bits;   /* bits stored beside a key: 0, 32 or 64 */
-  uint32_t sm;          /* compute capability, 90 for Hopper; 0 = the cpu backend */
-  uint32_t duplicates;  /* TSR_DUPLICATES_ */
-  uint32_t concurrency; /* TSR_CONCURRENCY_ */
-  uint32_t statistics;  /* 1: count probes */
-  uint64_t capacity;    /* pairs the user wants to store */
-  uint64_t slots_min;   /* capacity / load_factor, rounded up */
-  uint64_t seed;        /* a rebuild draws a new one */
+  uint32_t kind;         /* TSR_KIND_ */
+  uint32_t key_bits;     /* 32 or 64 */
+  uint32_t value_bits;   /* 0 (set), 32 or 64 */
+  uint32_t payload_bits; /* bits stored beside a key: 0, 32 or 64 */
+  uint32_t sm;           /* compute capability, 90 for Hopper; 0 = the cpu backend */
+  uint32_t duplicates;   /* TSR_DUPLICATES_ */
+  uint32_t concurrency;  /* TSR_CONCURRENCY_ */
+  uint32_t statistics;   /* 1: count probes */
+  uint64_t capacity;     /* pairs the user wants to store */
+  uint64_t slots_min;    /* capacity / load_factor, rounded up */
+  uint64_t seed;         /* a rebuild draws a new one */
   /* written by the layout */
   uint32_t bucket_slots; /* slots of one bucket; with has_link added a power of two, 1 to 32 */
   uint32_t tile_lanes;   /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the cpu backend */
-  uint32_t share_lanes;  /* neighbouring lanes that share their fresh loads (>= tile_lanes, see device.cuh, tsr_load) */
+  uint32_t
+      share_lanes; /* neighbouring lanes that share their coherent loads (>= tile_lanes, see device.cuh, tsr_load) */
   uint32_t bucket_bytes; /* bytes that loading one bucket reads */
   uint32_t can_exchange; /* 1: a whole pair can be swapped atomically, so schemes may move pairs */
   uint32_t whole_pairs;  /* 1: key and value become visible together, so a find may overlap an insert */
@@ -63,15 +64,16 @@ typedef struct tsr_shape {
   uint32_t first_slots;
   uint32_t has_notes; /* 1: next() reads notes (tsr_note) */
   /* written by the core after all plan() calls; plugins see them as zero */
-  uint32_t claims_first; /* 1: an insert may claim an empty slot of the first bucket without the key's lock */
-  uint32_t has_stash;    /* 1: pairs without a slot go to tail buckets that belong to no hash */
-  uint32_t has_place;    /* the probing has place() */
-  uint32_t guard;        /* TSR_GUARD_ */
-  uint32_t fresh;        /* 1: every load must bypass L1 */
-  uint32_t in_step;      /* 1: the lanes of a warp make their calls together (device.cuh) */
-  uint32_t places_first; /* 1: an insert begins with place(): nothing guards it, so it looks nothing up */
-  uint32_t leaves_some;  /* 1: with places_first some pairs take a walk: for want of a place, or of an exchange */
-  uint32_t looks_plain;  /* 1: what writes looks through L1 first; for a lane alone, which past it makes two requests */
+  uint32_t claims_first;       /* 1: an insert may claim an empty slot of the first bucket without the key's lock */
+  uint32_t has_stash;          /* 1: pairs without a slot go to tail buckets that belong to no hash */
+  uint32_t has_place;          /* the probing has place() */
+  uint32_t guard;              /* TSR_GUARD_ */
+  uint32_t is_mixed;           /* 1: operations of all kinds overlap, so every load must be coherent */
+  uint32_t warp_sync;          /* 1: the lanes of a warp make their calls together (device.cuh) */
+  uint32_t places_first;       /* 1: an insert begins with place(): nothing guards it, so it looks nothing up */
+  uint32_t falls_back_to_walk; /* 1: with places_first some pairs take a walk: for want of a place, or of an exchange */
+  uint32_t
+      first_look_cached; /* 1: what writes looks through L1 first; for a lane alone, which past it makes two requests */
 } tsr_shape;
 
 /* ---- Regions: memory that the core owns for a part ------------ */
@@ -106,7 +108,7 @@ typedef struct tsr_parameter {
 #define TSR_ANY_BITS 0xFFFFFFFFu /* the role does not depend on this width */
 
 typedef struct tsr_image {
-  uint32_t key_bits, cell_bits;
+  uint32_t key_bits, payload_bits;
   const void *functions; /* the role's function table for the CPU (e.g. tsr_layout_functions); NULL ends the array */
   const unsigned char *device; /* fatbin with LTO-IR, or NULL where the plugin was built without nvcc */
   size_t device_bytes;
@@ -218,7 +220,7 @@ static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slot
   shape->bucket_slots = bucket_slots;
   shape->tile_lanes = shape->share_lanes = lanes;
   shape->bucket_bytes = bucket_bytes;
-  /* one lane with 32 or 64 bytes: fresh loads are shared (device.cuh, tsr_load); longer buckets would need more shuffles
+  /* one lane with 32 or 64 bytes: coherent loads are shared (device.cuh, tsr_load); longer buckets would need more shuffles
    * than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
   if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) shape->share_lanes = bucket_bytes / 16;
   return TSR_OK;

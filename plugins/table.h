@@ -79,10 +79,10 @@ enum {
   F(has_link)                                                                                                          \
   F(tile_lanes)                                                                                                        \
   F(share_lanes)                                                                                                       \
-  F(in_step)                                                                                                           \
+  F(warp_sync)                                                                                                         \
   F(duplicates)                                                                                                        \
   F(guard)                                                                                                             \
-  F(fresh)                                                                                                             \
+  F(is_mixed)                                                                                                          \
   F(has_place)                                                                                                         \
   F(has_notes)                                                                                                         \
   F(first_slots)                                                                                                       \
@@ -90,8 +90,8 @@ enum {
   F(has_stash)                                                                                                         \
   F(ends_at_empty)                                                                                                     \
   F(places_first)                                                                                                      \
-  F(leaves_some)                                                                                                       \
-  F(looks_plain)                                                                                                       \
+  F(falls_back_to_walk)                                                                                                \
+  F(first_look_cached)                                                                                                 \
   F(can_exchange)                                                                                                      \
   F(unit_bytes)                                                                                                        \
   F(statistics)

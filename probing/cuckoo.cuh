@@ -43,7 +43,7 @@ TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t 
   return cuckoo_bucket(c, key, next + 1 < functions ? next + 1 : 0);
 }
 
-TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_probe *probe) {
   uint32_t chain = probe->visited, random = (uint32_t)probe->word[0], lost = (uint32_t)probe->word[1],
            retry = probe->stashed;
   bool balances = TSR_PARAMETER(c, least_loaded);
@@ -53,7 +53,7 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
   b.ref = probe->ref;
   if (!looks) {
     TSR_COUNT_WHERE(c, probes, !c->idle);
-  } else if (balances && tsr_step_any(c, chain == 0)) {
+  } else if (balances && tsr_warp_any(c, chain == 0)) {
     uint32_t least = 0;
     TSR_NO_UNROLL
     for (uint32_t i = 0; i < TSR_PARAMETER(c, hash_functions); i++)
@@ -62,19 +62,19 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
     tsr_look_at(c, probe->ref, retry, &b);
   }
   uint32_t vacant = looks ? layout_vacant(c, &b) : 0, result = TSR_PLACING;
-  if (tsr_step_any(c, vacant && !c->idle)) {
+  if (tsr_warp_any(c, vacant && !c->idle)) {
     tsr_ctx work = tsr_work_ctx(c, vacant && !c->idle);
-    if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *cell)) result = TSR_PLACED;
+    if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *payload)) result = TSR_PLACED;
     if (!work.idle) probe->stashed = 1;
   }
   /* an attempt lost to a busy victim is no eviction; the generous bound only ends a jam that cannot resolve itself */
-  if (!vacant && (chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN) || lost >= 65536)) result = TSR_HOMELESS;
+  if (!vacant && (chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN) || lost >= 65536)) result = TSR_UNPLACED;
   uint32_t evicts = !vacant && result == TSR_PLACING && !c->idle;
-  if (tsr_step_any(c, evicts)) {
+  if (tsr_warp_any(c, evicts)) {
     tsr_ctx work = tsr_work_ctx(c, evicts);
     if (chain == 0 && lost == 0) random = (uint32_t)*key;
     random = random * 1664525u + 1013904223u;
-    bool evicted = tsr_evict(&work, &b, (random >> 16) & (TSR_FACT(c, bucket_slots) - 1u), key, cell);
+    bool evicted = tsr_evict(&work, &b, (random >> 16) & (TSR_FACT(c, bucket_slots) - 1u), key, payload);
     if (evicted) {
       probe->visited++;
       if (blind && *key >= TSR_ERASED_KEY) result = TSR_PLACED; /* the slot was vacant */

@@ -52,22 +52,22 @@ TSR_INLINE uint32_t robin_hood_victim(const tsr_ctx *c, const tsr_bucket *b, uin
 }
 
 /* Between steps: visited and word[0] count the buckets and the age; stashed: the last look was stale. */
-TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_probe *probe) {
   const uint64_t ref = probe->ref;
   uint32_t age = (uint32_t)probe->word[0], slots = TSR_FACT(c, bucket_slots);
   tsr_bucket b;
   tsr_look_at(c, ref, probe->stashed, &b);
   uint32_t vacant = layout_vacant(c, &b), victim = slots, is_full = !vacant && age > 0 && !c->idle;
-  if (tsr_step_any(c, is_full)) victim = robin_hood_victim(c, &b, age);
+  if (tsr_warp_any(c, is_full)) victim = robin_hood_victim(c, &b, age);
   victim = vacant ? tsr_lowest(vacant) : victim;
   uint32_t enters = victim < slots && !c->idle, slot = enters ? victim : 0, evicts = enters && !vacant;
   tsr_ctx work = tsr_work_ctx(c, age > 0 && enters);
   tsr_raise_note(&work, robin_hood_notes(c), robin_hood_minus(c, ref, age), age);
   work = tsr_work_ctx(c, enters && vacant);
-  uint32_t placed = tsr_claim(&work, &b, slot, *key, *cell);
-  if (tsr_step_any(c, evicts)) {
+  uint32_t placed = tsr_claim(&work, &b, slot, *key, *payload);
+  if (tsr_warp_any(c, evicts)) {
     work = tsr_work_ctx(c, evicts);
-    uint32_t evicted = tsr_evict(&work, &b, slot, key, cell);
+    uint32_t evicted = tsr_evict(&work, &b, slot, key, payload);
     uint32_t young = (uint32_t)robin_hood_minus(c, ref, robin_hood_home(c, *key));
     age = evicted ? young : age;
   }
@@ -78,7 +78,7 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
   probe->word[0] = age;
   probe->visited += !vacant;
   if (placed) return TSR_PLACED;
-  return probe->visited >= c->t->buckets || age >= TSR_WORD(c, ROBIN_HOOD_REACH) ? TSR_HOMELESS : TSR_PLACING;
+  return probe->visited >= c->t->buckets || age >= TSR_WORD(c, ROBIN_HOOD_REACH) ? TSR_UNPLACED : TSR_PLACING;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));

@@ -18,7 +18,7 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
   return true;
 }
 
-TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, tsr_probe *probe) {
+TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_probe *probe) {
   tsr_bucket b;
   uint32_t least = 0;
   TSR_NO_UNROLL
@@ -26,8 +26,8 @@ TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_cell *ce
   uint32_t vacant = layout_vacant(c, &b);
   tsr_ctx work = tsr_work_ctx(c, vacant && !c->idle);
   probe->visited = 1; /* a lost claim is another thread's success: look again, fresh */
-  if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *cell)) return TSR_PLACED;
-  return vacant ? TSR_PLACING : TSR_HOMELESS;
+  if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *payload)) return TSR_PLACED;
+  return vacant ? TSR_PLACING : TSR_UNPLACED;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/number.h"
+#include "core/spec/number.h"
 
 enum { OPTIONS_MAX = 32 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 enum {
   CAPACITY_ASSUMED = 1000000, /* where a spec leaves it to `run` */

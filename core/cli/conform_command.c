@@ -19,7 +19,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/places.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000 };
 

@@ -10,7 +10,7 @@
 
 #include "core/cli/job_json.h"
 #include "core/cli/rows.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 static const char *const verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
 enum { ROLES = sizeof roles / sizeof roles[0] };

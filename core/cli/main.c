@@ -15,7 +15,7 @@
 #include "core/cli/places.h"
 #include "core/lab/bench.h"
 #include "core/lab/roofline.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 /* In the order in which a newcomer needs them. */
 static const tsr_command *const commands[] = {&tsr_demo_command,  &tsr_list_command,   &tsr_describe_command,

@@ -14,7 +14,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/places.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 enum { NAME_MAX_LETTERS = 24 };
 
@@ -23,8 +23,8 @@ typedef struct role {
   const char *recipe; /* one that the template fits in; NULL: there is no template */
 } role;
 
-static const role roles[] = {{"layout", "layouts", "key_cell", "u64_map.ini"},
-                             {"probing", "probing", "key_cell", "quickstart.ini"},
+static const role roles[] = {{"layout", "layouts", "key_payload", "u64_map.ini"},
+                             {"probing", "probing", "key_payload", "quickstart.ini"},
                              {"hasher", "hashers", "key", "quickstart.ini"},
                              {"allocator", "allocators", "none", NULL}};
 enum { ROLES = sizeof roles / sizeof roles[0] };

@@ -7,7 +7,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/job.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 static const tsr_option options[] = {
     {"--insert", "FILE", true, "Puts the file's pairs into the table."},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations of one pair of widths, compiled once for each (core/BUILD gives TSR_KEY_BITS and TSR_CELL_BITS).
+ * The bulk operations of one pair of widths, compiled once for each (core/BUILD gives TSR_KEY_BITS and TSR_PAYLOAD_BITS).
  * What they do: ../kernels/bulk.cuh.
  */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
@@ -53,6 +53,6 @@ TSR_BULK_OPS(CPU_LANE)
 
 #define CPU_LANE_ROW(op) lane_##op,
 #define CPU_RANGE_ROW(op) range_##op,
-extern const tsr_cpu_bulk TSR_FACE(tsr_cpu_bulk);
-const tsr_cpu_bulk TSR_FACE(tsr_cpu_bulk) = {
-    TSR_KEY_BITS, TSR_CELL_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}};
+extern const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk);
+const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk) = {
+    TSR_KEY_BITS, TSR_PAYLOAD_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}};

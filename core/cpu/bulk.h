@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef struct tsr_cpu_bulk {
-  uint32_t key_bits, cell_bits;
+  uint32_t key_bits, payload_bits;
   /* One lane's item, as a kernel's thread does it; adds what it did to *tally, which belongs to the caller alone, and
    * returns its hits. With tiles of several lanes all must call it. */
   uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally);
@@ -22,7 +22,7 @@ typedef struct tsr_cpu_bulk {
 } tsr_cpu_bulk;
 
 /* The table of these widths; every pair that settings admit has one. */
-const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t cell_bits);
+const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t payload_bits);
 
 #ifdef __cplusplus
 }

@@ -9,10 +9,10 @@
 #define DECLARE(widths) extern const tsr_cpu_bulk tsr_cpu_bulk_##widths;
 EACH_WIDTH(DECLARE)
 
-const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t cell_bits) {
+const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t payload_bits) {
 #define ROW(widths) &tsr_cpu_bulk_##widths,
   static const tsr_cpu_bulk *const tables[] = {EACH_WIDTH(ROW)};
   for (uint32_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-    if (tables[i]->key_bits == key_bits && tables[i]->cell_bits == cell_bits) return tables[i];
+    if (tables[i]->key_bits == key_bits && tables[i]->payload_bits == payload_bits) return tables[i];
   return 0;
 }

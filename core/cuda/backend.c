@@ -217,7 +217,7 @@ static void cuda_program_destroy(tsr_program *program) {
 static tsr_status kernels_of(const tsr_program *program, uint32_t first, uint32_t count, tsr_kernels *kernels,
                              tsr_error *error) {
   const tsr_shape *shape = &program->composition->shape;
-  if (shape->key_bits) return tsr_bulk_kernels(shape->key_bits, shape->cell_bits, first, count, kernels, error);
+  if (shape->key_bits) return tsr_bulk_kernels(shape->key_bits, shape->payload_bits, first, count, kernels, error);
   return tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, first, count, kernels, error);
 }
 

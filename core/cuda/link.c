@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/compose/glue.h"
 #include "core/cuda/cache.h"
-#include "core/glue.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
 
@@ -406,16 +406,13 @@ void tsr_link_free(tsr_link *link) {
 
 /* ---- The bulk kernels ------------------------------------------------------------------------ */
 
-tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t cell_bits, uint32_t first, uint32_t count, tsr_kernels *kernels,
-                            tsr_error *error) {
-#define KERNEL_NAME(op) "tsr_" #op,
-#define MEDIUM_NAME(op) "tsr_medium_" #op,
-#define ROOMY_NAME(op) "tsr_roomy_" #op,
-  static const char *const names[] = {TSR_BULK_OPS(KERNEL_NAME)};
-  static const char *const medium[] = {TSR_BULK_OPS(MEDIUM_NAME)};
-  static const char *const roomy[] = {TSR_BULK_OPS(ROOMY_NAME)};
+tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t first, uint32_t count,
+                            tsr_kernels *kernels, tsr_error *error) {
+  static const char *const names[] = {TSR_BULK_OPS(TSR_BULK_KERNEL_NAME)};
+  static const char *const medium[] = {TSR_BULK_OPS(TSR_BULK_MEDIUM_NAME)};
+  static const char *const roomy[] = {TSR_BULK_OPS(TSR_BULK_ROOMY_NAME)};
   for (const tsr_image *image = tsr_bulk_images; image->key_bits; image++)
-    if (image->key_bits == key_bits && image->cell_bits == cell_bits && image->device) {
+    if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
       *kernels =
           (tsr_kernels){names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}};
       return TSR_OK;

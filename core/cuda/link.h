@@ -6,7 +6,7 @@
 #ifndef TSR_CUDA_LINK_H
 #define TSR_CUDA_LINK_H
 
-#include "core/compose.h"
+#include "core/compose/compose.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,8 +45,8 @@ tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
 
 /* The bulk kernels of these widths; names from first to first + count - 1 of TSR_BULK_OPS. TSR_NO_DEVICE if the library
  * was built without nvcc. */
-tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t cell_bits, uint32_t first, uint32_t count, tsr_kernels *kernels,
-                            tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t first, uint32_t count,
+                            tsr_kernels *kernels, tsr_error *error) TSR_MUST_CHECK;
 
 /* The same for the operations TSR_POOL_OPS on a pool; is_system: those over malloc. */
 tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error)

@@ -59,14 +59,14 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
 }
 
 /* Adds what the block did to the operation's tally: an atomic a block, after all its loads are done. */
-static __device__ __forceinline__ void bulk_count(tsr_tally *tally, uint32_t hits) {
+static __device__ __forceinline__ void bulk_add(tsr_tally *tally, uint32_t hits) {
   __shared__ uint32_t sum;
   uint32_t block_hits = bulk_block_sum(&sum, hits);
   if (threadIdx.x == 0 && block_hits) BULK_ADD(&tally->hits, block_hits);
 }
 
 static_assert(TSR_BLOCK_THREADS <= BULK_CLASS_MASK, "a block's answers fit their bits");
-static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer answer) {
+static __device__ __forceinline__ void bulk_add(tsr_tally *tally, bulk_answer answer) {
   __shared__ uint32_t asked_sum, answered_sum;
   uint32_t asked = bulk_block_sum(&asked_sum, answer.asked), answered = bulk_block_sum(&answered_sum, answer.answered);
   if (threadIdx.x >= TSR_CLASSES) return;
@@ -86,11 +86,11 @@ static __device__ __forceinline__ void bulk_count(tsr_tally *tally, bulk_answer 
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     uint64_t i = bulk_item(0);                                                                                         \
-    bulk_count(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
+    bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                  \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }
 #define BULK_KERNEL(op)                                                                                                \
-  BULK_KERNEL_AS(op, tsr_##op, __launch_bounds__(TSR_BLOCK_THREADS))                                                   \
-  BULK_KERNEL_AS(op, tsr_medium_##op, __launch_bounds__(TSR_BLOCK_THREADS, 5))                                         \
-  BULK_KERNEL_AS(op, tsr_roomy_##op, __launch_bounds__(TSR_BLOCK_THREADS, 1))
+  BULK_KERNEL_AS(op, tsr_##op##_kernel, __launch_bounds__(TSR_BLOCK_THREADS))                                          \
+  BULK_KERNEL_AS(op, tsr_medium_##op##_kernel, __launch_bounds__(TSR_BLOCK_THREADS, 5))                                \
+  BULK_KERNEL_AS(op, tsr_roomy_##op##_kernel, __launch_bounds__(TSR_BLOCK_THREADS, 1))
 TSR_BULK_OPS(BULK_KERNEL)

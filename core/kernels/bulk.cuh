@@ -34,23 +34,23 @@ typedef bulk_u64 bulk_key;
 #else
 typedef uint32_t bulk_key;
 #endif
-#if TSR_CELL_BITS == 64
-typedef bulk_u64 bulk_cell;
+#if TSR_PAYLOAD_BITS == 64
+typedef bulk_u64 bulk_payload;
 #else
-typedef uint32_t bulk_cell;
+typedef uint32_t bulk_payload;
 #endif
 
 TSR_INLINE tsr_key bulk_key_at(const tsr_bulk *a, uint64_t i, uint32_t mine) {
   return mine ? BULK_READ((const bulk_key *)a->keys + i) : 0;
 }
 
-TSR_INLINE void bulk_put_cell(void *cells, uint64_t i, tsr_cell cell) {
-#if TSR_CELL_BITS > 0
-  if (cells) BULK_WRITE((bulk_cell *)cells + i, cell);
+TSR_INLINE void bulk_put_payload(void *payloads, uint64_t i, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS > 0
+  if (payloads) BULK_WRITE((bulk_payload *)payloads + i, payload);
 #else
-  (void)cells;
+  (void)payloads;
   (void)i;
-  (void)cell;
+  (void)payload;
 #endif
 }
 
@@ -70,15 +70,15 @@ TSR_INLINE uint64_t bulk_item(uint64_t i) {
 
 /* The steps of the lanes' inserts, those of lanes with `mine`. Tiles without room in a list allocate by themselves.
  * fresh: of walk_insert_step. Returns this lane's result. */
-TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *c, tsr_key key, tsr_cell *cell, uint32_t mine, uint32_t policy,
-                                     uint32_t fresh, uint32_t is_second) {
+TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *c, tsr_key key, tsr_payload *payload, uint32_t mine,
+                                     uint32_t policy, uint32_t fresh, uint32_t is_second) {
   uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE;
   walk_insertion insertion = walk_no_insertion(policy);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     insertion.key = tsr_shuffle_key(c, key, turn);
-    insertion.cell = tsr_shuffle_cell(c, *cell, turn);
+    insertion.payload = tsr_shuffle_payload(c, *payload, turn);
     uint32_t begins = !insertion.walking && todo;
     if (is_second) {
       tsr_ctx work = tsr_work_ctx(c, begins);
@@ -91,48 +91,48 @@ TSR_INLINE uint32_t bulk_put_in_step(const tsr_ctx *c, tsr_key key, tsr_cell *ce
     TSR_COUNT_WHERE(c, stashed, done && insertion.result == TSR_RESULT_INSERTED && insertion.probe.stashed);
     tsr_leave_key(c, turn, done, insertion.result < WALK_NEEDS_LOCK);
     result = is_own ? insertion.result : result;
-    *cell = is_own ? insertion.cell : *cell;
+    *payload = is_own ? insertion.payload : *payload;
     todo &= todo - done;
   }
   return result;
 }
 
 /* The same where pairs have places of their own and nothing is looked up. The pair in hand is kept by the lane whose turn
- * it is, in the place of its own: *key, *cell. */
-TSR_INLINE uint32_t bulk_place_in_step(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine) {
+ * it is, in the place of its own: *key, *payload. */
+TSR_INLINE uint32_t bulk_place_in_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine), result = TSR_RESULT_NONE, walking = 0;
   tsr_probe probe = {0, {0, 0}, 0, 0};
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    tsr_payload turn_payload = tsr_shuffle_payload(c, *payload, turn);
     if (todo && !walking) walk_begin(c, turn_key, &probe);
     tsr_ctx work = tsr_work_ctx(c, todo != 0);
-    uint32_t says = probing_place(&work, &turn_key, &turn_cell, &probe);
+    uint32_t says = probing_place(&work, &turn_key, &turn_payload, &probe);
     walking = todo && says == TSR_PLACING;
     uint32_t done = todo && !walking, is_own = todo && c->lane == turn;
     tsr_leave_key(c, turn, done, says == TSR_PLACED);
     result = is_own ? says == TSR_PLACED ? TSR_RESULT_INSERTED : WALK_NEEDS_LOCK : result;
     *key = is_own ? turn_key : *key;
-    *cell = is_own ? turn_cell : *cell;
+    *payload = is_own ? turn_payload : *payload;
     todo &= todo - done;
   }
   return result;
 }
 
 /* Pairs of reserved keys that are promised to be unique: each goes to the bucket that its key has to itself, unseen. */
-TSR_INLINE void bulk_place_reserved(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine) {
+TSR_INLINE void bulk_place_reserved(const tsr_ctx *c, tsr_key key, tsr_payload payload, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, works = todo != 0;
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, cell, turn);
+    tsr_payload turn_payload = tsr_shuffle_payload(c, payload, turn);
     uint64_t ref = works ? walk_reserved_bucket(c, turn_key) : 0;
     tsr_ctx work = tsr_work_ctx(c, works);
     turn_key = walk_stored_key(turn_key);
-    layout_exchange(&work, ref, 0, &turn_key, &turn_cell);
+    layout_exchange(&work, ref, 0, &turn_key, &turn_payload);
     TSR_COUNT_WHERE(c, probes, works);
     tsr_leave_key(c, turn, works, 1);
     todo &= todo - works;
@@ -140,80 +140,80 @@ TSR_INLINE void bulk_place_reserved(const tsr_ctx *c, tsr_key key, tsr_cell cell
 }
 
 /* The inserts of a table that looks nothing up and has a place for each pair, those of lanes with `mine`; as bulk_put. */
-TSR_INLINE uint32_t bulk_put_unseen(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine) {
+TSR_INLINE uint32_t bulk_put_unseen(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t mine) {
   uint32_t is_reserved = walk_is_reserved(*key);
-  uint32_t placed = bulk_place_in_step(c, key, cell, mine && !is_reserved);
+  uint32_t placed = bulk_place_in_step(c, key, payload, mine && !is_reserved);
   uint32_t result = !mine ? TSR_RESULT_NONE : is_reserved ? WALK_NEEDS_LOCK : placed;
   uint32_t walks = result == WALK_NEEDS_LOCK;
-  if (TSR_FACT(c, leaves_some)) {
-    uint32_t walked = bulk_put_in_step(c, *key, cell, walks, TSR_FACT(c, duplicates), 1, 1);
+  if (TSR_FACT(c, falls_back_to_walk)) {
+    uint32_t walked = bulk_put_in_step(c, *key, payload, walks, TSR_FACT(c, duplicates), 1, 1);
     return walks ? walked : result;
   }
-  bulk_place_reserved(c, *key, *cell, mine && is_reserved);
+  bulk_place_reserved(c, *key, *payload, mine && is_reserved);
   return !walks ? result : is_reserved ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
 }
 
 /* The inserts of lanes with result == WALK_NEEDS_LOCK; returns this lane's new result. differs (a constant): each lane has
  * a policy of its own. */
-TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy, uint32_t differs,
-                                   uint32_t result) {
+TSR_INLINE uint32_t bulk_put_alone(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy,
+                                   uint32_t differs, uint32_t result) {
   uint32_t todo = tsr_ballot(c, result == WALK_NEEDS_LOCK);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, works = todo != 0, is_own = works && c->lane == turn;
     tsr_ctx work = tsr_work_ctx(c, works);
     tsr_key turn_key = tsr_shuffle_key(c, *key, turn);
-    tsr_cell turn_cell = tsr_shuffle_cell(c, *cell, turn);
+    tsr_payload turn_payload = tsr_shuffle_payload(c, *payload, turn);
     uint32_t turn_policy = differs ? tsr_shuffle32(c, policy, turn) : policy;
     tsr_take_up_key(&work, turn);
-    uint32_t turn_result = walk_insert_locked(&work, &turn_key, &turn_cell, turn_policy);
+    uint32_t turn_result = walk_insert_locked(&work, &turn_key, &turn_payload, turn_policy);
     tsr_leave_key(c, turn, works, 1);
     result = is_own ? turn_result : result;
     *key = is_own ? turn_key : *key;
-    *cell = is_own ? turn_cell : *cell;
+    *payload = is_own ? turn_payload : *payload;
     todo &= todo - works;
   }
   return result;
 }
 
-/* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_OBTAIN, a
- * constant. *key, *cell: in the end as in walk_insert_locked. First all go in step, which most inserts never leave. */
-TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t mine, uint32_t policy) {
+/* Inserts the lanes' pairs, those of lanes with `mine`; returns this lane's result. policy: the table's, or WALK_FIND_OR_INSERT, a
+ * constant. *key, *payload: in the end as in walk_insert_locked. First all go in step, which most inserts never leave. */
+TSR_INLINE uint32_t bulk_put(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t mine, uint32_t policy) {
   uint32_t result = mine ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
-  if (TSR_FACT(c, places_first)) return bulk_put_unseen(c, key, cell, mine);
+  if (TSR_FACT(c, places_first)) return bulk_put_unseen(c, key, payload, mine);
   if (WALK_INSERTS_IN_STEP(c)) {
-    result = bulk_put_in_step(c, *key, cell, mine, policy, !TSR_FACT(c, looks_plain), 0);
-    if (TSR_FACT(c, looks_plain) && result == WALK_NEEDS_FRESH)
-      result = bulk_put_in_step(c, *key, cell, 1, policy, 1, 1);
+    result = bulk_put_in_step(c, *key, payload, mine, policy, !TSR_FACT(c, first_look_cached), 0);
+    if (TSR_FACT(c, first_look_cached) && result == WALK_NEEDS_FRESH)
+      result = bulk_put_in_step(c, *key, payload, 1, policy, 1, 1);
   }
-  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, key, cell, policy, 0, result);
+  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, key, payload, policy, 0, result);
   return result;
 }
 
 /* Counts and hands back a pair that found no place. */
-TSR_INLINE void bulk_hand_back(const tsr_bulk *a, uint64_t i, uint32_t result, tsr_key key, tsr_cell cell) {
+TSR_INLINE void bulk_hand_back(const tsr_bulk *a, uint64_t i, uint32_t result, tsr_key key, tsr_payload payload) {
   if (result != TSR_RESULT_NOT_PLACED) return;
   BULK_ADD(&a->tally->not_placed, 1);
-  if (a->homeless_keys) BULK_WRITE((bulk_key *)a->homeless_keys + i, key);
-  bulk_put_cell(a->homeless_values, i, cell);
+  if (a->unplaced_keys) BULK_WRITE((bulk_key *)a->unplaced_keys + i, key);
+  bulk_put_payload(a->unplaced_values, i, payload);
 }
 
-/* policy: of bulk_put; with WALK_OBTAIN values_out gets the value that the table now holds for the key. */
+/* policy: of bulk_put; with WALK_FIND_OR_INSERT values_out gets the value that the table now holds for the key. */
 TSR_INLINE uint32_t bulk_place(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_key key = bulk_key_at(a, i, mine);
-  tsr_cell cell = 0;
-#if TSR_CELL_BITS > 0
-  if (mine) cell = BULK_READ((const bulk_cell *)a->values + i);
+  tsr_payload payload = 0;
+#if TSR_PAYLOAD_BITS > 0
+  if (mine) payload = BULK_READ((const bulk_payload *)a->values + i);
 #endif
-  uint32_t result = bulk_put(c, &key, &cell, mine, policy);
-  bulk_hand_back(a, i, result, key, cell);
-#if TSR_CELL_BITS > 0
-  if (mine && policy == WALK_OBTAIN && a->values_out) {
-    bool is_homeless = result == TSR_RESULT_NOT_PLACED && key == bulk_key_at(a, i, 1);
-    /* of a new pair `cell` may be gone: evictions end with another pair in hand */
+  uint32_t result = bulk_put(c, &key, &payload, mine, policy);
+  bulk_hand_back(a, i, result, key, payload);
+#if TSR_PAYLOAD_BITS > 0
+  if (mine && policy == WALK_FIND_OR_INSERT && a->values_out) {
+    bool is_unplaced = result == TSR_RESULT_NOT_PLACED && key == bulk_key_at(a, i, 1);
+    /* of a new pair `payload` may be gone: evictions end with another pair in hand */
     if (result != TSR_RESULT_FOUND)
-      cell = is_homeless ? (tsr_cell)a->missing : BULK_READ((const bulk_cell *)a->values + i);
-    bulk_put_cell(a->values_out, i, cell);
+      payload = is_unplaced ? (tsr_payload)a->missing : BULK_READ((const bulk_payload *)a->values + i);
+    bulk_put_payload(a->values_out, i, payload);
   }
 #endif
   if (mine && a->results) a->results[i] = (uint8_t)result;
@@ -224,45 +224,46 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return bulk_place(c, a, i, mine, TSR_FACT(c, duplicates));
 }
 
-TSR_INLINE uint32_t bulk_obtain(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return bulk_place(c, a, i, mine, WALK_OBTAIN);
+TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return bulk_place(c, a, i, mine, WALK_FIND_OR_INSERT);
 }
 
-/* Searches the lanes' keys; *cell is written where this lane's was found. Tiles take their next key when they are done
+/* Searches the lanes' keys; *payload is written where this lane's was found. Tiles take their next key when they are done
  * with one, whatever the other tiles of the warp do: the warp takes as many steps as its busiest tile has buckets to
  * look at. */
-TSR_INLINE uint32_t bulk_search(const tsr_ctx *c, tsr_key key, uint32_t mine, uint32_t wants_cell, tsr_cell *cell) {
+TSR_INLINE uint32_t bulk_search(const tsr_ctx *c, tsr_key key, uint32_t mine, uint32_t wants_payload,
+                                tsr_payload *payload) {
   uint32_t todo = tsr_ballot(c, mine), found = 0; /* todo: the tile's lanes whose keys are not done */
   walk_search search = walk_no_search();
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     search.key = tsr_shuffle_key(c, key, turn);
     if (!search.walking && todo) search.walking = walk_begin(c, search.key, &search.probe);
-    walk_search_step(c, &search, wants_cell);
+    walk_search_step(c, &search, wants_payload);
     uint32_t done = !search.walking && todo, is_found = done && search.found && c->lane == turn;
     tsr_leave_key(c, turn, done, 1);
     found = is_found ? 1 : found;
-    *cell = is_found ? search.cell : *cell;
+    *payload = is_found ? search.payload : *payload;
     todo &= todo - done;
   }
   return found;
 }
 
 TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  tsr_cell cell = (tsr_cell)a->missing;
-  uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 1, &cell);
+  tsr_payload payload = (tsr_payload)a->missing;
+  uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 1, &payload);
   i = bulk_item(i);
   mine = i < a->n;
   if (mine) {
-    bulk_put_cell(a->values_out, i, cell);
+    bulk_put_payload(a->values_out, i, payload);
     if (a->results) a->results[i] = found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING;
   }
   return found;
 }
 
 TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  tsr_cell ignored = 0;
+  tsr_payload ignored = 0;
   uint32_t found = bulk_search(c, bulk_key_at(a, i, mine), mine, 0, &ignored);
   i = bulk_item(i);
   mine = i < a->n;
@@ -277,18 +278,19 @@ typedef struct bulk_places {
 
 /* The values of a bucket's matches, as many at a time as the tile has lanes: each lane keeps one, then they are written
  * together, next to each other. Called in step. */
-TSR_INLINE void bulk_put_cells(const tsr_ctx *c, const tsr_bulk *a, const tsr_bucket *b, uint32_t matches,
-                               bulk_places *places) {
+TSR_INLINE void bulk_put_payloads(const tsr_ctx *c, const tsr_bulk *a, const tsr_bucket *b, uint32_t matches,
+                                  bulk_places *places) {
   uint32_t kept = 0;
-  tsr_cell own = 0;
+  tsr_payload own = 0;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, matches != 0)) {
-    tsr_cell cell = layout_cell(c, b, matches ? tsr_lowest(matches) : 0);
-    if (c->lane == kept) own = cell;
+  while (tsr_warp_any(c, matches != 0)) {
+    tsr_payload payload = layout_payload(c, b, matches ? tsr_lowest(matches) : 0);
+    if (c->lane == kept) own = payload;
     kept += matches != 0;
     matches &= matches - 1;
     uint32_t writes = kept == TSR_FACT(c, tile_lanes) || !matches ? kept : 0;
-    if (c->lane < writes && places->at + c->lane < places->end) bulk_put_cell(a->values_out, places->at + c->lane, own);
+    if (c->lane < writes && places->at + c->lane < places->end)
+      bulk_put_payload(a->values_out, places->at + c->lane, own);
     places->at += writes;
     kept -= writes;
   }
@@ -303,7 +305,7 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key
   bulk_places to = {0, 0};
   walk_search search = walk_no_search();
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     tsr_bucket b;
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     search.key = tsr_shuffle_key(c, key, turn);
@@ -317,7 +319,7 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key
     }
     uint32_t matches = walk_search_look(c, &search, 0, &b);
     pairs += tsr_count_bits(matches);
-    if (writes) bulk_put_cells(c, a, &b, matches, &to);
+    if (writes) bulk_put_payloads(c, a, &b, matches, &to);
     /* where a key has one pair its walk may pass that bucket twice */
     if (matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) search.walking = 0;
     walk_search_go_on(c, &search, &b);
@@ -325,15 +327,15 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key
     tsr_leave_key(c, turn, done, 1);
     /* fewer than were counted, where another operation may erase meanwhile: no place stays unwritten */
     TSR_NO_UNROLL
-    for (; writes && TSR_FACT(c, fresh) && done && to.at < to.end; to.at++)
-      if (c->lane == 0) bulk_put_cell(a->values_out, to.at, (tsr_cell)a->missing);
+    for (; writes && TSR_FACT(c, is_mixed) && done && to.at < to.end; to.at++)
+      if (c->lane == 0) bulk_put_payload(a->values_out, to.at, (tsr_payload)a->missing);
     own_pairs = done && c->lane == turn ? pairs : own_pairs;
     todo &= todo - done;
   }
   return own_pairs;
 }
 
-TSR_INLINE uint32_t bulk_multiplicity(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   bulk_places nowhere = {0, 0};
   uint64_t pairs = bulk_search_all(c, a, bulk_key_at(a, i, mine), mine, 0, nowhere);
   i = bulk_item(i);
@@ -345,7 +347,7 @@ TSR_INLINE uint32_t bulk_multiplicity(const tsr_ctx *c, const tsr_bulk *a, uint6
   return pairs != 0;
 }
 
-TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   bulk_places to = {0, 0};
   if (mine) {
     to.at = a->counts[i];
@@ -356,22 +358,22 @@ TSR_INLINE uint32_t bulk_gather(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 
 /* Erases pairs of the lanes' keys, of lanes with `mine`; one, fresh, stale: of walk_erase_step. Returns how many of this
  * lane's. In step, as bulk_search. */
-TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *c, tsr_key key, tsr_cell cell, uint32_t mine, uint32_t fresh,
+TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *c, tsr_key key, tsr_payload payload, uint32_t mine, uint32_t fresh,
                                       uint32_t one, uint32_t any, uint32_t *stale) {
   uint32_t todo = tsr_ballot(c, mine);
   uint64_t erased = 0, turn_erased = 0;
   walk_search search = walk_no_search();
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, turn_stale;
     tsr_key turn_key = tsr_shuffle_key(c, key, turn);
-    tsr_cell turn_cell = one ? tsr_shuffle_cell(c, cell, turn) : 0;
+    tsr_payload turn_payload = one ? tsr_shuffle_payload(c, payload, turn) : 0;
     if (!search.walking && todo) {
       search.key = turn_key; /* kept, unlike elsewhere: at one lane a tile that takes fewer registers */
       search.walking = walk_begin(c, search.key, &search.probe);
       turn_erased = 0;
     }
-    turn_erased += walk_erase_step(c, &search, fresh, turn_cell, one, any, &turn_stale);
+    turn_erased += walk_erase_step(c, &search, fresh, turn_payload, one, any, &turn_stale);
     uint32_t done = !search.walking && todo, is_own = done && c->lane == turn;
     tsr_leave_key(c, turn, done && !turn_stale, 1);
     erased = is_own ? turn_erased : erased;
@@ -384,13 +386,14 @@ TSR_INLINE uint64_t bulk_take_in_step(const tsr_ctx *c, tsr_key key, tsr_cell ce
 /* one (a constant): erases one pair, with the value given if any are, else all pairs of the key. Returns how many. */
 TSR_INLINE uint64_t bulk_take(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t one) {
   tsr_key key = bulk_key_at(a, i, mine);
-  tsr_cell cell = 0;
+  tsr_payload payload = 0;
   uint32_t stale = 0;
-#if TSR_CELL_BITS > 0
-  if (one && mine && a->values) cell = BULK_READ((const bulk_cell *)a->values + i);
+#if TSR_PAYLOAD_BITS > 0
+  if (one && mine && a->values) payload = BULK_READ((const bulk_payload *)a->values + i);
 #endif
-  uint64_t erased = bulk_take_in_step(c, key, cell, mine, !TSR_FACT(c, looks_plain), one, !a->values, &stale);
-  if (TSR_FACT(c, looks_plain) && stale) erased = bulk_take_in_step(c, key, cell, 1, 1, one, !a->values, &stale);
+  uint64_t erased = bulk_take_in_step(c, key, payload, mine, !TSR_FACT(c, first_look_cached), one, !a->values, &stale);
+  if (TSR_FACT(c, first_look_cached) && stale)
+    erased = bulk_take_in_step(c, key, payload, 1, 1, one, !a->values, &stale);
   i = bulk_item(i);
   mine = i < a->n;
   if (mine && a->results) a->results[i] = erased ? TSR_RESULT_ERASED : TSR_RESULT_MISSING;
@@ -407,7 +410,7 @@ TSR_INLINE uint32_t bulk_erase(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   return bulk_taken(&a->tally->hits, bulk_take(c, a, i, mine, 0));
 }
 
-TSR_INLINE uint32_t bulk_remove(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+TSR_INLINE uint32_t bulk_erase_pair(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   return bulk_taken(&a->tally->hits, bulk_take(c, a, i, mine, 1));
 }
 
@@ -450,17 +453,17 @@ TSR_INLINE uint32_t bulk_policy_of(const tsr_ctx *c, uint32_t operation) {
 
 /* The steps of the lanes' operations, as bulk_put_in_step. *erased: with TSR_DUPLICATES_KEEP how many pairs
  * this lane's operation erased. */
-TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, tsr_key key, tsr_cell *cell,
-                                       uint32_t policy, uint64_t *erased) {
+TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, tsr_key key,
+                                       tsr_payload *payload, uint32_t policy, uint64_t *erased) {
   uint32_t mine = policy < WALK_FIND ? WALK_INSERTS_IN_STEP(c) : policy < BULK_NO_OPERATION;
   uint32_t todo = tsr_ballot(c, mine), result = policy < WALK_FIND ? WALK_NEEDS_LOCK : TSR_RESULT_NONE;
   uint64_t turn_erased = 0;
   walk_insertion operation = walk_no_insertion(WALK_FIND);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) {
+  while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0;
     operation.key = tsr_shuffle_key(c, key, turn);
-    operation.cell = tsr_shuffle_cell(c, *cell, turn);
+    operation.payload = tsr_shuffle_payload(c, *payload, turn);
     operation.policy = tsr_shuffle32(c, policy, turn);
     if (!operation.walking && todo) {
       bulk_note_time(a, i, c->lane == turn, 0);
@@ -475,7 +478,7 @@ TSR_INLINE uint32_t bulk_apply_in_step(const tsr_ctx *c, const tsr_bulk *a, uint
     tsr_leave_key(c, turn, done, operation.result < WALK_NEEDS_LOCK);
     bulk_note_time(a, i, is_own, 1);
     result = is_own ? turn_erased ? TSR_RESULT_ERASED : operation.result : result;
-    *cell = is_own ? operation.cell : *cell;
+    *payload = is_own ? operation.payload : *payload;
     *erased = is_own ? turn_erased : *erased;
     todo &= todo - done;
   }
@@ -489,23 +492,23 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   uint64_t erased = 0;
   bulk_answer answer = {0, 0};
   tsr_key key = bulk_key_at(a, i, policy < BULK_NO_OPERATION);
-  tsr_cell cell = 0;
-#if TSR_CELL_BITS > 0
-  if (inserts) cell = BULK_READ((const bulk_cell *)a->values + i);
+  tsr_payload payload = 0;
+#if TSR_PAYLOAD_BITS > 0
+  if (inserts) payload = BULK_READ((const bulk_payload *)a->values + i);
 #endif
-  uint32_t result = bulk_apply_in_step(c, a, i, key, &cell, policy, &erased);
+  uint32_t result = bulk_apply_in_step(c, a, i, key, &payload, policy, &erased);
   uint32_t waits = result == WALK_NEEDS_LOCK;
   if (!WALK_INSERTS_IN_STEP(c)) bulk_note_time(a, i, waits, 0);
-  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, &key, &cell, policy, 1, result);
-  if (TSR_FACT(c, places_first) && tsr_step_any(c, waits)) {
-    uint32_t put = bulk_put_unseen(c, &key, &cell, waits);
+  if (WALK_HAS_GUARD(c)) result = bulk_put_alone(c, &key, &payload, policy, 1, result);
+  if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) {
+    uint32_t put = bulk_put_unseen(c, &key, &payload, waits);
     result = waits ? put : result;
   }
   bulk_note_time(a, i, waits, 1);
-  bulk_hand_back(a, i, result, key, cell);
+  bulk_hand_back(a, i, result, key, payload);
   if (policy == WALK_FIND) {
     kind = TSR_CLASS_FIND;
-    bulk_put_cell(a->values_out, i, result == TSR_RESULT_FOUND ? cell : (tsr_cell)a->missing);
+    bulk_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? payload : (tsr_payload)a->missing);
   }
   if (mine && a->results) a->results[i] = (uint8_t)result;
   if (policy < BULK_NO_OPERATION) {
@@ -524,9 +527,9 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* Pairs in bucket `ref`, and erased slots, as masks of slots; 0 without `active`. Called in step, as walk_find is. */
 TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
-  layout_load(c, ref, active, tsr_step_loads(c, 0), b);
+  layout_load(c, ref, active, tsr_load_mode(c, 0), b);
   *erased = 0;
-  if (!TSR_FACT(c, in_step) && !active) return 0;
+  if (!TSR_FACT(c, warp_sync) && !active) return 0;
   uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
   if (!active) return 0;
   *erased = vacant & ~empties;
@@ -545,7 +548,7 @@ TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, ui
   return is_used;
 }
 
-TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t ref;
   uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
   if (is_there && ref & TSR_UNIT_REF) BULK_ADD(&a->tally->units, 1);
@@ -571,13 +574,13 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
     if (c->lane == 0 && pairs) at = BULK_ADD(&a->tally->hits, tsr_count_bits(pairs));
-    for (; tsr_step_any(c, pairs); pairs &= pairs - 1, at++) {
+    for (; tsr_warp_any(c, pairs); pairs &= pairs - 1, at++) {
       uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
       tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
-      tsr_cell cell = layout_cell(c, &b, slot);
+      tsr_payload payload = layout_payload(c, &b, slot);
       if (c->lane != 0 || !pairs) continue;
       BULK_WRITE((bulk_key *)a->keys_out + at, key);
-      bulk_put_cell(a->values_out, at, cell);
+      bulk_put_payload(a->values_out, at, payload);
     }
   }
   return 0; /* counted above */
@@ -590,7 +593,7 @@ TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     uint32_t active = todo >> turn & 1u;
-    if (!tsr_step_any(c, active)) continue;
+    if (!tsr_warp_any(c, active)) continue;
     tsr_ctx work = tsr_work_ctx(c, active);
     released += walk_flush(&work, tsr_shuffle64(c, i, turn));
   }

@@ -9,13 +9,18 @@
 #include "plugins/table.h"
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier forms
- * where that needs a stack (bulk.cu), linked when first used. No kernel's name may contain another's, hence:
- * obtain: find or insert; multiplicity: the number of each key's pairs; gather: their values, to places that were summed
- * from those numbers; remove: erase one pair of the key; apply: what each item's operation says; flush: pack the
- * list of a bucket. */
+ * where that needs a stack (bulk.cu), linked when first used. size counts the table's pairs, count those of each key;
+ * retrieve writes all values of each key to places that were summed from these counts; erase_pair erases one pair of the
+ * key; apply does what each item's operation says; flush packs the list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
-  F(find) F(contains) F(erase) F(count) F(export) F(obtain) F(multiplicity) F(gather) F(remove) F(apply) F(flush)
+  F(find) F(contains) F(erase) F(size) F(export) F(find_or_insert) F(count) F(retrieve) F(erase_pair) F(apply) F(flush)
+
+/* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another: hence
+ * a word on both sides of the operation's. */
+#define TSR_BULK_KERNEL_NAME(op) "tsr_" #op "_kernel",
+#define TSR_BULK_MEDIUM_NAME(op) "tsr_medium_" #op "_kernel",
+#define TSR_BULK_ROOMY_NAME(op) "tsr_roomy_" #op "_kernel",
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
@@ -65,7 +70,7 @@ typedef struct tsr_bulk {
   const void *keys, *values;             /* in */
   void *keys_out, *values_out;           /* find, obtain: values; export: pairs; gather: `room` values */
   uint64_t *counts;                      /* multiplicity: out; gather: n + 1 places, where each key's values begin */
-  void *homeless_keys, *homeless_values; /* insert, obtain: at the failed input's index */
+  void *unplaced_keys, *unplaced_values; /* insert, obtain: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
   uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */
   uint64_t missing;                      /* find, obtain, gather: the value of an absent pair */

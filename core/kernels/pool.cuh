@@ -150,7 +150,7 @@ TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64
     TSR_NO_UNROLL                                                                                                      \
     for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {                                                  \
       uint32_t active = todo >> turn & 1u;                                                                             \
-      if (!tsr_step_any(c, active)) continue;                                                                          \
+      if (!tsr_warp_any(c, active)) continue;                                                                          \
       tsr_ctx work = tsr_work_ctx(c, active);                                                                          \
       uint64_t turn_place = tsr_shuffle64(c, place, turn);                                                             \
       pool_item_##op(&work, a, i - c->lane + turn, &turn_place, &all);                                                 \

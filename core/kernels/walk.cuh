@@ -44,13 +44,13 @@ TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
 TSR_INLINE uint32_t walk_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   uint32_t link = WALK_LINK_CLOSED, waits = !c->idle;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, waits)) {
+  while (tsr_warp_any(c, waits)) {
     tsr_ctx work = tsr_work_ctx(c, waits);
     /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
     uint32_t found = layout_relink(&work, ref, TSR_NO_HANDLE, WALK_LINK_PENDING);
     uint32_t allocates = waits && found == TSR_NO_HANDLE;
     link = waits ? found : link;
-    if (tsr_step_any(c, allocates)) {
+    if (tsr_warp_any(c, allocates)) {
       work = tsr_work_ctx(c, allocates);
       uint32_t unit = allocator_allocate(&work, (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
       unit = unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit;
@@ -128,8 +128,8 @@ typedef struct walk_search {
   tsr_probe probe;
   uint32_t walking; /* 0: finished, see found */
   tsr_key key;      /* given for each step, so that no register has to keep it */
-  uint32_t found;   /* said by each step, like cell */
-  tsr_cell cell;
+  uint32_t found;   /* said by each step, like payload */
+  tsr_payload payload;
 } walk_search;
 
 /* Of a tile that has none. What a step of it does not read stays undefined: zeros would take registers. */
@@ -144,7 +144,7 @@ TSR_INLINE walk_search walk_no_search(void) {
 /* How a step looks at its bucket. fresh: a constant, as loads of two modes need twice the registers. Only lanes that go
  * in step can share their loads. */
 TSR_INLINE void walk_step_look(const tsr_ctx *c, uint64_t ref, uint32_t walking, uint32_t fresh, tsr_bucket *b) {
-  layout_load(c, ref, walking, tsr_step_loads(c, fresh), b);
+  layout_load(c, ref, walking, tsr_load_mode(c, fresh), b);
 }
 
 /* A step of a search looks at a bucket and goes on. In step: tiles without a search take part with walking =
@@ -157,20 +157,20 @@ TSR_INLINE uint32_t walk_search_look(const tsr_ctx *c, const walk_search *s, uin
 }
 
 TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bucket *b) {
-  if (!TSR_FACT(c, in_step) && !s->walking) return;
+  if (!TSR_FACT(c, warp_sync) && !s->walking) return;
   uint32_t ends = walk_ends(c, &s->probe, b), link = walk_link(c, b);
   s->walking = walk_advance(c, s->key, &s->probe, link, s->walking && !ends);
 }
 
-/* The search for any one pair of the key. wants_cell: a constant; without it a search reads no values. */
-TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_cell) {
+/* The search for any one pair of the key. wants_payload: a constant; without it a search reads no values. */
+TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_payload) {
   tsr_bucket b;
   s->found = 0;
   uint32_t matches = walk_search_look(c, s, 0, &b);
-  if (tsr_step_any(c, matches != 0)) {
-    tsr_cell cell = wants_cell ? layout_cell(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
+  if (tsr_warp_any(c, matches != 0)) {
+    tsr_payload payload = wants_payload ? layout_payload(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
     if (matches) {
-      s->cell = cell;
+      s->payload = payload;
       s->found = 1;
       s->walking = 0;
     }
@@ -185,62 +185,63 @@ enum { WALK_NEEDS_LOCK = TSR_RESULTS, WALK_NEEDS_FRESH, WALK_NEEDS_UNIT };
 
 /* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but return its
  * value. Of walk_operate_step also: it looks, or erases. */
-enum { WALK_OBTAIN = TSR_DUPLICATES_POLICIES, WALK_FIND, WALK_ERASE };
+enum { WALK_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, WALK_FIND, WALK_ERASE };
 
 /* Operations of all kinds overlap. */
-TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return TSR_FACT(c, fresh) != 0; }
+TSR_INLINE bool walk_is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; }
 
 /* What an operation with a present key is called. */
 TSR_INLINE uint32_t walk_present(uint32_t policy) {
-  if (policy == WALK_OBTAIN || policy == WALK_FIND) return TSR_RESULT_FOUND;
+  if (policy == WALK_FIND_OR_INSERT || policy == WALK_FIND) return TSR_RESULT_FOUND;
   if (policy == WALK_ERASE) return TSR_RESULT_ERASED;
   if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
   return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;
 }
 
-/* Combines *cell into the slot where the key was seen; false if the slot has changed: look again. A value that the
+/* Combines *payload into the slot where the key was seen; false if the slot has changed: look again. A value that the
  * policy would leave alone needs no write, and then a stale look is as good as a fresh one: values only move one way.
  * In step. */
-TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_cell *cell, uint32_t policy) {
-#if TSR_CELL_BITS > 0
+TSR_INLINE bool walk_combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_payload *payload,
+                             uint32_t policy) {
+#if TSR_PAYLOAD_BITS > 0
   /* in step all read it: tiles may have different policies */
-  tsr_cell seen = TSR_FACT(c, in_step) || policy != TSR_DUPLICATES_FIRST ? layout_cell(c, b, slot) : 0;
-  bool writes = policy != WALK_OBTAIN && tsr_combine(policy, seen, *cell) != seen;
+  tsr_payload seen = TSR_FACT(c, warp_sync) || policy != TSR_DUPLICATES_FIRST ? layout_payload(c, b, slot) : 0;
+  bool writes = policy != WALK_FIND_OR_INSERT && tsr_combine(policy, seen, *payload) != seen;
   tsr_ctx work = tsr_work_ctx(c, writes && !c->idle);
-  bool updated = layout_update(&work, b, slot, policy, *cell);
-  if (policy == WALK_OBTAIN && !c->idle) *cell = seen;
+  bool updated = layout_update(&work, b, slot, policy, *payload);
+  if (policy == WALK_FIND_OR_INSERT && !c->idle) *payload = seen;
   return updated || !writes;
 #else
   (void)c;
   (void)b;
   (void)slot;
-  (void)cell;
+  (void)payload;
   (void)policy;
   return true;
 #endif
 }
 
 /* Puts the pair into the first vacant slot of the walk, whatever else the walk may hold. */
-TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell cell) {
+TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_payload payload) {
   tsr_probe probe;
   uint32_t retry = 0, result = TSR_RESULT_NOT_PLACED, walks = walk_begin(c, key, &probe) && !c->idle;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, walks)) { /* bounded: a lost claim has filled a slot */
+  while (tsr_warp_any(c, walks)) { /* bounded: a lost claim has filled a slot */
     tsr_bucket b;
     tsr_ctx work = tsr_work_ctx(c, walks);
     tsr_look_at(&work, probe.ref, retry, &b);
     uint32_t vacant = layout_vacant(c, &b), link = walk_link(c, &b);
     if (!walks) vacant = 0;
     retry = vacant != 0;
-    if (tsr_step_any(c, retry)) {
+    if (tsr_warp_any(c, retry)) {
       work = tsr_work_ctx(c, retry);
-      uint32_t claimed = tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, walk_stored_key(key), cell);
+      uint32_t claimed = tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, walk_stored_key(key), payload);
       TSR_COUNT_WHERE(c, stashed, claimed && probe.stashed);
       result = claimed ? TSR_RESULT_INSERTED : result;
       walks = claimed ? 0 : walks;
     }
     uint32_t appends = walks && !vacant && !walk_is_unit(link) && !walk_is_reserved(key) && probe.stashed == 0;
-    if (TSR_FACT(c, has_link) && tsr_step_any(c, appends)) {
+    if (TSR_FACT(c, has_link) && tsr_warp_any(c, appends)) {
       work = tsr_work_ctx(c, appends);
       uint32_t appended = walk_append(&work, key, probe.ref);
       link = appends ? appended : link;
@@ -253,21 +254,21 @@ TSR_INLINE uint32_t walk_claim(const tsr_ctx *c, tsr_key key, tsr_cell cell) {
 
 /* A new pair, by a scheme that has a place of its own for it. What the scheme cannot place is tried in the first vacant
  * slot of its walk, which ends in the stash. */
-TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
+TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_payload *payload) {
   tsr_probe probe;
   uint32_t said = TSR_PLACING, walks = walk_begin(c, *key, &probe) && !c->idle;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, walks)) { /* bounded by the scheme */
+  while (tsr_warp_any(c, walks)) { /* bounded by the scheme */
     tsr_ctx work = tsr_work_ctx(c, walks);
-    uint32_t says = probing_place(&work, key, cell, &probe);
+    uint32_t says = probing_place(&work, key, payload, &probe);
     said = walks ? says : said;
     walks = walks && says == TSR_PLACING;
   }
   uint32_t result = said == TSR_PLACED ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
-  uint32_t claims = said == TSR_HOMELESS;
-  if ((TSR_FACT(c, has_stash) || TSR_FACT(c, has_link)) && tsr_step_any(c, claims)) {
+  uint32_t claims = said == TSR_UNPLACED;
+  if ((TSR_FACT(c, has_stash) || TSR_FACT(c, has_link)) && tsr_warp_any(c, claims)) {
     tsr_ctx work = tsr_work_ctx(c, claims);
-    uint32_t claimed = walk_claim(&work, *key, *cell);
+    uint32_t claimed = walk_claim(&work, *key, *payload);
     result = claims ? claimed : result;
   }
   return result;
@@ -275,20 +276,20 @@ TSR_INLINE uint32_t walk_place(const tsr_ctx *c, tsr_key *key, tsr_cell *cell) {
 
 /* The key's lock is held, so nobody else inserts, moves or combines it. A walk finds the bucket to work in, which is then
  * looked at again: what the walk saw is not kept, for it would cost the whole kernel registers. */
-TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
   uint32_t result = TSR_RESULT_NONE, todo = !c->idle;
   const uint64_t stash = c->t->buckets + TSR_TAIL_RESERVED;
   const tsr_key stored = walk_stored_key(*key);
   const tsr_bucket nothing = {0, {0}};
   TSR_NO_UNROLL
-  while (tsr_step_any(c, todo)) { /* bounded: another look only after another thread's success on the slot */
+  while (tsr_warp_any(c, todo)) { /* bounded: another look only after another thread's success on the slot */
     tsr_bucket b;
     tsr_probe probe;
     /* the bucket with the key, or the first one with a vacant slot; the last one that is not the stash's */
     uint64_t target = 0, end = 0;
     uint32_t has_target = 0, is_present = 0, walks = walk_begin(c, *key, &probe) && todo;
     TSR_NO_UNROLL
-    while (tsr_step_any(c, walks)) {
+    while (tsr_warp_any(c, walks)) {
       tsr_ctx work = tsr_work_ctx(c, walks);
       tsr_look_at(&work, probe.ref, 1, &b);
       uint32_t matches = layout_match(c, &b, stored), vacant = layout_vacant(c, &b);
@@ -303,22 +304,22 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
     }
     uint32_t is_new = todo && !is_present && !walk_is_reserved(*key);
     uint32_t has_room = has_target && (target < stash || target & TSR_UNIT_REF), again = 0;
-    if (TSR_FACT(c, has_place) && tsr_step_any(c, is_new)) {
+    if (TSR_FACT(c, has_place) && tsr_warp_any(c, is_new)) {
       tsr_ctx work = tsr_work_ctx(c, is_new);
-      uint32_t placed = walk_place(&work, key, cell);
+      uint32_t placed = walk_place(&work, key, payload);
       result = is_new ? placed : result;
       todo = is_new ? 0 : todo;
       b = nothing; /* or what an idle tile does not load next would be kept meanwhile, beside place()'s own */
     }
     /* the stash is for lists that are closed: who holds no lock looks there only then */
-    if (TSR_FACT(c, has_link) && tsr_step_any(c, is_new && !has_room)) {
+    if (TSR_FACT(c, has_link) && tsr_warp_any(c, is_new && !has_room)) {
       tsr_ctx work = tsr_work_ctx(c, is_new && !has_room);
       again = walk_is_unit(walk_append(&work, *key, end)) && !work.idle;
     }
     uint32_t works = todo && !again && has_target, is_full = todo && !again && !has_target;
     result = is_full ? TSR_RESULT_NOT_PLACED : result;
     todo = is_full ? 0 : todo;
-    if (tsr_step_any(c, works)) {
+    if (tsr_warp_any(c, works)) {
       tsr_ctx work = tsr_work_ctx(c, works);
       tsr_look_at(&work, target, 1, &b);
       uint32_t matches = layout_match(c, &b, stored), vacant = layout_vacant(c, &b);
@@ -328,13 +329,13 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
       /* the key may be here now: an insert that saw no erased slot, because it was taken since the look, may have claimed
        * without the lock */
       uint32_t combines = works && matches, claims = works && !matches && !is_present && vacant, done = 0;
-      if (tsr_step_any(c, combines)) {
+      if (tsr_warp_any(c, combines)) {
         work = tsr_work_ctx(c, combines);
-        done = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, cell, policy) && combines;
+        done = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, payload, policy) && combines;
       }
-      if (tsr_step_any(c, claims)) {
+      if (tsr_warp_any(c, claims)) {
         work = tsr_work_ctx(c, claims);
-        uint32_t claimed = tsr_claim(&work, &b, claims ? tsr_lowest(vacant) : 0, stored, *cell);
+        uint32_t claimed = tsr_claim(&work, &b, claims ? tsr_lowest(vacant) : 0, stored, *payload);
         TSR_COUNT_WHERE(c, stashed, claimed && !has_room);
         done |= claimed;
       }
@@ -345,23 +346,23 @@ TSR_INLINE uint32_t walk_insert_held(const tsr_ctx *c, tsr_key *key, tsr_cell *c
   return result;
 }
 
-/* What remains of an insert after its steps. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *cell are the
- * homeless pair; with TSR_RESULT_FOUND (WALK_OBTAIN) *cell is the value of the present pair.
+/* What remains of an insert after its steps. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key, *payload are the
+ * unplaced pair; with TSR_RESULT_FOUND (WALK_FIND_OR_INSERT) *payload is the value of the present pair.
  * Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the
  * loop's body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
-TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell *cell, uint32_t policy) {
+TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
 #ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards   \
                                  do */
-  return walk_insert_held(c, key, cell, policy);
+  return walk_insert_held(c, key, payload, policy);
 #else
   uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE, waits = !c->idle;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, waits)) {
+  while (tsr_warp_any(c, waits)) {
     tsr_ctx work = tsr_work_ctx(c, waits);
     uint32_t holds = tsr_try_lock(&work, lock) && waits;
-    if (tsr_step_any(c, holds)) {
+    if (tsr_warp_any(c, holds)) {
       work = tsr_work_ctx(c, holds);
-      uint32_t held = walk_insert_held(&work, key, cell, policy);
+      uint32_t held = walk_insert_held(&work, key, payload, policy);
       tsr_unlock(&work, tsr_lock_of(c, *key)); /* of the pair that place() handled last */
       result = holds ? held : result;
       waits = holds ? 0 : waits;
@@ -384,10 +385,10 @@ TSR_INLINE uint32_t walk_insert_locked(const tsr_ctx *c, tsr_key *key, tsr_cell 
 
 /* One insert, as far as it needs no lock. As a search it is a state that advances by a bucket a step. */
 typedef struct walk_insertion {
-  tsr_probe probe;  /* ref: with WALK_NEEDS_UNIT the end of the list */
-  uint32_t walking; /* 0: finished, see result */
-  tsr_key key;      /* given for each step, so that no register has to keep it, like cell and policy */
-  tsr_cell cell;    /* in the end, with WALK_OBTAIN or WALK_FIND, that of a present pair */
+  tsr_probe probe;     /* ref: with WALK_NEEDS_UNIT the end of the list */
+  uint32_t walking;    /* 0: finished, see result */
+  tsr_key key;         /* given for each step, so that no register has to keep it, like payload and policy */
+  tsr_payload payload; /* in the end, with WALK_FIND_OR_INSERT or WALK_FIND, that of a present pair */
   uint32_t policy;
   uint32_t result; /* said by each step */
 } walk_insertion;
@@ -413,7 +414,7 @@ TSR_INLINE void walk_insert_go_on(const tsr_ctx *c, walk_insertion *s, uint32_t 
 /* After a step: makes the lists of tiles with WALK_NEEDS_UNIT longer. */
 TSR_INLINE void walk_insert_append(const tsr_ctx *c, walk_insertion *s) {
   uint32_t appends = s->result == WALK_NEEDS_UNIT;
-  if (!TSR_FACT(c, has_link) || !tsr_step_any(c, appends)) return;
+  if (!TSR_FACT(c, has_link) || !tsr_warp_any(c, appends)) return;
   tsr_ctx work = tsr_work_ctx(c, appends);
   uint32_t link = walk_append(&work, s->key, s->probe.ref);
   walk_insert_go_on(c, s, appends, 0, link);
@@ -455,25 +456,25 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   uint32_t spoiled, again = 0, lost = 0, looked = s->walking;
   s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, fresh, &b);
-  if (!TSR_FACT(c, in_step) && !s->walking) return;
+  if (!TSR_FACT(c, warp_sync) && !s->walking) return;
   uint32_t matches = TSR_FACT(c, guard) == TSR_GUARD_NONE ? 0 : layout_match(c, &b, walk_stored_key(s->key));
   bool claims_empties =
       TSR_FACT(c, guard) == TSR_GUARD_CLAIM || (TSR_FACT(c, guard) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
   uint32_t claimable = walk_claimable(c, s, &b, claims_empties ? layout_empties(c, &b) : 0, &spoiled);
   uint32_t ends = TSR_FACT(c, guard) == TSR_GUARD_LOCK && walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   uint32_t combines = s->walking && matches, claims = s->walking && !matches && !spoiled && claimable;
-  if (TSR_FACT(c, guard) != TSR_GUARD_NONE && tsr_step_any(c, combines)) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_NONE && tsr_warp_any(c, combines)) {
     tsr_ctx work = tsr_work_ctx(c, combines);
-    uint32_t combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->cell, s->policy);
+    uint32_t combined = walk_combine(&work, &b, combines ? tsr_lowest(matches) : 0, &s->payload, s->policy);
     uint32_t settles = combined && combines;
     again = combines && !combined;
     s->result = settles ? walk_present(s->policy) : s->result;
     s->walking = settles ? 0 : s->walking;
   }
-  if ((claims_empties || TSR_FACT(c, guard) == TSR_GUARD_NONE) && tsr_step_any(c, claims)) {
+  if ((claims_empties || TSR_FACT(c, guard) == TSR_GUARD_NONE) && tsr_warp_any(c, claims)) {
     tsr_ctx work = tsr_work_ctx(c, claims);
     uint32_t slot = claims ? tsr_lowest(claimable) : 0;
-    uint32_t claimed = layout_cas(&work, &b, slot, walk_stored_key(s->key), s->cell) && claims;
+    uint32_t claimed = layout_cas(&work, &b, slot, walk_stored_key(s->key), s->payload) && claims;
     lost = claims && !claimed;
     again |= lost;
     s->result = claimed ? TSR_RESULT_INSERTED : s->result;
@@ -483,28 +484,28 @@ TSR_INLINE void walk_insert_step(const tsr_ctx *c, walk_insertion *s, uint32_t f
   s->result = !stops ? s->result : again ? WALK_NEEDS_FRESH : spoiled ? WALK_NEEDS_LOCK : WALK_NEEDS_UNIT;
   s->walking = stops ? 0 : s->walking;
   goes = goes && !stops;
-  if (TSR_FACT(c, in_step) || goes) walk_insert_go_on(c, s, goes, ends, link);
+  if (TSR_FACT(c, warp_sync) || goes) walk_insert_go_on(c, s, goes, ends, link);
   TSR_COUNT_WHERE(c, probes, looked);
   TSR_COUNT_WHERE(c, lost_claims, lost);
 }
 
 /* ---- erase ----------------------------------------------------------------------------------- */
 
-/* A step of a search that erases all pairs of the key, or with `one` (a constant) one that has this cell, or `any` one.
+/* A step of a search that erases all pairs of the key, or with `one` (a constant) one that has this payload, or `any` one.
  * A slot that has changed since it was seen holds no such pair any more, because another erase took it, or it has
  * another value: where a key has one pair, it is looked at again. fresh (a constant): looks are; if not, *stale says
  * that this search has to begin again with fresh ones. Returns how many were erased. */
-TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t fresh, tsr_cell cell, uint32_t one,
+TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t fresh, tsr_payload payload, uint32_t one,
                                     uint32_t any, uint32_t *stale) {
   const uint32_t ends_with_first = one || TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
   tsr_bucket b;
   uint32_t erased = 0, again = 0, matches = walk_search_look(c, s, fresh, &b);
   uint32_t ends = walk_ends(c, &s->probe, &b), link = walk_link(c, &b);
   TSR_NO_UNROLL
-  while (tsr_step_any(c, matches != 0)) {
+  while (tsr_warp_any(c, matches != 0)) {
     uint32_t slot = matches ? tsr_lowest(matches) : 0, wanted = matches != 0;
-    /* one lane decides: a cell that is read apart may be erased between the lanes' looks */
-    if (one && !any && !tsr_shuffle32(c, layout_cell(c, &b, slot) == cell, 0)) wanted = 0;
+    /* one lane decides: a payload that is read apart may be erased between the lanes' looks */
+    if (one && !any && !tsr_shuffle32(c, layout_payload(c, &b, slot) == payload, 0)) wanted = 0;
     tsr_ctx work = tsr_work_ctx(c, wanted);
     uint32_t gone = layout_erase(&work, &b, slot) && wanted;
     erased += gone;
@@ -527,7 +528,7 @@ TSR_INLINE uint32_t walk_erase_step(const tsr_ctx *c, walk_search *s, uint32_t f
  * step, and still wait for one load and one compare-and-swap. Where operations of all kinds overlap only, so pairs are
  * whole and whatever a step does to a slot is a swap of what it saw. */
 
-/* In step. A search that finds ends with the value in s->cell. Returns 1 if it erased a pair; where a key may have many,
+/* In step. A search that finds ends with the value in s->payload. Returns 1 if it erased a pair; where a key may have many,
  * it goes on until there is none, and its result is that of the last look. Bounded: a bucket is looked at again only
  * where this tile, or another thread in its stead, has changed the slot. */
 TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
@@ -537,19 +538,19 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   uint32_t spoiled, swapped = 0, looked = s->walking;
   s->result = TSR_RESULT_NONE;
   walk_step_look(c, s->probe.ref, s->walking, 1, &b);
-  if (!TSR_FACT(c, in_step) && !s->walking) return 0;
+  if (!TSR_FACT(c, warp_sync) && !s->walking) return 0;
   uint32_t matches = layout_match(c, &b, stored), empties = layout_empties(c, &b);
   uint32_t claimable = walk_claimable(c, s, &b, empties, &spoiled);
   uint32_t ends = walk_ends_with(c, &s->probe, empties), link = walk_link(c, &b);
   if (!s->walking || (inserts && TSR_FACT(c, guard) == TSR_GUARD_NONE)) matches = 0;
   if (!s->walking || !inserts || matches) claimable = 0;
   uint32_t slot = matches ? tsr_lowest(matches) : claimable ? tsr_lowest(claimable) : 0;
-  tsr_cell seen = tsr_step_any(c, matches != 0) ? layout_cell(c, &b, slot) : 0;
-  tsr_cell desired = s->cell;
+  tsr_payload seen = tsr_warp_any(c, matches != 0) ? layout_payload(c, &b, slot) : 0;
+  tsr_payload desired = s->payload;
   if (matches && s->policy == TSR_FACT(c, duplicates)) desired = tsr_combine(TSR_FACT(c, duplicates), seen, desired);
-  if (erases) desired = (tsr_cell) ~(tsr_cell)0;
+  if (erases) desired = (tsr_payload) ~(tsr_payload)0;
   uint32_t swaps = matches ? erases || (inserts && desired != seen) : claimable != 0;
-  if (tsr_step_any(c, swaps)) {
+  if (tsr_warp_any(c, swaps)) {
     tsr_ctx work = tsr_work_ctx(c, swaps);
     swapped = layout_cas(&work, &b, slot, erases ? TSR_ERASED_KEY : stored, desired) && swaps;
   }
@@ -557,7 +558,7 @@ TSR_INLINE uint32_t walk_operate_step(const tsr_ctx *c, walk_insertion *s) {
   uint32_t settles = swaps ? swapped : matches != 0;
   s->result = stops ? WALK_NEEDS_UNIT : s->result;
   s->result = !settles ? s->result : matches ? walk_present(s->policy) : TSR_RESULT_INSERTED;
-  s->cell = settles ? seen : s->cell;
+  s->payload = settles ? seen : s->payload;
   s->walking = settles ? erases && TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP : stops ? 0 : s->walking;
   goes = goes && !stops;
   walk_insert_go_on(c, s, goes, ends, link);
@@ -579,24 +580,24 @@ TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
   uint32_t to_slot = 0, released = 0, link, walks = !c->idle;
   tsr_bucket b;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, walks)) { /* bounded by the list */
+  while (tsr_warp_any(c, walks)) { /* bounded by the list */
     tsr_ctx work = tsr_work_ctx(c, walks);
     tsr_look_at(&work, from, 1, &b);
     link = layout_link(c, &b);
     uint32_t pairs = layout_vacant(c, &b);
     pairs = walks ? tsr_slot_mask(c) & ~pairs : 0;
     TSR_NO_UNROLL
-    for (; tsr_step_any(c, pairs); pairs &= pairs - 1) {
+    for (; tsr_warp_any(c, pairs); pairs &= pairs - 1) {
       uint32_t slot = pairs ? tsr_lowest(pairs) : 0, is_full = pairs && to_slot == slots;
       tsr_key key = layout_key(c, &b, slot);
-      tsr_cell cell = layout_cell(c, &b, slot);
+      tsr_payload payload = layout_payload(c, &b, slot);
       work = tsr_work_ctx(c, is_full);
-      uint32_t next = tsr_step_any(c, is_full) ? layout_relink(&work, to, TSR_NO_HANDLE, TSR_NO_HANDLE) : 0;
+      uint32_t next = tsr_warp_any(c, is_full) ? layout_relink(&work, to, TSR_NO_HANDLE, TSR_NO_HANDLE) : 0;
       to = is_full ? TSR_UNIT_REF | next : to;
       to_slot = is_full ? 0 : to_slot;
       uint32_t moves = pairs && (to != from || to_slot != slot);
       work = tsr_work_ctx(c, moves);
-      if (tsr_step_any(c, moves)) layout_exchange(&work, to, moves ? to_slot : 0, &key, &cell);
+      if (tsr_warp_any(c, moves)) layout_exchange(&work, to, moves ? to_slot : 0, &key, &payload);
       to_slot += pairs != 0;
     }
     from = walks ? TSR_UNIT_REF | link : from;
@@ -604,14 +605,14 @@ TSR_INLINE uint32_t walk_flush(const tsr_ctx *c, uint64_t head) {
   }
   walks = !c->idle;
   TSR_NO_UNROLL
-  while (tsr_step_any(c, walks)) { /* bounded by the list */
+  while (tsr_warp_any(c, walks)) { /* bounded by the list */
     tsr_ctx work;
     TSR_NO_UNROLL
-    for (uint32_t clears; tsr_step_any(c, clears = walks && to_slot < slots); to_slot += clears) {
+    for (uint32_t clears; tsr_warp_any(c, clears = walks && to_slot < slots); to_slot += clears) {
       tsr_key key = TSR_EMPTY_KEY;
-      tsr_cell cell = (tsr_cell) ~(tsr_cell)0;
+      tsr_payload payload = (tsr_payload) ~(tsr_payload)0;
       work = tsr_work_ctx(c, clears);
-      layout_exchange(&work, to, clears ? to_slot : 0, &key, &cell);
+      layout_exchange(&work, to, clears ? to_slot : 0, &key, &payload);
     }
     work = tsr_work_ctx(c, walks);
     link = layout_relink(&work, to, TSR_NO_HANDLE, TSR_NO_HANDLE);

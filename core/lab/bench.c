@@ -14,7 +14,7 @@
 #include "core/lab/bench_rows.h"
 #include "core/lab/bench_run.h"
 #include "core/lab/words.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 enum { ANCHOR_CAPACITY = 1 << 16 };
 

@@ -10,12 +10,12 @@ typedef unsigned long long llu; /* for printf */
 
 /* ---- What is in the table -------------------------------------------------------------------- */
 
-/* The first of the homeless keys that is not below `key`. */
+/* The first of the unplaced keys that is not below `key`. */
 static uint64_t lower_bound(const tsr_bench_subject *subject, uint64_t key) {
-  uint64_t low = 0, high = subject->homeless_count;
+  uint64_t low = 0, high = subject->unplaced_count;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (subject->homeless[middle] < key) {
+    if (subject->unplaced[middle] < key) {
       low = middle + 1;
     } else {
       high = middle;
@@ -36,7 +36,7 @@ static query query_at(const tsr_bench_turn *turn, uint64_t i) {
   query q = {.key = tsr_keys_load(a->host_queries, a->model.key_bits, i)};
   if (tsr_keys_is_absent(a->absent, index)) return q;
   q.offered = q.present = tsr_keys_pairs_of(&a->model, index);
-  for (uint64_t at = lower_bound(subject, q.key); at < subject->homeless_count && subject->homeless[at] == q.key; at++)
+  for (uint64_t at = lower_bound(subject, q.key); at < subject->unplaced_count && subject->unplaced[at] == q.key; at++)
     q.present--;
   return q;
 }
@@ -146,7 +146,7 @@ static tsr_status check_find_all(tsr_bench_turn *turn, tsr_error *error) {
   const llu keys = turn->arrays->model.n;
   const tsr_bench_tally counts = tsr_bench_judge(turn, judge_offsets);
   (void)error;
-  turn->result->done = turn->arrays->model.pairs - turn->subject->homeless_count;
+  turn->result->done = turn->arrays->model.pairs - turn->subject->unplaced_count;
   if (counts.wrong) {
     tsr_bench_complain(turn->result, "%llu of %llu keys have a wrong number of values", (llu)counts.wrong, keys);
     return TSR_OK;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/lab/words.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 
 #define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
 #define MIX_TOLERANCE 1e-9

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/number.h"
+#include "core/spec/number.h"
 
 /* A text as a CSV field: quoted if it has to be. */
 static void print_text(FILE *csv, const char *text) {

@@ -144,26 +144,26 @@ static int compare_keys(const void *left, const void *right) {
 }
 
 /* Lists the keys at the indices of TSR_NOT_PLACED; host_out has the codes, host_queries the keys. */
-static tsr_status collect_homeless(const tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_error *error) {
+static tsr_status collect_unplaced(const tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_error *error) {
   const uint8_t *codes = a->host_out;
   uint64_t count = 0;
   for (uint64_t i = 0; i < a->model.pairs; i++) count += codes[i] == TSR_NOT_PLACED;
-  free(subject->homeless);
-  subject->homeless_count = 0;
-  subject->homeless = malloc((count + 1) * sizeof *subject->homeless);
-  if (!subject->homeless)
+  free(subject->unplaced);
+  subject->unplaced_count = 0;
+  subject->unplaced = malloc((count + 1) * sizeof *subject->unplaced);
+  if (!subject->unplaced)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for %llu keys without a place", (llu)count);
   for (uint64_t i = 0; i < a->model.pairs; i++)
     if (codes[i] == TSR_NOT_PLACED)
-      subject->homeless[subject->homeless_count++] = tsr_keys_load(a->host_queries, a->model.key_bits, i);
-  qsort(subject->homeless, count, sizeof *subject->homeless, compare_keys);
+      subject->unplaced[subject->unplaced_count++] = tsr_keys_load(a->host_queries, a->model.key_bits, i);
+  qsort(subject->unplaced, count, sizeof *subject->unplaced, compare_keys);
   return TSR_OK;
 }
 
 /* The timed inserts ask for no codes, which would cost time; this one does. */
 tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_bench_result *result, tsr_error *error) {
   const uint64_t pairs = a->model.pairs;
-  tsr_call call = {.results = a->out, .homeless_keys = a->queries};
+  tsr_call call = {.results = a->out, .unplaced_keys = a->queries};
   tsr_table *table = subject->table;
   tsr_report report;
   *result = (tsr_bench_result){.milliseconds = 0};
@@ -176,15 +176,15 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
   if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);
   if (status == TSR_OK)
     status = tsr_memory_copy(a->owner, a->host_queries, a->queries, pairs * (a->model.key_bits / 8), error);
-  if (status == TSR_OK) status = collect_homeless(a, subject, error);
-  if (status == TSR_OK && subject->homeless_count != report.not_placed)
+  if (status == TSR_OK) status = collect_unplaced(a, subject, error);
+  if (status == TSR_OK && subject->unplaced_count != report.not_placed)
     tsr_bench_complain(result, "%llu keys found no place, but %llu were handed back", (llu)report.not_placed,
-                       (llu)subject->homeless_count);
+                       (llu)subject->unplaced_count);
   return status;
 }
 
 void tsr_bench_subject_free(tsr_bench_subject *subject) {
   tsr_table_destroy(subject->table);
-  free(subject->homeless);
+  free(subject->unplaced);
   *subject = (tsr_bench_subject){.table = NULL};
 }

@@ -18,7 +18,7 @@ extern "C" {
 /* A table and the keys that it handed back when it was filled. */
 typedef struct tsr_bench_subject {
   tsr_table *table;
-  uint64_t *homeless, homeless_count; /* ascending; a key for each pair */
+  uint64_t *unplaced, unplaced_count; /* ascending; a key for each pair */
 } tsr_bench_subject;
 void tsr_bench_subject_free(tsr_bench_subject *subject); /* and its table; all zero is fine */
 

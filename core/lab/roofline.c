@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/lab/words.h"
-#include "core/number.h"
+#include "core/spec/number.h"
 #include "core/tessera.h"
 
 enum { FOOTPRINTS_MAX = 16, DEVICES_MAX = 64, NUMBER_LETTERS_MAX = 24 };

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/number.h"
+#include "core/spec/number.h"
 
 bool tsr_words_want_help(int argc, char **argv) {
   for (int i = 1; i < argc; i++)

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "core/compose.h"
+#include "core/compose/compose.h"
 #include "core/cpu/pool.h"
 #include "core/tessera.h"
 #include "plugins/allocator.cuh"

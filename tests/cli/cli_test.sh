@@ -278,7 +278,7 @@ unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
 
 case_of "new makes plugins that work as they are"
 mkdir -p parts
-for part in layout:key_cell probing:key_cell hasher:key; do
+for part in layout:key_payload probing:key_payload hasher:key; do
   role=${part%%:*}
   run new "$role" "my_$role" --at "parts/$role"
   expect_status 0

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 case_of "link tells what the kernels use and writes the cubin"
 run link "$specs/quickstart.ini" --arch sm_90 --no-cache -o map.cubin
 expect_status 0
-expect_out '^tsr_insert +[0-9]+ +[0-9]+$'
+expect_out '^tsr_insert_kernel +[0-9]+ +[0-9]+$'
 expect_out '^other functions  0$'
 expect_out '^cubin +[0-9]+ bytes for sm_90$'
 expect_out '^time +glue [0-9.]+ ms, link [0-9.]+ ms$'

@@ -12,7 +12,7 @@
 #include <set>
 #include <utility>
 
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 namespace choices {
 

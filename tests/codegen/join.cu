@@ -18,7 +18,7 @@ struct join_arguments {
   tsr_state tables[2];
   uint64_t n;
   const tsr_key *keys;
-  tsr_cell *cells;
+  tsr_payload *payloads;
 };
 
 // For each key of the first table its value becomes a key of the second, and the key its value.
@@ -28,11 +28,11 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
   tsr_ctx first = context_of(&a.tables[0], 0, &scratch), second = context_of(&a.tables[1], 1, &scratch);
   tsr_key key = i < a.n ? a.keys[i] : 0;
-  tsr_cell cell = 0;
-  uint32_t found = bulk_search(&first, key, i < a.n, 1, &cell);
-  tsr_key other_key = (tsr_key)cell;
-  tsr_cell other_cell = (tsr_cell)key;
-  bulk_put(&second, &other_key, &other_cell, found, TSR_FACT(&second, duplicates));
+  tsr_payload payload = 0;
+  uint32_t found = bulk_search(&first, key, i < a.n, 1, &payload);
+  tsr_key other_key = (tsr_key)payload;
+  tsr_payload other_payload = (tsr_payload)key;
+  bulk_put(&second, &other_key, &other_payload, found, TSR_FACT(&second, duplicates));
 }
 
 #define LOOK_UP(name, table)                                                                                           \
@@ -40,18 +40,18 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
     tsr_scratch scratch = {};                                                                                          \
     uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
     tsr_ctx c = context_of(&a.tables[table], table, &scratch);                                                         \
-    tsr_cell cell = 0;                                                                                                 \
-    if (bulk_search(&c, i < a.n ? a.keys[i] : 0, i < a.n, 1, &cell)) a.cells[i] = cell;                                \
+    tsr_payload payload = 0;                                                                                           \
+    if (bulk_search(&c, i < a.n ? a.keys[i] : 0, i < a.n, 1, &payload)) a.payloads[i] = payload;                       \
   }
 LOOK_UP(look_up_first, 0)
 LOOK_UP(look_up_second, 1)
 
 // To show that a test can tell a call that stayed a call.
-__device__ __noinline__ uint32_t kept_apart(const tsr_ctx *c, tsr_key key, tsr_cell *cell) {
-  return bulk_search(c, key, 1, 1, cell);
+__device__ __noinline__ uint32_t kept_apart(const tsr_ctx *c, tsr_key key, tsr_payload *payload) {
+  return bulk_search(c, key, 1, 1, payload);
 }
 extern "C" __global__ void calls_a_function(const __grid_constant__ join_arguments a) {
   tsr_scratch scratch = {};
   tsr_ctx c = context_of(&a.tables[0], 0, &scratch);
-  kept_apart(&c, a.keys[threadIdx.x], &a.cells[threadIdx.x]);
+  kept_apart(&c, a.keys[threadIdx.x], &a.payloads[threadIdx.x]);
 }

@@ -2,6 +2,8 @@
 //
 // Several kernels, each in a link of its own, at the same time (tsr_cuda_link_each): what a table does when insert or find
 // is first used.
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 #include "core/kernels/bulk.h"
@@ -25,6 +27,9 @@ protected:
   tsr_kernels kernels_ = {};
 };
 
+/* "insert" of "tsr_insert_kernel". */
+std::string operation_of(const std::string &kernel) { return kernel.substr(4, kernel.size() - 4 - strlen("_kernel")); }
+
 TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
   linking::Link together, links[4];
   tsr_link made[4];
@@ -33,7 +38,7 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
   for (size_t i = 0; i < 4; i++) {
     links[i].link = made[i];
     ASSERT_EQ(made[i].kernel_count, 1u);
-    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, std::string(kernels_.names[i]).substr(4)));
+    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, operation_of(kernels_.names[i])));
     EXPECT_EQ(linking::text_of(made[i], made[i].kernels[0].name),
               linking::text_of(together.link, made[i].kernels[0].name));
   }

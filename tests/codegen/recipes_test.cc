@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);
 
 // nvJitLink keeps a kernel whose name contains that of a wanted one.
 TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
-#define KERNEL_NAMES(op) "tsr_" #op, "tsr_medium_" #op, "tsr_roomy_" #op,
+#define KERNEL_NAMES(op) TSR_BULK_KERNEL_NAME(op) TSR_BULK_MEDIUM_NAME(op) TSR_BULK_ROOMY_NAME(op)
   const std::vector<std::string> names = {TSR_BULK_OPS(KERNEL_NAMES)};
   for (const std::string &one : names)
     for (const std::string &other : names)

@@ -36,7 +36,7 @@ void PrintTo(const Table &table, std::ostream *out) { *out << table.layout << " 
 // Images that were built without statistics, in place of the plugins' own.
 struct Without {
   explicit Without(const tsr_composition *table) {
-    std::string widths = "k" + std::to_string(table->shape.key_bits) + "c" + std::to_string(table->shape.cell_bits);
+    std::string widths = "k" + std::to_string(table->shape.key_bits) + "c" + std::to_string(table->shape.payload_bits);
     for (uint32_t role = 0; role < TSR_ROLES; role++) {
       const tsr_part &part = table->part[role];
       if (!part.plugin) continue;
@@ -57,7 +57,7 @@ struct Without {
 void link_bulk(const tsr_composition *table, const std::string *image, uint32_t sm, linking::Link *link) {
   tsr_kernels kernels;
   tsr_error error = {};
-  ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.cell_bits, 0, TSR_BULKS, &kernels, &error), TSR_OK);
+  ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, 0, TSR_BULKS, &kernels, &error), TSR_OK);
   if (image) {
     kernels.image = reinterpret_cast<const unsigned char *>(image->data());
     kernels.image_bytes = image->size();

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/glue.h"
+#include "core/compose/glue.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -109,12 +109,12 @@ TEST(Glue, SwitchesOnTheTable) {
   std::string glue = text;
   free(text);
   EXPECT_NE(glue.find("switch (c->table)"), std::string::npos) << glue;
-  for (const char *line :
-       {"case 0: return layout_packed_load_k32c32(c, ref, active, mode, b);",
-        "default: return layout_soa_load_k32c32(c, ref, active, mode, b);",
-        "case 0: return probing_cuckoo_next_k32c32(c, key, probe);",
-        "default: return probing_double_hashing_next_k32c32(c, key, probe);",
-        "case 0: return probing_cuckoo_place_k32c32(c, key, cell, probe);", "default: return (uint32_t)TSR_HOMELESS;"})
+  for (const char *line : {"case 0: return layout_packed_load_k32c32(c, ref, active, mode, b);",
+                           "default: return layout_soa_load_k32c32(c, ref, active, mode, b);",
+                           "case 0: return probing_cuckoo_next_k32c32(c, key, probe);",
+                           "default: return probing_double_hashing_next_k32c32(c, key, probe);",
+                           "case 0: return probing_cuckoo_place_k32c32(c, key, payload, probe);",
+                           "default: return (uint32_t)TSR_UNPLACED;"})
     EXPECT_NE(glue.find(line), std::string::npos) << line << "\n" << glue;
 }
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "core/compose.h"
-#include "core/registry.h"
+#include "core/compose/compose.h"
+#include "core/compose/registry.h"
 #include "core/tessera.h"
 #include "tests/oracle/random.h"
 

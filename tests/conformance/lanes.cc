@@ -79,7 +79,7 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
 LaneTable::LaneTable(CompositionPointer composition, uint32_t warps, uint32_t tiles)
     : Subject(composition->shape.key_bits, composition->shape.value_bits), composition_(std::move(composition)),
       memory_(composition_.get()) {
-  composition_->shape.in_step = composition_->shape.tile_lanes * tiles > 1;
+  composition_->shape.warp_sync = composition_->shape.tile_lanes * tiles > 1;
   for (uint32_t i = 0; i < warps; i++) warps_.push_back(std::make_unique<Warp>(composition_->shape.tile_lanes, tiles));
 }
 
@@ -91,7 +91,7 @@ uint64_t LaneTable::collectives() const {
 
 // Warps take groups of items in turn; all lanes of a warp make the same calls, those past the end without an item.
 std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
-  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.cell_bits);
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
   uint32_t lanes = warps_[0]->lanes();
   uint64_t groups = (bulk->n + lanes - 1) / lanes;
   std::vector<std::string> complaints(warps_.size());
@@ -131,7 +131,7 @@ std::string LaneTable::insert(Batch &batch) { return inserting(TSR_BULK_insert, 
 std::string LaneTable::find_or_insert(Batch &batch, uint64_t missing) {
   Array obtained(value_bits, batch.keys.size());
   std::string complaint =
-      inserting(TSR_BULK_obtain, batch, composition_->shape.whole_pairs ? obtained.data() : nullptr, missing);
+      inserting(TSR_BULK_find_or_insert, batch, composition_->shape.whole_pairs ? obtained.data() : nullptr, missing);
   batch.obtained = obtained.numbers(batch.keys.size());
   if (!complaint.empty() || composition_->shape.whole_pairs) return complaint;
   Batch later;
@@ -151,8 +151,8 @@ std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, ui
   bulk.n = n;
   bulk.keys = keys.data();
   bulk.values = values.data();
-  bulk.homeless_keys = back_keys.data();
-  bulk.homeless_values = back_values.data();
+  bulk.unplaced_keys = back_keys.data();
+  bulk.unplaced_values = back_values.data();
   bulk.results = batch.codes.data();
   bulk.values_out = values_out;
   bulk.missing = missing;
@@ -197,7 +197,7 @@ std::string LaneTable::count_all(Batch &batch) {
   bulk.keys = keys.data();
   bulk.counts = batch.counts.data();
   bulk.results = batch.codes.data();
-  return launch(TSR_BULK_multiplicity, &bulk);
+  return launch(TSR_BULK_count, &bulk);
 }
 
 // As tsr_find_all: count, sum up, gather.
@@ -213,7 +213,7 @@ std::string LaneTable::find_all(Batch &batch, uint64_t room) {
   bulk.counts = batch.counts.data();
   bulk.values_out = values.data();
   bulk.room = room;
-  if (complaint.empty()) complaint = launch(TSR_BULK_gather, &bulk);
+  if (complaint.empty()) complaint = launch(TSR_BULK_retrieve, &bulk);
   batch.values = values.numbers(room + 1);
   if (complaint.empty() && batch.values[room] != canary >> (64 - value_bits)) complaint = "values beyond the room";
   batch.values.resize(room);
@@ -221,7 +221,7 @@ std::string LaneTable::find_all(Batch &batch, uint64_t room) {
 }
 
 std::string LaneTable::erase(Batch &batch) { return erasing(TSR_BULK_erase, batch); }
-std::string LaneTable::erase_pairs(Batch &batch) { return erasing(TSR_BULK_remove, batch); }
+std::string LaneTable::erase_pairs(Batch &batch) { return erasing(TSR_BULK_erase_pair, batch); }
 
 std::string LaneTable::erasing(uint32_t op, Batch &batch) {
   Array keys(key_bits, batch.keys), values(value_bits, batch.values);
@@ -261,7 +261,7 @@ std::string LaneTable::clear() {
 std::string LaneTable::size(uint64_t *size) {
   tsr_bulk bulk = {};
   bulk.n = tsr_composition_refs(composition_.get());
-  std::string complaint = launch(TSR_BULK_count, &bulk);
+  std::string complaint = launch(TSR_BULK_size, &bulk);
   *size = tally_.hits;
   return complaint;
 }

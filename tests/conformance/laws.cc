@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// laws.h for one pair of widths: BUILD gives TSR_KEY_BITS and TSR_CELL_BITS.
+// laws.h for one pair of widths: BUILD gives TSR_KEY_BITS and TSR_PAYLOAD_BITS.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wextra" // C may mix enumerators and numbers in `?:`
 #include "plugins/probing.cuh"
@@ -24,14 +24,14 @@ namespace {
 struct SlotModel {
   enum { EMPTY, FULL, ERASED } state = EMPTY;
   tsr_key key = 0;
-  tsr_cell cell = 0;
+  tsr_payload payload = 0;
 };
 
 // A table of buckets beside the real one. Every lane has one and makes the same calls with the same random numbers.
 class LayoutLaws {
 public:
   LayoutLaws(const tsr_ctx *c, uint64_t buckets, Findings *findings)
-      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_CELL_BITS), slots_(TSR_FACT(c, bucket_slots)),
+      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_PAYLOAD_BITS), slots_(TSR_FACT(c, bucket_slots)),
         policy_(TSR_FACT(c, duplicates)), model_(buckets * slots_) {}
 
   void run() {
@@ -45,7 +45,7 @@ public:
       for (uint64_t ref : refs) link(ref);
     for (uint64_t ref : refs) fill(ref);
     for (uint64_t ref : refs) {
-      if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
+      if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
       if (TSR_FACT(c_, can_exchange) && has_exchange()) exchange(ref);
       stay_idle(ref);
       if (c_->cpu->shape->whole_pairs) swap(ref);
@@ -76,16 +76,16 @@ private:
       if (key < 2 || used_.size() > 1000000) continue;
     }
   }
-  tsr_cell new_cell() {
-    if (TSR_CELL_BITS == 0) return 0;
-    const tsr_cell awkward[] = {0, (tsr_cell) ~(tsr_cell)0, (tsr_cell) ~(tsr_cell)1};
-    return random_.chance(3) ? awkward[random_.below(3)] : (tsr_cell)random_.next();
+  tsr_payload new_payload() {
+    if (TSR_PAYLOAD_BITS == 0) return 0;
+    const tsr_payload awkward[] = {0, (tsr_payload) ~(tsr_payload)0, (tsr_payload) ~(tsr_payload)1};
+    return random_.chance(3) ? awkward[random_.below(3)] : (tsr_payload)random_.next();
   }
   SlotModel &at(uint64_t ref, uint32_t slot) { return model_[ref * slots_ + slot]; }
 
   tsr_bucket load(uint64_t ref) {
     tsr_bucket b;
-    layout_load(c_, ref, 1, random_.chance(2) ? TSR_LOAD_FRESH : 0, &b);
+    layout_load(c_, ref, 1, random_.chance(2) ? TSR_LOAD_COHERENT : 0, &b);
     return b;
   }
 
@@ -115,11 +115,11 @@ private:
       const SlotModel &m = at(ref, slot);
       if (m.state != SlotModel::FULL) continue;
       tsr_key key = layout_key(c_, &b, slot);
-      tsr_cell cell = layout_cell(c_, &b, slot);
+      tsr_payload payload = layout_payload(c_, &b, slot);
       expect(key == m.key, ref, slot, "key is ", key, ", stored was ", m.key);
-      expect(cell == m.cell, ref, slot, "cell is ", cell, ", stored was ", m.cell);
+      expect(payload == m.payload, ref, slot, "payload is ", payload, ", stored was ", m.payload);
     }
-    tsr_ballot(c_, 1); // cell may read memory: no lane goes on to change it before all have looked
+    tsr_ballot(c_, 1); // payload may read memory: no lane goes on to change it before all have looked
   }
 
   tsr_key absent_key() {
@@ -129,22 +129,22 @@ private:
     }
   }
 
-  void store(uint64_t ref, uint32_t slot, tsr_key key, tsr_cell cell) {
+  void store(uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload) {
     SlotModel &m = at(ref, slot);
     m.state = SlotModel::FULL;
     m.key = key;
-    m.cell = TSR_CELL_BITS ? cell : 0;
+    m.payload = TSR_PAYLOAD_BITS ? payload : 0;
   }
 
   // Into a vacant slot, empty or erased; a second claim with the same look must fail and change nothing.
   void claim(uint64_t ref, uint32_t slot) {
     tsr_bucket b = load(ref), stale = load(ref);
     tsr_key key = new_key();
-    tsr_cell cell = new_cell();
-    expect(layout_cas(c_, &b, slot, key, cell), ref, slot, "cas into a vacant slot failed");
-    store(ref, slot, key, cell);
+    tsr_payload payload = new_payload();
+    expect(layout_cas(c_, &b, slot, key, payload), ref, slot, "cas into a vacant slot failed");
+    store(ref, slot, key, payload);
     verify(ref);
-    expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote a slot that had changed");
+    expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot, "cas overwrote a slot that had changed");
     verify(ref);
   }
 
@@ -176,10 +176,10 @@ private:
     return c_->cpu->shape->whole_pairs && random_.chance(2) ? others[random_.below(4)] : policy_;
   }
 
-  static tsr_cell combined(uint32_t policy, tsr_cell present, tsr_cell offered) {
+  static tsr_payload combined(uint32_t policy, tsr_payload present, tsr_payload offered) {
     switch (policy) {
     case TSR_DUPLICATES_ADD:
-      return (tsr_cell)(present + offered);
+      return (tsr_payload)(present + offered);
     case TSR_DUPLICATES_MIN:
       return std::min(present, offered);
     case TSR_DUPLICATES_MAX:
@@ -193,11 +193,11 @@ private:
     for (uint32_t slot : shuffled()) {
       tsr_bucket b = load(ref);
       for (int i = 0; i < 3; i++) { // also with a look that is older than the value: then it may fail, and does nothing
-        tsr_cell offered = new_cell();
+        tsr_payload offered = new_payload();
         const uint32_t policy = any_policy();
         const bool updated = layout_update(c_, &b, slot, policy, offered);
         expect(updated || i > 0, ref, slot, "update of a slot as it was loaded failed");
-        if (updated) at(ref, slot).cell = combined(policy, at(ref, slot).cell, offered);
+        if (updated) at(ref, slot).payload = combined(policy, at(ref, slot).payload, offered);
       }
       verify(ref);
     }
@@ -207,23 +207,23 @@ private:
     for (uint32_t slot : shuffled()) {
       tsr_bucket stale = load(ref);
       tsr_key given = new_key(), key = given;
-      tsr_cell given_cell = new_cell(), cell = given_cell;
-      expect(layout_exchange(c_, ref, slot, &key, &cell), ref, slot, "exchange failed");
-      expect(key == at(ref, slot).key && cell == at(ref, slot).cell, ref, slot, "exchange returned ", key, ", ", cell,
-             ", stored was ", at(ref, slot).key, ", ", at(ref, slot).cell);
-      store(ref, slot, given, given_cell);
+      tsr_payload given_payload = new_payload(), payload = given_payload;
+      expect(layout_exchange(c_, ref, slot, &key, &payload), ref, slot, "exchange failed");
+      expect(key == at(ref, slot).key && payload == at(ref, slot).payload, ref, slot, "exchange returned ", key, ", ",
+             payload, ", stored was ", at(ref, slot).key, ", ", at(ref, slot).payload);
+      store(ref, slot, given, given_payload);
       verify(ref);
-      expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas overwrote an exchanged pair");
-      if (TSR_CELL_BITS && policy_ != TSR_DUPLICATES_FIRST)
-        expect(!layout_update(c_, &stale, slot, policy_, new_cell()), ref, slot,
+      expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot, "cas overwrote an exchanged pair");
+      if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST)
+        expect(!layout_update(c_, &stale, slot, policy_, new_payload()), ref, slot,
                "update touched a slot that holds another key");
       expect(!layout_erase(c_, &stale, slot), ref, slot, "erase removed a key that it did not see");
       verify(ref);
       tsr_bucket b = load(ref); // a full slot that has not changed may be swapped by cas too
       tsr_key next = new_key();
-      tsr_cell next_cell = new_cell();
-      expect(layout_cas(c_, &b, slot, next, next_cell), ref, slot, "cas of an unchanged pair failed");
-      store(ref, slot, next, next_cell);
+      tsr_payload next_payload = new_payload();
+      expect(layout_cas(c_, &b, slot, next, next_payload), ref, slot, "cas of an unchanged pair failed");
+      store(ref, slot, next, next_payload);
     }
     verify(ref);
   }
@@ -233,13 +233,13 @@ private:
     for (uint32_t slot : shuffled()) {
       const bool erases = random_.chance(3);
       tsr_bucket b = load(ref), stale = load(ref);
-      const tsr_cell cell = erases ? (tsr_cell) ~(tsr_cell)0 : (tsr_cell)(at(ref, slot).cell + 1);
-      expect(layout_cas(c_, &b, slot, erases ? TSR_ERASED_KEY : at(ref, slot).key, cell), ref, slot,
+      const tsr_payload payload = erases ? (tsr_payload) ~(tsr_payload)0 : (tsr_payload)(at(ref, slot).payload + 1);
+      expect(layout_cas(c_, &b, slot, erases ? TSR_ERASED_KEY : at(ref, slot).key, payload), ref, slot,
              erases ? "cas could not erase a pair" : "cas could not change a pair");
-      store(ref, slot, at(ref, slot).key, cell);
+      store(ref, slot, at(ref, slot).key, payload);
       if (erases) at(ref, slot).state = SlotModel::ERASED;
       verify(ref);
-      const bool changed = erases || TSR_CELL_BITS > 0; // a key alone is now what it was
+      const bool changed = erases || TSR_PAYLOAD_BITS > 0; // a key alone is now what it was
       expect(!changed || !layout_erase(c_, &stale, slot), ref, slot, "erase removed a pair that cas had changed");
     }
     verify(ref);
@@ -256,7 +256,8 @@ private:
       tsr_bucket after = load(ref);
       expect(layout_match(c_, &after, at(ref, slot).key) == 0, ref, slot, "an erased key still matches");
       expect(!layout_erase(c_, &stale, slot), ref, slot, "a pair was erased twice");
-      expect(!layout_cas(c_, &stale, slot, new_key(), new_cell()), ref, slot, "cas took an erased slot for its pair");
+      expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot,
+             "cas took an erased slot for its pair");
       verify(ref);
     }
   }
@@ -266,9 +267,9 @@ private:
     const tsr_ctx idle = tsr_work_ctx(c_, 0);
     for (uint32_t slot : shuffled()) {
       tsr_bucket b = load(ref);
-      layout_cas(&idle, &b, slot, new_key(), new_cell());
-      if (TSR_CELL_BITS && at(ref, slot).state == SlotModel::FULL)
-        layout_update(&idle, &b, slot, any_policy(), new_cell());
+      layout_cas(&idle, &b, slot, new_key(), new_payload());
+      if (TSR_PAYLOAD_BITS && at(ref, slot).state == SlotModel::FULL)
+        layout_update(&idle, &b, slot, any_policy(), new_payload());
       layout_erase(&idle, &b, slot);
     }
     verify(ref);
@@ -290,8 +291,8 @@ private:
 
 void layout_laws(const tsr_ctx *c, uint64_t buckets, Findings *findings) { LayoutLaws(c, buckets, findings).run(); }
 
-// The cell that belongs to a key, so that a torn pair shows.
-tsr_cell cell_of(tsr_key key) { return (tsr_cell)((uint64_t)key * 0x9E3779B97F4A7C15u); }
+// The payload that belongs to a key, so that a torn pair shows.
+tsr_payload payload_of(tsr_key key) { return (tsr_payload)((uint64_t)key * 0x9E3779B97F4A7C15u); }
 
 void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Findings *findings) {
   const uint32_t slots = TSR_FACT(writer, bucket_slots);
@@ -305,9 +306,9 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
       uint32_t slot = static_cast<uint32_t>(random.below(slots));
       tsr_key key = (tsr_key)random.next() >> 1; // below the markers
       tsr_bucket b;
-      layout_load(writer, 0, 1, TSR_LOAD_FRESH, &b);
+      layout_load(writer, 0, 1, TSR_LOAD_COHERENT, &b);
       if (layout_vacant(writer, &b) >> slot & 1)
-        layout_cas(writer, &b, slot, key, cell_of(key));
+        layout_cas(writer, &b, slot, key, payload_of(key));
       else
         layout_erase(writer, &b, slot);
     }
@@ -315,14 +316,14 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
   });
   while (!done.load()) {
     tsr_bucket b;
-    layout_load(reader, 0, 1, TSR_LOAD_FRESH, &b);
+    layout_load(reader, 0, 1, TSR_LOAD_COHERENT, &b);
     for (uint64_t mask = full & ~uint64_t{layout_vacant(reader, &b)}; mask; mask &= mask - 1, seen++) {
       uint32_t slot = tsr_lowest((uint32_t)mask);
       tsr_key key = layout_key(reader, &b, slot);
-      tsr_cell cell = layout_cell(reader, &b, slot);
-      if (cell != cell_of(key))
-        findings->expect(false, "slot ", slot, " of ", slots, ": key ", key, " was read with cell ", cell,
-                         ", and was stored with ", cell_of(key), " alone");
+      tsr_payload payload = layout_payload(reader, &b, slot);
+      if (payload != payload_of(key))
+        findings->expect(false, "slot ", slot, " of ", slots, ": key ", key, " was read with payload ", payload,
+                         ", and was stored with ", payload_of(key), " alone");
     }
   }
   writing.join();
@@ -502,7 +503,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
     std::vector<uint64_t> walk = walk_of(c, key, 4 * c->t->buckets + 256);
     for (size_t at = 0; at < walk.size(); at++) {
       tsr_bucket b;
-      layout_load(c, walk[at], 1, TSR_LOAD_FRESH, &b);
+      layout_load(c, walk[at], 1, TSR_LOAD_COHERENT, &b);
       if (TSR_FACT(c, has_link) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
         walk.insert(walk.begin() + static_cast<long>(at) + 1, TSR_UNIT_REF | layout_link(c, &b));
       if (step == 0) first_filled = TSR_FACT(c, bucket_slots) - tsr_count_bits(layout_empties(c, &b));
@@ -523,8 +524,8 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
 
 } // namespace
 
-extern const Laws TSR_FACE(laws);
-const Laws TSR_FACE(laws) = {TSR_KEY_BITS, TSR_CELL_BITS, layout_laws, race_laws,
-                             hasher_laws,  mixing_laws,   walk_laws,   placement_laws};
+extern const Laws TSR_ENTRY(laws);
+const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws,
+                              hasher_laws,  mixing_laws,      walk_laws,   placement_laws};
 
 } // namespace tessera_test

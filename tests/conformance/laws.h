@@ -40,7 +40,7 @@ private:
 };
 
 struct Laws {
-  uint32_t key_bits, cell_bits;
+  uint32_t key_bits, payload_bits;
 
   // Slots are apart, masks are right, cas expects what load saw, exchange swaps, update combines, erase leaves a
   // tombstone; in the first, the last and the tail buckets. Called in step by every lane of a tile, on a cleared table
@@ -61,7 +61,7 @@ struct Laws {
   void (*placement)(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings);
 };
 
-const Laws *laws_for(uint32_t key_bits, uint32_t cell_bits);
+const Laws *laws_for(uint32_t key_bits, uint32_t payload_bits);
 
 #define TSR_TESTS_LAWS_WIDTHS(F) F(_k32c0) F(_k32c32) F(_k32c64) F(_k64c0) F(_k64c32) F(_k64c64)
 #define TSR_TESTS_DECLARE_LAWS(suffix) extern const Laws laws##suffix;

@@ -14,11 +14,11 @@
 
 namespace tessera_test {
 
-const Laws *laws_for(uint32_t key_bits, uint32_t cell_bits) {
+const Laws *laws_for(uint32_t key_bits, uint32_t payload_bits) {
 #define LAWS_ROW(suffix) &laws##suffix,
   static const Laws *const all[] = {TSR_TESTS_LAWS_WIDTHS(LAWS_ROW)};
   for (const Laws *laws : all)
-    if (laws->key_bits == key_bits && laws->cell_bits == cell_bits) return laws;
+    if (laws->key_bits == key_bits && laws->payload_bits == payload_bits) return laws;
   return nullptr;
 }
 

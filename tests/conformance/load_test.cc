@@ -78,13 +78,13 @@ TEST_P(OnPlugin, P08_ImagesCoverTheWidths) {
   size_t with_device_code = 0;
   const tsr_image *image = plugin->images;
   for (; image->functions; image++) {
-    EXPECT_TRUE(rows.insert({image->key_bits, image->cell_bits}).second);
+    EXPECT_TRUE(rows.insert({image->key_bits, image->payload_bits}).second);
     EXPECT_EQ(image->device != nullptr, image->device_bytes > 0);
     with_device_code += image->device != nullptr;
   }
   EXPECT_TRUE(with_device_code == 0 || with_device_code == rows.size());
-  bool any_key = rows.count({TSR_ANY_BITS, TSR_ANY_BITS}), any_cell = rows.count({32, TSR_ANY_BITS});
-  EXPECT_EQ(rows.size(), any_key ? 1u : any_cell ? 2u : 6u);
+  bool any_key = rows.count({TSR_ANY_BITS, TSR_ANY_BITS}), any_payload = rows.count({32, TSR_ANY_BITS});
+  EXPECT_EQ(rows.size(), any_key ? 1u : any_payload ? 2u : 6u);
 }
 
 TEST_P(OnPlugin, P09_P10_PrintsNothingInAProcessOfItsOwn) {

@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
 export TESSERA_PLUGINS=$rooms:$top/allocators
-declare -A widths_of=([layout]=key_cell [probing]=key_cell [hasher]=key [allocator]=none)
+declare -A widths_of=([layout]=key_payload [probing]=key_payload [hasher]=key [allocator]=none)
 
 packed=layout:layouts/packed
 columns=layout:layouts/soa
@@ -120,16 +120,16 @@ breaks P-11 "it refuses its own maximum" "$linear" \
     return tsr_fail(error, TSR_INCOMPATIBLE, "probing = template does not count as far as that");')"
 breaks P-12 "its plan() writes a fact of another" "$linear" c "$(plan_first 'shape->whole_pairs ^= 1;')"
 breaks P-13 "it refuses without a sentence" "$linear" \
-  c "$(plan_first 'if (shape->cell_bits == 64) return tsr_fail(error, TSR_INCOMPATIBLE, "no");')"
+  c "$(plan_first 'if (shape->payload_bits == 64) return tsr_fail(error, TSR_INCOMPATIBLE, "no");')"
 breaks P-13 "its refusal names nothing" "$linear" \
-  c "$(plan_first 'if (shape->cell_bits == 64)
+  c "$(plan_first 'if (shape->payload_bits == 64)
     return tsr_fail(error, TSR_INCOMPATIBLE, "this does not work with that, sorry");')"
 breaks P-14 "two of its regions have one name" "$columns" c 's/"values"/"keys"/'
 
 # ---- The device half -------------------------------------------------------------------------------------------------
 
 case_of "P-23: a loop in it has no end"
-make_mutant "$cuckoo" cuh 's/^  if \(.*chain >= .* \|\| lost >= 65536\)\) result = TSR_HOMELESS;//'
+make_mutant "$cuckoo" cuh 's/^  if \(.*chain >= .* \|\| lost >= 65536\)\) result = TSR_UNPLACED;//'
 GTEST_FILTER='*P23_*' run conform "$file" --timeout 10
 expect_status 1
 expect_err 'was not done after 10 seconds: a loop in it has no end \(P-23\)'
@@ -141,7 +141,7 @@ breaks P-25 "a collective is reached by one lane alone" "$packed" \
 
 breaks P-30 "erase empties the slot" "$packed" \
   cuh 's/return tsr_pair_erase\(c, (.*), b, slot\);/return tsr_pair_swap(c, \1, b, slot, (tsr_pair) ~(tsr_pair)0);/'
-breaks P-31 "it promises whole pairs and reads cells apart" "$columns" \
+breaks P-31 "it promises whole pairs and reads payloads apart" "$columns" \
   c 's/shape->whole_pairs = .*;/shape->whole_pairs = 1;/'
 breaks P-32 "cas takes what is there for what load saw" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
@@ -158,7 +158,7 @@ breaks P-34 "a tail bucket is the first bucket" "$columns" \
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/if \(erased\) soa_combine.*;//'
 breaks P-36 "exchange forgets the value" "$packed" \
-  cuh 's/return (tsr_pair_exchange\(.*), cell\);/tsr_cell forgotten = *cell;\n  return \1, \&forgotten);/'
+  cuh 's/return (tsr_pair_exchange\(.*), payload\);/tsr_payload forgotten = *payload;\n  return \1, \&forgotten);/'
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
   c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  shape->can_exchange = 1;\n&/'
 
@@ -181,9 +181,9 @@ breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" \
   cuh 's/^  b.ref = probe->ref;/  if (chain == 0 \&\& lost == 0) probe->ref = cuckoo_bucket(c, *key, 1);\n&/'
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
   cuh 's/bucket = cuckoo_bucket\(c, key, next\);/bucket = (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
-breaks P-44 "it loses the homeless pair" "$cuckoo" cuh '/lost >= 65536/s/TSR_HOMELESS/TSR_PLACED/'
+breaks P-44 "it loses the unplaced pair" "$cuckoo" cuh '/lost >= 65536/s/TSR_UNPLACED/TSR_PLACED/'
 breaks P-44 "it hands back the pair it was given" "$cuckoo" \
-  cuh '/lost >= 65536/s/result = TSR_HOMELESS;/{ *key = given; result = TSR_HOMELESS; }/' \
+  cuh '/lost >= 65536/s/result = TSR_UNPLACED;/{ *key = given; result = TSR_UNPLACED; }/' \
   cuh 's/^  b.ref = probe->ref;/  static __thread tsr_key given;\n  if (chain == 0 \&\& lost == 0) given = *key;\n&/'
 breaks P-46 "it leaves the first bucket too early" "$iceberg" \
   cuh 's/<= TSR_FACT\(c, bucket_slots\) - TSR_FACT\(c, first_slots\)/<= TSR_FACT(c, bucket_slots) - 1/'

@@ -168,8 +168,8 @@ TEST_P(OnPlugin, P10_P12_PlanIsAFunctionAndWritesItsOwnFacts) {
     ASSERT_NE(composition, nullptr);
     // what it saw, with a mark in every fact that it may write
     tsr_shape before = composition->shape;
-    before.has_place = before.guard = before.fresh = before.in_step = before.has_stash = before.claims_first = 0;
-    before.places_first = before.leaves_some = before.looks_plain = 0;
+    before.has_place = before.guard = before.is_mixed = before.warp_sync = before.has_stash = before.claims_first = 0;
+    before.places_first = before.falls_back_to_walk = before.first_look_cached = 0;
     if (plugin->role == TSR_ROLE_PROBING) {
       before.buckets = before.buckets_min;
       before.ends_at_empty = before.moves_pairs = before.first_slots = 0;

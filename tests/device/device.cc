@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/compose.h"
+#include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/kernels/bulk.h"
 
@@ -70,7 +70,7 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   for (uint32_t op = 0; composition && op < (uint32_t)TSR_BULKS_OF(&composition->shape); op++) {
     tsr_kernels kernels;
     tsr_link link = {};
-    EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.cell_bits, op, 1, &kernels, &error),
+    EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.payload_bits, op, 1, &kernels, &error),
               TSR_OK);
     EXPECT_EQ(tsr_cuda_link(&composition, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
     tsr_link_free(&link);

@@ -165,15 +165,15 @@ void race(const Choice &choice, Pattern pattern, uint64_t n) {
   {
     device::Array keys(table.get(), choice.key_bits, offers.keys),
         values(table.get(), choice.value_bits, offers.values);
-    device::Array codes(table.get(), 8, n), homeless(table.get(), choice.key_bits, offers.keys);
+    device::Array codes(table.get(), 8, n), unplaced(table.get(), choice.key_bits, offers.keys);
     tsr_call call = {};
     call.results = static_cast<uint8_t *>(codes.data());
-    call.homeless_keys = homeless.data();
+    call.unplaced_keys = unplaced.data();
     tsr_error error = {};
     ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
     ASSERT_EQ(tsr_table_wait(table.get(), &error), TSR_OK) << error.message;
     answers = codes.numbers();
-    back = handed_back(answers, homeless.numbers());
+    back = handed_back(answers, unplaced.numbers());
   }
   Verdict verdict = judge(table.get(), choice, offers, back);
   expect_codes(answers, verdict.size);

@@ -76,7 +76,7 @@ expect_rows rows.tsv '1 10' '3 30' '4 -'
 case_of "new finds its templates"
 run new probing mine --at "$work/new"
 expect_status 0
-bash "$sdk/plugins/build_plugin.sh" --role probing --name mine --widths key_cell --out "$work/new/probing_mine.so" \
+bash "$sdk/plugins/build_plugin.sh" --role probing --name mine --widths key_payload --out "$work/new/probing_mine.so" \
   "$work/new/mine.c" "$work/new/mine.cuh" >log 2>&1 || fail "does not compile: $(cat log)"
 run run "$specs/quickstart.ini" "${cpu[@]}" --plugins "$work/new" --set table.probing=mine --insert pairs.tsv \
   --find queries.tsv --out rows.tsv
@@ -89,7 +89,7 @@ cp -r "$sdk/plugins/example" "third party"
 lines=$(cat "third party"/triangular.c* | wc -l)
 ((lines < 100)) || fail "it has $lines lines"
 (cd "third party" && env -i PATH="$PATH" bash "$sdk/plugins/build_plugin.sh" --role probing --name triangular \
-  --widths key_cell --out probing_triangular.so triangular.c triangular.cuh) >log 2>&1 || fail "$(cat log)"
+  --widths key_payload --out probing_triangular.so triangular.c triangular.cuh) >log 2>&1 || fail "$(cat log)"
 
 case_of "the example loads and composes"
 theirs=(--plugins "third party" --set table.probing=triangular)
@@ -120,7 +120,7 @@ build_bad() {
   sed "s/triangular/$1/g; s/^  uint64_t buckets = 1;/  $2\n&/" "third party/triangular.c" >"bad/$1.c"
   sed "s/triangular/$1/g; s/^  if (probe->visited >= /  $3\n&/" "third party/triangular.cuh" >"bad/$1.cuh"
   TSR_CFLAGS='-include stdlib.h -include signal.h' bash "$sdk/plugins/build_plugin.sh" --role probing --name "$1" \
-    --widths key_cell --out "bad/probing_$1.so" "bad/$1.c" "bad/$1.cuh" >log 2>&1 || fail "$1: $(cat log)"
+    --widths key_payload --out "bad/probing_$1.so" "bad/$1.c" "bad/$1.cuh" >log 2>&1 || fail "$1: $(cat log)"
 }
 
 case_of "the example keeps the contract, all of it"

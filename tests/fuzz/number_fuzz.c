@@ -2,7 +2,7 @@
  *
  * Numbers and near names. What a number is read as, written in decimal, must read as the same.
  */
-#include "core/number.h"
+#include "core/spec/number.h"
 
 #include <inttypes.h>
 #include <math.h>

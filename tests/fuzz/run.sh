@@ -22,8 +22,8 @@ failed=()
 
 sources_of() {
   case $1 in
-    spec) echo core/spec.c core/spec_text.c core/number.c ;;
-    number) echo core/number.c ;;
+    spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
+    number) echo core/spec/number.c ;;
     sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
     save)
       ls core/*.c core/cpu/*.c core/cuda/*.c | grep -v '^core/cpu/bulk.c$'
@@ -41,16 +41,16 @@ flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 
 # What core/BUILD generates, and the plugins of the saved tables in the corpus; both without device code.
 build_core() {
-  local folder=$1/core key cell image part name
+  local folder=$1/core key payload image part name
   mkdir -p "$folder"
   bash core/embed_headers.sh plugins/*.h plugins/*.cuh >"$folder/sdk_headers.c"
   for key in 32 64; do
-    for cell in 0 32 64; do
+    for payload in 0 32 64; do
       "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_KEY_BITS=$key \
-        -DTSR_CELL_BITS=$cell -c -o "$folder/bulk_k${key}c$cell.o" core/cpu/bulk.c
+        -DTSR_PAYLOAD_BITS=$payload -c -o "$folder/bulk_k${key}c$payload.o" core/cpu/bulk.c
     done
   done
-  TSR_NVCC='' bash plugins/build_images.sh --widths key_cell --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
+  TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
     --sdk-root . core/kernels/bulk.cu
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_POOL_SYSTEM=1 -c \
     -o "$folder/pool_system.o" core/cpu/pool.c
@@ -60,7 +60,7 @@ build_core() {
   done
   for part in layout:layouts/packed layout:layouts/soa probing:probing/cuckoo probing:probing/double_hashing; do
     name=${part##*/}
-    TSR_NVCC='' bash plugins/build_plugin.sh --role "${part%:*}" --name "$name" --widths key_cell \
+    TSR_NVCC='' bash plugins/build_plugin.sh --role "${part%:*}" --name "$name" --widths key_payload \
       --out "$1/${part%:*}_$name.so" "${part#*:}.c" "${part#*:}.cuh"
   done
   TSR_NVCC='' bash plugins/build_plugin.sh --role hasher --name murmur3 --widths key --out "$1/hasher_murmur3.so" \

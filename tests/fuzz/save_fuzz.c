@@ -5,7 +5,7 @@
  */
 #include "core/tessera.h"
 
-#include "core/save_format.h"
+#include "core/table/save_format.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Makes right what a reader checks first; false if there is no room for it. */

@@ -2,7 +2,7 @@
  *
  * The INI reader: a spec, and behind a line "--set" an assignment to it.
  */
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/registry.h"
+#include "core/compose/registry.h"
 
 namespace {
 

@@ -242,8 +242,8 @@ TEST_P(EveryAllocation, GrowingLosesNothing) {
   std::vector<uint32_t> back_keys(keys.size()), back_values(keys.size());
   tsr_call call = {};
   call.results = codes.data();
-  call.homeless_keys = back_keys.data();
-  call.homeless_values = back_values.data();
+  call.unplaced_keys = back_keys.data();
+  call.unplaced_values = back_values.data();
   tsr_table *table = nullptr;
   with_failures(
       [&](tsr_error *error) {

@@ -129,9 +129,7 @@ struct Program {
 std::unique_ptr<Program> running;
 
 void launch(const char *kernel, void **parameters) {
-#define NAME_OF(op) "tsr_" #op,
-  static const char *const names[] = {TSR_BULK_OPS(NAME_OF)};
-#undef NAME_OF
+  static const char *const names[] = {TSR_BULK_OPS(TSR_BULK_KERNEL_NAME)};
   for (uint32_t op = 0; op < TSR_BULKS; op++)
     if (strcmp(kernel, names[op]) == 0) {
       tsr_status status =

@@ -189,9 +189,9 @@ const Linker linkers[] = {
     {"GlueWithALongLog", [](bool broken) { fake().nvrtc_log = broken ? long_log() : nullptr; }, TSR_LINK_FAILED,
      "NVRTC refused the generated glue module: error: LTO-IR of version 99.0 is newer ..."},
     {"ACubinThatIsNone", [](bool broken) { fake().garbage_cubin = broken; }, TSR_LINK_FAILED,
-     "nvJitLink made a cubin without tsr_insert"},
+     "nvJitLink made a cubin without tsr_insert_kernel"},
     {"ACubinOfOtherKernels", [](bool broken) { fake().other_kernels = broken; }, TSR_LINK_FAILED,
-     "nvJitLink made a cubin without tsr_insert"},
+     "nvJitLink made a cubin without tsr_insert_kernel"},
 };
 
 class Linkers : public testing::TestWithParam<Linker> {};

@@ -84,7 +84,7 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
     table->report.not_placed += is_back;
     if (call && call->results)
       call->results[i] = is_back ? TSR_NOT_PLACED : has_wrong_code(i) ? TSR_PRESENT : TSR_INSERTED;
-    if (call && call->homeless_keys && is_back) static_cast<uint32_t *>(call->homeless_keys)[i] = key;
+    if (call && call->unplaced_keys && is_back) static_cast<uint32_t *>(call->unplaced_keys)[i] = key;
   }
   table->report.insert_keys += n;
   table->report.insert_probes += table->statistics ? 2 * n : 0;

@@ -69,7 +69,7 @@ TEST(Oracle, SumsWrapAtTheWidth) {
   EXPECT_EQ(oracle.find(answered({1}, {TSR_FOUND}, {2}), 0), "");
 }
 
-TEST(Oracle, HomelessPairs) {
+TEST(Oracle, UnplacedPairs) {
   auto full = [] {
     Oracle oracle(TSR_DUPLICATES_FIRST, 32);
     EXPECT_EQ(oracle.insert(inserted({1}, {10}, {TSR_INSERTED})), "");

@@ -61,7 +61,7 @@ protected:
     for (size_t i = 0; i < batch.keys.size(); i++)
       if (batch.codes[i] != TSR_NOT_PLACED && (batch.back_keys[i] != (canary >> (64 - key_bits)) ||
                                                (value_bits && batch.back_values[i] != (canary >> (64 - value_bits)))))
-        return "insert wrote a homeless pair at index " + std::to_string(i) + ", which has another code";
+        return "insert wrote a unplaced pair at index " + std::to_string(i) + ", which has another code";
     return "";
   }
 };
@@ -200,8 +200,8 @@ private:
     batch.codes.assign(n, 255);
     tsr_call call = {};
     call.results = batch.codes.data();
-    call.homeless_keys = back_keys.data();
-    call.homeless_values = back_values.data();
+    call.unplaced_keys = back_keys.data();
+    call.unplaced_values = back_values.data();
     if (operation(n, keys.data(), values.data(), &call)) return error_.message;
     batch.back_keys = back_keys.numbers(n);
     batch.back_values = back_values.numbers(n);

@@ -41,13 +41,13 @@ TEST(Evictions, EndWhereFunctionsOfAKeyAgree) {
     const Scheme scheme = {"cuckoo", "hash_functions = " + std::to_string(functions) + "\n", 1};
     TablePointer table = table_of(scheme, 4, 0.5, seed(), false);
     tsr_error error = {};
-    uint64_t homeless = 0, pairs = scaled(20000);
+    uint64_t unplaced = 0, pairs = scaled(20000);
     for (uint64_t i = 0; i < pairs; i++) {
       ASSERT_EQ(tsr_clear(table.get(), nullptr, &error), TSR_OK) << error.message;
       ASSERT_EQ(tsr_table_report_reset(table.get(), &error), TSR_OK) << error.message;
-      homeless += fill(table.get(), keys_from(2 * i, 2));
+      unplaced += fill(table.get(), keys_from(2 * i, 2));
     }
-    EXPECT_LE(homeless, pairs / 5000) << functions << " functions"; // where three functions of both agree
+    EXPECT_LE(unplaced, pairs / 5000) << functions << " functions"; // where three functions of both agree
   }
 }
 

@@ -108,8 +108,8 @@ TEST_P(Memory, GrowingLosesNothing) {
         allocations_left = k;
         tsr_call call = {};
         call.results = codes.data();
-        call.homeless_keys = back_keys.data();
-        call.homeless_values = back_values.data();
+        call.unplaced_keys = back_keys.data();
+        call.unplaced_values = back_values.data();
         return tsr_insert(table, keys.size(), keys.data(), values.data(), &call, error);
       },
       [&](tsr_status, const tsr_error &) {

@@ -169,8 +169,8 @@ struct Built {
     back_keys.resize(count);
     back_values.resize(count);
     call.results = codes.data();
-    call.homeless_keys = back_keys.data();
-    call.homeless_values = back_values.data();
+    call.unplaced_keys = back_keys.data();
+    call.unplaced_values = back_values.data();
   }
 };
 

@@ -25,8 +25,8 @@ breaches_of_refusal() {
 breaches_of_enforcer() {
   local number=$1 enforcer=$2
   case $enforcer in
-    loader) breaches_of_refusal "$number" core/registry.c ;;
-    compose) breaches_of_refusal "$number" core/compose.c ;;
+    loader) breaches_of_refusal "$number" core/compose/registry.c ;;
+    compose) breaches_of_refusal "$number" core/compose/compose.c ;;
     kit | 'kit ('*)
       has_test "$number" tests/conformance/*_test.cc || echo "P-$number: no test in tests/conformance is named after it"
       # what only a sanitizer sees needs a build of its own

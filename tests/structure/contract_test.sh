@@ -30,8 +30,8 @@ fresh() {
   mkdir -p "$small"/{plugins,core,tests/conformance,tests/codegen,tests/structure,tests/bad_plugins}
   cd "$small" || exit 1
   echo "| P-07 | Text. | $1 |" >plugins/README.md
-  echo 'return "%s: P-07: no";' >core/registry.c
-  echo 'return "%s: P-07: no";' >core/compose.c
+  echo 'return "%s: P-07: no";' >core/compose/registry.c
+  echo 'return "%s: P-07: no";' >core/compose/compose.c
   echo 'breaks P-07' >tests/bad_plugins/test.sh
   echo 'TEST_P(OnPlugin, P03_P07_Name) {' >tests/conformance/load_test.cc
   echo '| P-03 | Text. | (reading) |' >>plugins/README.md
@@ -57,8 +57,8 @@ while read -r file enforcer; do
   [[ $enforcer != build && $enforcer != kit || $file != *mutants* ]] || sed -i 's/P-03/P-99x/' "$file"
   finds 'P-07: '
 done <<'FILES'
-core/registry.c loader
-core/compose.c compose
+core/compose/registry.c loader
+core/compose/compose.c compose
 tests/bad_plugins/test.sh loader
 tests/conformance/load_test.cc kit
 tests/conformance/mutants_test.sh kit

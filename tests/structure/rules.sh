@@ -35,8 +35,8 @@ may_include() {
     plugins/template/* | plugins/example/*) [[ $header == plugins/* || $header == "$own" ]] ;;
     plugins/*) [[ $header == plugins/* ]] ;;
     layouts/* | probing/* | hashers/* | allocators/*) [[ $header == plugins/* || $header == "$own" ]] ;;
-    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|number)\.h$ ]] ;;
-    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|number)\.h$ ]] ;;
+    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|spec/number)\.h$ ]] ;;
+    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|spec/number)\.h$ ]] ;;
     core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
     *) return 0 ;;
   esac
@@ -95,8 +95,8 @@ breaches_of_schemes() {
   local file word
   while read -r file; do
     word=$(without_comments "$file" |
-      grep -oE '\b(c->(lane|base|scratch)|[a-z_]*_lanes?|tsr_(ballot|shuffle|step)[a-z0-9_]*|__[a-z][a-z0-9_]*|(thread|block)(Idx|Dim)|gridDim|warpSize|asm)\b' |
-      grep -vE '^__(CUDACC|VA)|^tsr_step_any$' | sort -u | head -n 1)
+      grep -oE '\b(c->(lane|base|scratch)|[a-z_]*_lanes?|tsr_(ballot|shuffle|warp)[a-z0-9_]*|__[a-z][a-z0-9_]*|(thread|block)(Idx|Dim)|gridDim|warpSize|asm)\b' |
+      grep -vE '^__(CUDACC|VA)|^tsr_warp_any$' | sort -u | head -n 1)
     [[ ! $word ]] || echo "$file: a probing scheme must not use $word"
   done < <(find_files probing plugins/template/probing plugins/example -- -name '*.cuh')
 }

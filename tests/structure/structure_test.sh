@@ -61,9 +61,9 @@ for header in plugins/*.cuh; do
   [[ ${TSR_NVCC:-} ]] || continue
   case_of "$header compiles alone under nvcc"
   for widths in "32 0" "32 32" "64 64"; do
-    read -r key cell <<<"$widths"
+    read -r key payload <<<"$widths"
     compiles "$header at $widths bits" bash plugins/build_device.sh --out "$work/alone.fatbin" "$work/alone.cu" \
-      --sdk-root . "-DTSR_KEY_BITS=$key" "-DTSR_CELL_BITS=$cell"
+      --sdk-root . "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
   done
 done
 
@@ -81,7 +81,7 @@ fresh_checkout() {
   write layouts/tiny.cuh '#include "plugins/plugin.h"'
   write core/core.c '#include "core/tessera.h"' '#include "plugins/plugin.h"' '/* a tiny remark */ int tiny_bit;'
   write core/tessera.h '#include "plugins/plugin.h"'
-  write core/lab/bench.c '#include "core/lab/bench.h"' '#include "core/number.h"'
+  write core/lab/bench.c '#include "core/lab/bench.h"' '#include "core/spec/number.h"'
   write core/cli/main.c '#include "core/lab/bench.h"' '#include "core/tessera.h"' '#include "core/cli/job.h"'
 }
 write() {
@@ -127,7 +127,7 @@ core/core.c "core/cli/job.h"
 core/core.c "core/lab/bench.h"
 core/core.c "tests/oracle.h"
 core/cuda/link.c "link.h"
-core/lab/bench.c "core/spec.h"
+core/lab/bench.c "core/spec/spec.h"
 core/lab/bench.c "core/cli/job.h"
 core/lab/bench.c "plugins/error.h"
 core/cli/main.c "core/cuda/link.h"

@@ -47,8 +47,8 @@ std::string apply(Table *table, Mix *mix, uint64_t missing) {
   tsr_error error = {};
   tsr_call call = {};
   call.results = mix->codes.data();
-  call.homeless_keys = back_keys.data();
-  call.homeless_values = back.data();
+  call.unplaced_keys = back_keys.data();
+  call.unplaced_values = back.data();
   call.missing = missing;
   call.times = mix->times.data();
   if (tsr_apply(table->get(), n, mix->operations.data(), keys.data(), values.data(), found.data(), &call, &error))

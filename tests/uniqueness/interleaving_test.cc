@@ -39,9 +39,9 @@ void stopping_load(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mod
   original.load(c, ref, active, mode, b);
 }
 
-bool stopping_cas(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
+bool stopping_cas(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
   stop_here();
-  return original.cas(c, b, slot, key, cell);
+  return original.cas(c, b, slot, key, payload);
 }
 
 // A second thread that performs one thing after the other.
@@ -114,7 +114,7 @@ public:
   uint64_t slots() const { return composition_->shape.buckets * composition_->shape.bucket_slots; }
   void note_erase() { memory_.note_erase(); }
 
-  // Performs `op` for one key; returns its code. With TSR_NOT_PLACED *key and *value are the homeless pair.
+  // Performs `op` for one key; returns its code. With TSR_NOT_PLACED *key and *value are the unplaced pair.
   uint8_t perform(uint32_t op, uint32_t *key, uint32_t *value) {
     uint8_t code = 255;
     tsr_tally tally = {};
@@ -124,8 +124,8 @@ public:
     bulk.keys = key;
     bulk.values = value;
     uint32_t back_key = *key, back_value = *value;
-    bulk.homeless_keys = &back_key;
-    bulk.homeless_values = &back_value;
+    bulk.unplaced_keys = &back_key;
+    bulk.unplaced_values = &back_value;
     bulk.results = &code;
     bulk.tally = &tally;
     tsr_scratch scratch = {};

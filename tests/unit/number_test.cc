@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/number.h: what is a number, what is not, and which name was meant.
-#include "core/number.h"
+// core/spec/number.h: what is a number, what is not, and which name was meant.
+#include "core/spec/number.h"
 
 #include <gtest/gtest.h>
 

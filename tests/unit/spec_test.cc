@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/spec.h: what is read from INI texts and --set options, and the sentence for whatever is not.
-#include "core/spec.h"
+// core/spec/spec.h: what is read from INI texts and --set options, and the sentence for whatever is not.
+#include "core/spec/spec.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

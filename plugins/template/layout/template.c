@@ -10,11 +10,12 @@ static tsr_status template_plan(const void *config, tsr_shape *shape, tsr_plan *
   if (status) return status;
   plan->regions[TEMPLATE_KEYS] =
       (tsr_region){.name = "keys", .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->key_bits / 8, .fill = 0xFF};
-  if (shape->cell_bits)
-    plan->regions[TEMPLATE_CELLS] = (tsr_region){.name = "cells",
-                                                 .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->cell_bits / 8,
-                                                 .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
+  if (shape->payload_bits)
+    plan->regions[TEMPLATE_PAYLOADS] =
+        (tsr_region){.name = "payloads",
+                     .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->payload_bits / 8,
+                     .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
   return TSR_OK;
 }
 
-TSR_PLUGIN(template_plan, "A column of keys and a column of cells; pairs never move.", "own");
+TSR_PLUGIN(template_plan, "A column of keys and a column of payloads; pairs never move.", "own");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout template: a column of keys and a column of cells. A lane loads its keys of a bucket into registers; a cell is
+ * layout template: a column of keys and a column of payloads. A lane loads its keys of a bucket into registers; a payload is
  * read from memory when it is asked for.
- * Law kept: a slot is claimed by a CAS on its key. A free slot's cell holds the policy's identity (the region's fill,
+ * Law kept: a slot is claimed by a CAS on its key. A free slot's payload holds the policy's identity (the region's fill,
  * and erase puts it back), and claimers and updaters alike combine into it, so inserts may overlap inserts and finds
  * finds.
  */
@@ -12,8 +12,8 @@
 
 #include "plugins/layout.cuh"
 
-enum { TEMPLATE_KEYS, TEMPLATE_CELLS }; /* regions */
-enum { TEMPLATE_SLOTS_MAX = 32 };       /* of one lane */
+enum { TEMPLATE_KEYS, TEMPLATE_PAYLOADS }; /* regions */
+enum { TEMPLATE_SLOTS_MAX = 32 };          /* of one lane */
 
 /* The key that load saw in this lane's slot j; j is a constant after unrolling. */
 TSR_INLINE tsr_key template_seen(const tsr_bucket *b, uint32_t j) {
@@ -35,14 +35,14 @@ TSR_INLINE tsr_key template_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uin
   return key;
 }
 
-TSR_INLINE tsr_cell *template_cell_at(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
-  return (tsr_cell *)TSR_REGION(c, TEMPLATE_CELLS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
+TSR_INLINE tsr_payload *template_payload_at(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return (tsr_payload *)TSR_REGION(c, TEMPLATE_PAYLOADS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 
-/* The owner of the slot swaps the key that load saw for `desired` and then writes the cell by `policy`; all lanes learn
+/* The owner of the slot swaps the key that load saw for `desired` and then writes the payload by `policy`; all lanes learn
  * whether it worked. */
 TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired, uint32_t policy,
-                              tsr_cell cell) {
+                              tsr_payload payload) {
   uint32_t swapped = 0;
   if (tsr_owns(c, slot)) {
     tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot, sizeof(tsr_key));
@@ -52,7 +52,7 @@ TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
 #else
     swapped = tsr_cas32(address, seen, desired) == seen;
 #endif
-    if (swapped && TSR_CELL_BITS > 0) tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
+    if (swapped && TSR_PAYLOAD_BITS > 0) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
   }
   return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
 }
@@ -90,21 +90,22 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
   return tsr_shuffle_key(c, template_seen_slot(c, b, slot), tsr_slot_lane(c, slot));
 }
 
-TSR_DEVICE tsr_cell TSR_PART(cell)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  if (TSR_CELL_BITS == 0) return 0; /* a set has no cells in memory */
-#if TSR_CELL_BITS == 64
-  return tsr_load64(template_cell_at(c, b->ref, slot), 1);
+TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  if (TSR_PAYLOAD_BITS == 0) return 0; /* a set has no payloads in memory */
+#if TSR_PAYLOAD_BITS == 64
+  return tsr_load64(template_payload_at(c, b->ref, slot), 1);
 #else
-  return tsr_load32(template_cell_at(c, b->ref, slot), 1);
+  return tsr_load32(template_payload_at(c, b->ref, slot), 1);
 #endif
 }
 
-TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_cell cell) {
-  return template_swap(c, b, slot, key, TSR_FACT(c, duplicates), cell);
+TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
+  return template_swap(c, b, slot, key, TSR_FACT(c, duplicates), payload);
 }
 
-TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_cell cell) {
-  if (TSR_CELL_BITS > 0 && tsr_owns(c, slot)) tsr_combine_at(template_cell_at(c, b->ref, slot), policy, cell);
+TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                                 tsr_payload payload) {
+  if (TSR_PAYLOAD_BITS > 0 && tsr_owns(c, slot)) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
   return true; /* nothing erases or moves the key while inserts run */
 }
 
@@ -113,5 +114,5 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
 }
 
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
-                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .cell = TSR_PART(cell), .cas = TSR_PART(cas),
+                   .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
                    .update = TSR_PART(update), .erase = TSR_PART(erase));

@@ -5,12 +5,12 @@
 #ifndef TSR_GROWTH_H
 #define TSR_GROWTH_H
 
-#include "core/table.h"
+#include "core/table/table.h"
 
 /* A pair without a slot; `index` is the input at which it would be handed back. */
-typedef struct tsr_homeless {
+typedef struct tsr_unplaced {
   uint64_t key, value, index;
-} tsr_homeless;
+} tsr_unplaced;
 
 typedef struct tsr_piece {
   tsr_table *table;
@@ -28,12 +28,12 @@ typedef struct tsr_piece {
   void *host_keys, *host_values; /* to and from the device */
   uint8_t *codes;                /* what the last launch answered */
   uint8_t *own;                  /* what an input's own key gets, should no pair be handed back at it */
-  tsr_homeless *homeless;
-  uint64_t homeless_count;
+  tsr_unplaced *unplaced;
+  uint64_t unplaced_count;
 } tsr_piece;
 
 /* Launches `op` (also find, contains, erase) for the keys, and values where there are any, of the first `count`
- * homeless pairs; writes codes, and back_keys and back_values on the device. */
+ * unplaced pairs; writes codes, and back_keys and back_values on the device. */
 tsr_status tsr_piece_run(tsr_piece *piece, uint32_t op, uint64_t count, tsr_tally *tally, tsr_error *error)
     TSR_MUST_CHECK;
 /* Copies n items from the device to host_keys and host_values; values may be NULL. */
@@ -42,8 +42,8 @@ tsr_status tsr_piece_fetch(tsr_piece *piece, uint64_t n, const void *keys, const
 uint64_t tsr_piece_item(const void *items, uint64_t bytes, uint64_t i);
 
 /* Where a scheme moves pairs, a key of the piece may have been handed back and then inserted again in one launch, as if
- * it were new. Leaves one pair of each such key, in the table or homeless, with a value that the policy allows, and
- * corrects `own`. Afterwards the keys of homeless pairs are distinct, and none is in the table. */
+ * it were new. Leaves one pair of each such key, in the table or unplaced, with a value that the policy allows, and
+ * corrects `own`. Afterwards the keys of unplaced pairs are distinct, and none is in the table. */
 tsr_status tsr_piece_settle(tsr_piece *piece, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

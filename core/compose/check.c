@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/compose/registry.h"
 #include "core/cuda/link.h"
-#include "core/registry.h"
 
 static const tsr_options no_options;
 
@@ -137,8 +137,8 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   tsr_status status = compose(spec, options, sm, &t, error);
   if (status) return status;
   status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
-                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.cell_bits, 0, (uint32_t)TSR_BULKS_OF(&t->shape),
-                                            &kernels, error);
+                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, 0,
+                                            (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, link, error);
   tsr_composition_free(t);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/table/table.h"
 
 static const tsr_options no_options;
 
@@ -69,7 +69,7 @@ static bool same_code(const tsr_composition *a, const tsr_composition *b) {
   if (a->shape.fact != b->shape.fact) return false;
   TSR_FACTS(DIFFERS)
   DIFFERS(key_bits)
-  DIFFERS(cell_bits)
+  DIFFERS(payload_bits)
 #undef DIFFERS
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *x = &a->part[role], *y = &b->part[role];

@@ -3,12 +3,12 @@
  * Pools (tessera.h): an allocator alone, composed, furnished, worked on and enlarged. What an operation does to an item
  * is in kernels/pool.cuh. Read next: pool.h.
  */
-#include "core/pool.h"
+#include "core/pool/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/registry.h"
+#include "core/compose/registry.h"
 
 struct tsr_pool {
   tsr_device *device;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/table/table.h"
 
 static const tsr_call no_call;
 
@@ -34,7 +34,7 @@ static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_err
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_tally tally;
-  tsr_status status = tsr_store_run(t, &t->store, TSR_BULK_count, &bulk, stream, &tally, error);
+  tsr_status status = tsr_store_run(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
   p->count = tally.hits;
   status = t->backend->allocate(t->device, p->count * (shape->key_bits / 8), &p->keys, error);
@@ -149,7 +149,7 @@ static tsr_status build(tsr_table *t, uint64_t n, const void *keys, const void *
   const uint64_t seed = t->store.composition->shape.seed;
   for (uint32_t try = 1;; try++) {
     tsr_call this_call = *call;
-    if (try < tries) this_call.homeless_keys = this_call.homeless_values = NULL; /* written once, by the last try */
+    if (try < tries) this_call.unplaced_keys = this_call.unplaced_values = NULL; /* written once, by the last try */
     tsr_status status = tsr_insert_counted(t, n, keys, values, &this_call, tally, error);
     if (status || tally->not_placed == 0 || try == tries) return status;
     status = tsr_store_reseed(t, t->spec, tsr_next_seed(seed, try), &t->store, error);

@@ -6,7 +6,7 @@
 #ifndef TSR_COMPOSE_H
 #define TSR_COMPOSE_H
 
-#include "core/settings.h"
+#include "core/spec/settings.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/table/table.h"
 
 static const tsr_call no_call;
 
@@ -107,7 +107,7 @@ typedef struct request {
   uint64_t n;
   const uint8_t *operations; /* apply */
   const void *keys, *values;
-  void *values_out, *homeless_keys, *homeless_values;
+  void *values_out, *unplaced_keys, *unplaced_values;
   uint8_t *results;
   uint64_t *times;  /* apply: 2 n */
   uint64_t *counts; /* multiplicity: n; gather: n + 1 */
@@ -124,23 +124,23 @@ static tsr_status launch(const tsr_table *t, uint32_t op, const tsr_bulk *bulk, 
 
 /* Counts each key's pairs, sums the counts to places, and writes the values there. */
 static tsr_status launch_gather(const tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
-  bulk->tally = t->tallies + TSR_BULK_multiplicity;
-  tsr_status status = launch(t, TSR_BULK_multiplicity, bulk, stream, error);
+  bulk->tally = t->tallies + TSR_BULK_count;
+  tsr_status status = launch(t, TSR_BULK_count, bulk, stream, error);
   if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, stream, error);
   if (status || !bulk->values_out) return status;
   bulk->tally = t->tallies + TSR_TALLY_UNREAD;
-  return launch(t, TSR_BULK_gather, bulk, stream, error);
+  return launch(t, TSR_BULK_retrieve, bulk, stream, error);
 }
 
 static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
-  const bool gathers = r->op == TSR_BULK_gather;
+  const bool gathers = r->op == TSR_BULK_retrieve;
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
            value_bytes = t->store.composition->shape.value_bits / 8;
   tsr_array arrays[ARRAYS] = {{(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, false},
                               {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, false},
                               {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false, true},
-                              {r->homeless_keys, NULL, r->n * key_bytes, false, true},
-                              {r->homeless_values, NULL, r->n * value_bytes, false, true},
+                              {r->unplaced_keys, NULL, r->n * key_bytes, false, true},
+                              {r->unplaced_values, NULL, r->n * value_bytes, false, true},
                               {r->results, NULL, r->n, false, true},
                               {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, true},
                               {(void *)(uintptr_t)r->operations, NULL, r->n, false, false},
@@ -154,8 +154,8 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                      .keys = arrays[0].devices,
                      .values = arrays[1].devices,
                      .values_out = arrays[2].devices,
-                     .homeless_keys = arrays[3].devices,
-                     .homeless_values = arrays[4].devices,
+                     .unplaced_keys = arrays[3].devices,
+                     .unplaced_values = arrays[4].devices,
                      .results = arrays[5].devices,
                      .counts = arrays[6].devices,
                      .operations = arrays[7].devices,
@@ -207,8 +207,8 @@ static tsr_status insert(tsr_table *t, uint64_t n, const void *keys, const void 
                             .n = n,
                             .keys = keys,
                             .values = has_values ? values : NULL,
-                            .homeless_keys = call->homeless_keys,
-                            .homeless_values = has_values ? call->homeless_values : NULL,
+                            .unplaced_keys = call->unplaced_keys,
+                            .unplaced_values = has_values ? call->unplaced_values : NULL,
                             .results = call->results,
                             .stream = call->stream,
                             .tally = tally,
@@ -255,17 +255,17 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   /* where a value is written after its key it can be read when the inserts are done; so it is after growing */
   const bool reads_later = values && (grows || !shape->whole_pairs);
   if (grows) {
-    status = tsr_insert_growing(t, TSR_BULK_obtain, n, keys, offered, call, error);
+    status = tsr_insert_growing(t, TSR_BULK_find_or_insert, n, keys, offered, call, error);
   } else {
     status = operate(t,
-                     &(request){.op = TSR_BULK_obtain,
+                     &(request){.op = TSR_BULK_find_or_insert,
                                 .phase = TSR_PHASE_INSERT,
                                 .n = n,
                                 .keys = keys,
                                 .values = offered,
                                 .values_out = reads_later ? NULL : values,
-                                .homeless_keys = call->homeless_keys,
-                                .homeless_values = offered ? call->homeless_values : NULL,
+                                .unplaced_keys = call->unplaced_keys,
+                                .unplaced_values = offered ? call->unplaced_values : NULL,
                                 .results = call->results,
                                 .missing = call->missing,
                                 .stream = call->stream,
@@ -329,7 +329,7 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
   if (n && !counts)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
   return operate(t,
-                 &(request){.op = TSR_BULK_multiplicity,
+                 &(request){.op = TSR_BULK_count,
                             .phase = TSR_PHASE_FIND,
                             .n = n,
                             .keys = keys,
@@ -354,7 +354,7 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: room = %llu: at most 2^48 values a call",
                     (unsigned long long)room);
   return operate(t,
-                 &(request){.op = TSR_BULK_gather,
+                 &(request){.op = TSR_BULK_retrieve,
                             .phase = TSR_PHASE_FIND,
                             .n = n,
                             .keys = keys,
@@ -392,7 +392,7 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
   if (!t->store.composition->shape.value_bits) values = NULL;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
-                 &(request){.op = TSR_BULK_remove,
+                 &(request){.op = TSR_BULK_erase_pair,
                             .phase = TSR_PHASE_ERASE,
                             .n = n,
                             .keys = keys,
@@ -434,8 +434,8 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
                             .keys = keys,
                             .values = values,
                             .values_out = values_out,
-                            .homeless_keys = call->homeless_keys,
-                            .homeless_values = values ? call->homeless_values : NULL,
+                            .unplaced_keys = call->unplaced_keys,
+                            .unplaced_values = values ? call->unplaced_values : NULL,
                             .results = call->results,
                             .times = call->times,
                             .missing = call->missing,
@@ -473,7 +473,7 @@ static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_
 tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
   tsr_tally tally;
-  tsr_status status = scan(t, TSR_BULK_count, NULL, NULL, &tally, error);
+  tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
   if (status == TSR_OK) *size = tally.hits;
   return status;
 }
@@ -483,7 +483,7 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
-  tsr_status status = scan(t, TSR_BULK_count, NULL, NULL, &tally, error);
+  tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
   if (status) return status;
   const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
   uint64_t buckets = shape->buckets + tally.units, bucket_bytes = 0;
@@ -549,10 +549,10 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
   tsr_tally_add(&tallies[TSR_BULK_insert], &t->counted);
-  tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_obtain]);
+  tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_find_or_insert]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
-  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_multiplicity]);
-  tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_remove]);
+  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_count]);
+  tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_erase_pair]);
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];

@@ -122,7 +122,7 @@ tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity
 /* The seed of the try-th build, from 1. */
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try);
 
-/* tsr_insert (op = TSR_BULK_insert) or the inserts of tsr_find_or_insert (TSR_BULK_obtain), with growth = double;
+/* tsr_insert (op = TSR_BULK_insert) or the inserts of tsr_find_or_insert (TSR_BULK_find_or_insert), with growth = double;
  * arguments checked. */
 tsr_status tsr_insert_growing(tsr_table *table, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) TSR_MUST_CHECK;

@@ -2,14 +2,14 @@
  *
  * From settings to a composition (compose.h): load, plan in order, then derive what only the whole table knows.
  */
-#include "core/compose.h"
+#include "core/compose/compose.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/glue.h"
-#include "core/registry.h"
+#include "core/compose/glue.h"
+#include "core/compose/registry.h"
 #include "plugins/probing.cuh"
 
 static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.01 need half of it */
@@ -26,10 +26,10 @@ static tsr_status load_part(const tsr_spec *spec, const tsr_options *options, ui
 }
 
 /* The code for these widths. */
-static const tsr_image *image_for(const tsr_plugin *plugin, uint32_t key_bits, uint32_t cell_bits) {
+static const tsr_image *image_for(const tsr_plugin *plugin, uint32_t key_bits, uint32_t payload_bits) {
   for (const tsr_image *image = plugin->images; image->functions; image++)
     if ((image->key_bits == TSR_ANY_BITS || image->key_bits == key_bits) &&
-        (image->cell_bits == TSR_ANY_BITS || image->cell_bits == cell_bits))
+        (image->payload_bits == TSR_ANY_BITS || image->payload_bits == payload_bits))
       return image;
   return NULL;
 }
@@ -94,7 +94,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
                     tsr_role_names[role], part->plugin->name, (int)status, why.message[0] ? "" : " and no sentence");
   status = check_facts(&t->shape, part->plugin, error);
   if (status) return status;
-  part->image = image_for(part->plugin, t->shape.key_bits, t->shape.cell_bits);
+  part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
   const char *missing = part->image ? tsr_glue_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
@@ -107,9 +107,9 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
 static void derive_guard(tsr_composition *t, bool has_place) {
   tsr_shape *s = &t->shape;
   s->has_place = has_place;
-  s->fresh = s->concurrency == TSR_CONCURRENCY_MIXED;
+  s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   s->claims_first = s->first_slots && s->concurrency == TSR_CONCURRENCY_PHASED;
-  s->in_step = s->sm && (s->tile_lanes > 1 || (s->fresh && s->share_lanes > 1));
+  s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
     s->guard = TSR_GUARD_NONE;
   else if (s->moves_pairs || s->has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
@@ -117,8 +117,8 @@ static void derive_guard(tsr_composition *t, bool has_place) {
   else
     s->guard = TSR_GUARD_CLAIM;
   s->places_first = s->guard == TSR_GUARD_NONE && s->has_place;
-  s->leaves_some = s->has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP;
-  s->looks_plain = s->tile_lanes == 1 && !s->fresh;
+  s->falls_back_to_walk = s->has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP;
+  s->first_look_cached = s->tile_lanes == 1 && !s->is_mixed;
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
    * a time collide on one bit in 32 */
@@ -224,7 +224,7 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
   t->shape = (tsr_shape){.kind = (uint32_t)settings->kind,
                          .key_bits = (uint32_t)settings->key_bits,
                          .value_bits = (uint32_t)settings->value_bits,
-                         .cell_bits = (uint32_t)settings->value_bits,
+                         .payload_bits = (uint32_t)settings->value_bits,
                          .sm = sm,
                          .duplicates = (uint32_t)settings->duplicates,
                          .concurrency = (uint32_t)settings->concurrency,
@@ -296,7 +296,7 @@ tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, ui
                            .share_lanes = lanes,
                            .units_min = t->settings.capacity};
     status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
-    t->shape.in_step = sm && lanes > 1;
+    t->shape.warp_sync = sm && lanes > 1;
   }
   if (status) {
     tsr_composition_free(t);

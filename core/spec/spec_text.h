@@ -6,7 +6,7 @@
 #ifndef TSR_SPEC_TEXT_H
 #define TSR_SPEC_TEXT_H
 
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 /* ---- spec.c: the lists ----------------------------------------------------------------------- */
 

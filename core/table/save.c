@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/save_format.h"
-#include "core/table.h"
+#include "core/table/save_format.h"
+#include "core/table/table.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 

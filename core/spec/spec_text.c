@@ -9,7 +9,7 @@
  * that inih is left with lines that have one reading only. After the first error it reports the end
  * of the file.
  */
-#include "core/spec_text.h"
+#include "core/spec/spec_text.h"
 
 #include <ini.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Loading and listing plugins (registry.h). The rules it checks are numbered in plugins/README.md.
  */
 #define _GNU_SOURCE /* dladdr, asprintf */
-#include "core/registry.h"
+#include "core/compose/registry.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/number.h"
+#include "core/spec/number.h"
 
 const char *const tsr_role_names[TSR_ROLES] = {
     [TSR_ROLE_HASHER] = "hasher",

@@ -5,7 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* open, fstat, strdup */
 
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/spec_text.h"
+#include "core/spec/spec_text.h"
 
 enum { TSR_SPEC_FILE_MAX = 1 << 20 };
 

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE 1 /* strtod_l */
 
-#include "core/number.h"
+#include "core/spec/number.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -149,7 +149,7 @@ bool tsr_parse_double(const char *text, double *out) {
 enum { TSR_EDITS_MAX = 3, TSR_EDITS_FAR = TSR_EDITS_MAX + 1, TSR_EDITS_BAND = 2 * TSR_EDITS_MAX + 1 };
 
 /* Edit distance, or TSR_EDITS_FAR if it is larger than TSR_EDITS_MAX. A path of at most TSR_EDITS_MAX edits
- * stays within that many cells of the diagonal, so only this band of the usual table is computed,
+ * stays within that many payloads of the diagonal, so only this band of the usual table is computed,
  * in place: band[d] is the distance between the first i letters of a and the first i + d -
  * TSR_EDITS_MAX of b. This needs no allocation and no limit on the lengths. */
 static unsigned edit_distance(const char *a, const char *b) {

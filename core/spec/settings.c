@@ -2,14 +2,14 @@
  *
  * Reading [table] and the parts' sections (settings.h). A key of [table] is one row below.
  */
-#include "core/settings.h"
+#include "core/spec/settings.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/number.h"
-#include "core/registry.h"
+#include "core/compose/registry.h"
+#include "core/spec/number.h"
 
 typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PART } row_type;
 

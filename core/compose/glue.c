@@ -3,48 +3,48 @@
  * Generates the glue module (glue.h) from the same lists that declare the contract, so nothing is said twice.
  */
 #define _GNU_SOURCE /* open_memstream */
-#include "core/glue.h"
+#include "core/compose/glue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/registry.h"
+#include "core/compose/registry.h"
 #include "plugins/allocator.cuh"
 #include "plugins/probing.cuh"
 
 /* ---- The contract as data -------------------------------------------------------------------- */
 
-typedef struct face {
+typedef struct entry {
   uint32_t role;
   const char *result, *verb, *parameters, *arguments;
   const char *absent; /* NULL: required */
   size_t slot;        /* in the role's CPU function table, which tells whether a plugin has it */
-} face;
+} entry;
 
-#define FACE_F(role, result, verb, parameters, arguments)                                                              \
+#define ENTRY_F(role, result, verb, parameters, arguments)                                                             \
   {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, NULL, offsetof(tsr_##role##_functions, verb)},
-#define FACE_O(role, result, verb, parameters, arguments, absent)                                                      \
+#define ENTRY_O(role, result, verb, parameters, arguments, absent)                                                     \
   {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, #absent, offsetof(tsr_##role##_functions, verb)},
-static const face faces[] = {TSR_HASHER_FUNCTIONS(FACE_F, FACE_O) TSR_LAYOUT_FUNCTIONS(FACE_F, FACE_O)
-                                 TSR_ALLOCATOR_FUNCTIONS(FACE_F, FACE_O) TSR_PROBING_FUNCTIONS(FACE_F, FACE_O)};
-enum { FACES = sizeof faces / sizeof faces[0] };
+static const entry entries[] = {TSR_HASHER_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_LAYOUT_FUNCTIONS(ENTRY_F, ENTRY_O)
+                                    TSR_ALLOCATOR_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_PROBING_FUNCTIONS(ENTRY_F, ENTRY_O)};
+enum { ENTRIES = sizeof entries / sizeof entries[0] };
 
-static bool has_function(const tsr_image *image, const face *f) {
+static bool has_function(const tsr_image *image, const entry *f) {
   const void *function;
   memcpy(&function, (const char *)image->functions + f->slot, sizeof function);
   return function != NULL;
 }
 
 const char *tsr_glue_missing(uint32_t role, const tsr_image *image) {
-  for (size_t i = 0; i < FACES; i++)
-    if (faces[i].role == role && !faces[i].absent && !has_function(image, &faces[i])) return faces[i].verb;
+  for (size_t i = 0; i < ENTRIES; i++)
+    if (entries[i].role == role && !entries[i].absent && !has_function(image, &entries[i])) return entries[i].verb;
   return NULL;
 }
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
 static bool same_widths(const tsr_composition *a, const tsr_composition *b) {
-  return a->shape.key_bits == b->shape.key_bits && a->shape.cell_bits == b->shape.cell_bits;
+  return a->shape.key_bits == b->shape.key_bits && a->shape.payload_bits == b->shape.payload_bits;
 }
 
 /* The first table of each module; the module serves all tables of its widths. */
@@ -66,7 +66,7 @@ size_t tsr_glue_modules(const tsr_composition *const *tables, size_t count) {
 /* TSR_PART's suffix for a part's own functions: only the widths that its role depends on. */
 static void print_suffix(FILE *out, const tsr_image *image) {
   if (image->key_bits != TSR_ANY_BITS) fprintf(out, "_k%u", image->key_bits);
-  if (image->cell_bits != TSR_ANY_BITS) fprintf(out, "c%u", image->cell_bits);
+  if (image->payload_bits != TSR_ANY_BITS) fprintf(out, "c%u", image->payload_bits);
 }
 
 /* ---- Constants ------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static void print_parameters(FILE *out, const tsr_composition *const *tables, si
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-static void print_call(FILE *out, const tsr_part *part, const face *f) {
+static void print_call(FILE *out, const tsr_part *part, const entry *f) {
   if (!part->plugin || !has_function(part->image, f)) { /* of an absent role nobody needs the result */
     if (part->plugin && f->absent)
       fprintf(out, "return %s;\n", f->absent);
@@ -125,15 +125,15 @@ static void print_call(FILE *out, const tsr_part *part, const face *f) {
   fprintf(out, "%s;\n", f->arguments);
 }
 
-static void print_declaration(FILE *out, const tsr_part *part, const face *f) {
+static void print_declaration(FILE *out, const tsr_part *part, const entry *f) {
   if (!part->plugin || !has_function(part->image, f)) return;
   fprintf(out, "TSR_DEVICE %s %s_%s_%s", f->result, tsr_role_names[f->role], part->plugin->name, f->verb);
   print_suffix(out, part->image);
   fprintf(out, "%s;\n", f->parameters);
 }
 
-static void print_face(FILE *out, const tsr_composition *const *tables, size_t count, const tsr_composition *leader,
-                       const face *f) {
+static void print_entry(FILE *out, const tsr_composition *const *tables, size_t count, const tsr_composition *leader,
+                        const entry *f) {
   size_t last = 0, parts = 0;
   for (size_t i = 0; i < count; i++)
     if (same_widths(tables[i], leader)) {
@@ -142,7 +142,7 @@ static void print_face(FILE *out, const tsr_composition *const *tables, size_t c
       last = i;
     }
   if (parts == 0) return; /* nobody may call it */
-  fprintf(out, "TSR_DEVICE %s TSR_FACE(%s_%s)%s {\n  switch (c->table) {\n", f->result, tsr_role_names[f->role],
+  fprintf(out, "TSR_DEVICE %s TSR_ENTRY(%s_%s)%s {\n  switch (c->table) {\n", f->result, tsr_role_names[f->role],
           f->verb, f->parameters);
   for (size_t i = 0; i < last; i++)
     if (same_widths(tables[i], leader)) {
@@ -162,16 +162,16 @@ char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t m
   const tsr_composition *leader = module_leader(tables, count, module);
   if (leader->shape.key_bits) /* a pool has no keys, hence no widths, and only an allocator */
     fprintf(out,
-            "#define TSR_KEY_BITS %u\n#define TSR_CELL_BITS %u\n"
+            "#define TSR_KEY_BITS %u\n#define TSR_PAYLOAD_BITS %u\n"
             "#include \"plugins/probing.cuh\"\n",
-            leader->shape.key_bits, leader->shape.cell_bits);
+            leader->shape.key_bits, leader->shape.payload_bits);
   fprintf(out, "#include \"plugins/allocator.cuh\"\n");
   if (module == 0) {
     print_facts(out, tables, count);
     for (size_t i = 0; i < count; i++)
       for (uint32_t role = 0; role < TSR_ROLES; role++) print_parameters(out, tables, count, i, role);
   }
-  for (size_t i = 0; i < FACES; i++) print_face(out, tables, count, leader, &faces[i]);
+  for (size_t i = 0; i < ENTRIES; i++) print_entry(out, tables, count, leader, &entries[i]);
   if (fclose(out) != 0) {
     free(text);
     return NULL;

@@ -6,7 +6,7 @@
  * back. Where keys repeat, the room hardly shrinks and may be small; so the least size of a piece doubles as long as
  * nothing comes back, up to what such a vain search may cost. Read next: settle.c.
  */
-#include "core/growth.h"
+#include "core/table/growth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct growing {
 
 static void piece_free(tsr_piece *p) {
   void *on_device[] = {p->some_keys, p->some_values, p->back_keys, p->back_values, p->results};
-  void *on_host[] = {p->host_keys, p->host_values, p->codes, p->own, p->homeless};
+  void *on_host[] = {p->host_keys, p->host_values, p->codes, p->own, p->unplaced};
   for (uint32_t i = 0; i < 5; i++) {
     if (on_device[i]) p->table->backend->free(p->table->device, on_device[i]);
     free(on_host[i]);
@@ -49,8 +49,8 @@ static tsr_status piece_allocate(tsr_piece *p, tsr_error *error) {
   p->host_values = malloc(p->n * 8);
   p->codes = malloc(p->n);
   p->own = malloc(p->n);
-  p->homeless = malloc(p->n * sizeof *p->homeless);
-  if (p->host_keys && p->host_values && p->codes && p->own && p->homeless) return TSR_OK;
+  p->unplaced = malloc(p->n * sizeof *p->unplaced);
+  if (p->host_keys && p->host_values && p->codes && p->own && p->unplaced) return TSR_OK;
   return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)p->n);
 }
 
@@ -72,8 +72,8 @@ tsr_status tsr_piece_run(tsr_piece *p, uint32_t op, uint64_t count, tsr_tally *t
   tsr_device *device = p->table->device;
   const tsr_backend *b = p->table->backend;
   for (uint64_t i = 0; i < count; i++) {
-    memcpy((char *)p->host_keys + i * p->key_bytes, &p->homeless[i].key, p->key_bytes);
-    memcpy((char *)p->host_values + i * p->value_bytes, &p->homeless[i].value, p->value_bytes);
+    memcpy((char *)p->host_keys + i * p->key_bytes, &p->unplaced[i].key, p->key_bytes);
+    memcpy((char *)p->host_values + i * p->value_bytes, &p->unplaced[i].value, p->value_bytes);
   }
   tsr_status status = b->copy(device, p->some_keys, p->host_keys, count * p->key_bytes, p->stream, error);
   if (status == TSR_OK && p->value_bytes)
@@ -82,8 +82,8 @@ tsr_status tsr_piece_run(tsr_piece *p, uint32_t op, uint64_t count, tsr_tally *t
                    .keys = p->some_keys,
                    .values = p->some_values,
                    .values_out = op == TSR_BULK_find ? p->back_values : NULL,
-                   .homeless_keys = p->back_keys,
-                   .homeless_values = p->back_values,
+                   .unplaced_keys = p->back_keys,
+                   .unplaced_values = p->back_values,
                    .results = p->results};
   if (status == TSR_OK) status = tsr_store_run(p->table, &p->table->store, op, &bulk, p->stream, tally, error);
   if (status == TSR_OK) status = b->copy(device, p->codes, p->results, count, p->stream, error);
@@ -96,8 +96,8 @@ static tsr_status insert_piece(tsr_piece *p, tsr_tally *tally, tsr_error *error)
   tsr_bulk bulk = {.n = p->n,
                    .keys = p->keys,
                    .values = p->values,
-                   .homeless_keys = p->back_keys,
-                   .homeless_values = p->back_values,
+                   .unplaced_keys = p->back_keys,
+                   .unplaced_values = p->back_values,
                    .results = p->results};
   tsr_status status = tsr_store_run(p->table, &p->table->store, p->op, &bulk, p->stream, tally, error);
   if (status == TSR_OK)
@@ -107,35 +107,35 @@ static tsr_status insert_piece(tsr_piece *p, tsr_tally *tally, tsr_error *error)
   for (uint64_t i = 0; i < p->n; i++) {
     p->own[i] = p->codes[i] == TSR_NOT_PLACED ? TSR_INSERTED : p->codes[i];
     if (p->codes[i] != TSR_NOT_PLACED) continue;
-    p->homeless[p->homeless_count++] =
-        (tsr_homeless){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
+    p->unplaced[p->unplaced_count++] =
+        (tsr_unplaced){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
                        .value = p->value_bytes ? tsr_piece_item(p->host_values, p->value_bytes, i) : 0,
                        .index = i};
   }
   return TSR_OK;
 }
 
-/* Inserts the homeless pairs; keeps those that came back. Where nothing moves a pair is its own input's, and what
+/* Inserts the unplaced pairs; keeps those that came back. Where nothing moves a pair is its own input's, and what
  * happens to it now is that input's result; otherwise settling has said it. */
 static tsr_status insert_again(tsr_piece *p, bool settled, tsr_tally *sum, tsr_error *error) {
   uint64_t kept = 0;
   tsr_tally tally;
-  tsr_status status = tsr_piece_run(p, p->op, p->homeless_count, &tally, error);
-  if (status == TSR_OK) status = tsr_piece_fetch(p, p->homeless_count, p->back_keys, p->back_values, error);
+  tsr_status status = tsr_piece_run(p, p->op, p->unplaced_count, &tally, error);
+  if (status == TSR_OK) status = tsr_piece_fetch(p, p->unplaced_count, p->back_keys, p->back_values, error);
   if (status) return status;
   tsr_tally_add(sum, &tally);
-  for (uint64_t i = 0; i < p->homeless_count; i++) {
-    uint64_t index = p->homeless[i].index;
+  for (uint64_t i = 0; i < p->unplaced_count; i++) {
+    uint64_t index = p->unplaced[i].index;
     if (p->codes[i] != TSR_NOT_PLACED) {
       if (!settled) p->own[index] = p->codes[i];
       continue;
     }
-    p->homeless[kept++] =
-        (tsr_homeless){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
+    p->unplaced[kept++] =
+        (tsr_unplaced){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
                        .value = p->value_bytes ? tsr_piece_item(p->host_values, p->value_bytes, i) : 0,
                        .index = index};
   }
-  p->homeless_count = kept;
+  p->unplaced_count = kept;
   return TSR_OK;
 }
 
@@ -161,15 +161,15 @@ static tsr_status grow(growing *g, bool *grown, tsr_error *error) {
 }
 
 /* The keys whose bits mark empty and erased slots have a bucket each, of the same size in every table: what a multimap
- * has too many of stays homeless. */
+ * has too many of stays unplaced. */
 static bool growing_helps(const tsr_piece *p) {
   const uint64_t reserved = (p->key_bytes == 8 ? UINT64_MAX : UINT32_MAX) - (TSR_TAIL_RESERVED - 1);
-  for (uint64_t i = 0; i < p->homeless_count; i++)
-    if (p->homeless[i].key < reserved) return true;
+  for (uint64_t i = 0; i < p->unplaced_count; i++)
+    if (p->unplaced[i].key < reserved) return true;
   return false;
 }
 
-static tsr_status place_homeless(growing *g, tsr_piece *p, tsr_tally *tally, tsr_error *error) {
+static tsr_status place_unplaced(growing *g, tsr_piece *p, tsr_tally *tally, tsr_error *error) {
   const bool moves = g->t->store.composition->shape.moves_pairs;
   bool settles = moves && p->policy < TSR_DUPLICATES_PROMISE_UNIQUE, grown = true;
   tsr_status status = TSR_OK;
@@ -178,7 +178,7 @@ static tsr_status place_homeless(growing *g, tsr_piece *p, tsr_tally *tally, tsr
     if (status || !grown) break;
     if (settles) status = tsr_piece_settle(p, error);
     settles = false;
-    if (status == TSR_OK && p->homeless_count) status = insert_again(p, moves, tally, error);
+    if (status == TSR_OK && p->unplaced_count) status = insert_again(p, moves, tally, error);
   }
   return status;
 }
@@ -189,28 +189,28 @@ static tsr_status place_homeless(growing *g, tsr_piece *p, tsr_tally *tally, tsr
  * takes another input that claims a place: there are as many as the table has failed to grow by. */
 static void assign_results(tsr_piece *p) {
   memcpy(p->codes, p->own, p->n);
-  for (uint64_t i = 0; i < p->homeless_count; i++)
-    if (p->own[p->homeless[i].index] == TSR_INSERTED) p->codes[p->homeless[i].index] = TSR_NOT_PLACED;
+  for (uint64_t i = 0; i < p->unplaced_count; i++)
+    if (p->own[p->unplaced[i].index] == TSR_INSERTED) p->codes[p->unplaced[i].index] = TSR_NOT_PLACED;
   uint64_t free_index = 0;
-  for (uint64_t i = 0; i < p->homeless_count; i++) {
-    if (p->own[p->homeless[i].index] == TSR_INSERTED) continue;
+  for (uint64_t i = 0; i < p->unplaced_count; i++) {
+    if (p->own[p->unplaced[i].index] == TSR_INSERTED) continue;
     while (free_index < p->n && p->codes[free_index] != TSR_INSERTED) free_index++;
-    if (free_index < p->n) p->homeless[i].index = free_index;
-    p->codes[p->homeless[i].index] = TSR_NOT_PLACED;
+    if (free_index < p->n) p->unplaced[i].index = free_index;
+    p->codes[p->unplaced[i].index] = TSR_NOT_PLACED;
   }
 }
 
-/* One of the caller's arrays of homeless items: read, changed where a pair is handed back, written. */
-static tsr_status write_homeless(tsr_piece *p, char *users, uint64_t bytes, bool wants_keys, tsr_error *error) {
+/* One of the caller's arrays of unplaced items: read, changed where a pair is handed back, written. */
+static tsr_status write_unplaced(tsr_piece *p, char *users, uint64_t bytes, bool wants_keys, tsr_error *error) {
   const tsr_backend *b = p->table->backend;
   tsr_device *device = p->table->device;
-  if (!users || !bytes || !p->homeless_count) return TSR_OK;
+  if (!users || !bytes || !p->unplaced_count) return TSR_OK;
   tsr_status status = b->copy(device, p->host_keys, users, p->n * bytes, p->stream, error);
   if (status == TSR_OK) status = b->synchronize(device, p->stream, error);
   if (status) return status;
-  for (uint64_t i = 0; i < p->homeless_count; i++)
-    memcpy((char *)p->host_keys + p->homeless[i].index * bytes,
-           wants_keys ? &p->homeless[i].key : &p->homeless[i].value, bytes);
+  for (uint64_t i = 0; i < p->unplaced_count; i++)
+    memcpy((char *)p->host_keys + p->unplaced[i].index * bytes,
+           wants_keys ? &p->unplaced[i].key : &p->unplaced[i].value, bytes);
   status = b->copy(device, users, p->host_keys, p->n * bytes, p->stream, error);
   return status ? status : b->synchronize(device, p->stream, error);
 }
@@ -222,10 +222,10 @@ static tsr_status tell(const growing *g, tsr_piece *p, tsr_error *error) {
     status = p->table->backend->copy(p->table->device, call->results + g->done, p->codes, p->n, p->stream, error);
     if (status == TSR_OK) status = p->table->backend->synchronize(p->table->device, p->stream, error);
   }
-  if (status == TSR_OK && call->homeless_keys)
-    status = write_homeless(p, (char *)call->homeless_keys + g->done * p->key_bytes, p->key_bytes, true, error);
-  if (status == TSR_OK && call->homeless_values)
-    status = write_homeless(p, (char *)call->homeless_values + g->done * p->value_bytes, p->value_bytes, false, error);
+  if (status == TSR_OK && call->unplaced_keys)
+    status = write_unplaced(p, (char *)call->unplaced_keys + g->done * p->key_bytes, p->key_bytes, true, error);
+  if (status == TSR_OK && call->unplaced_values)
+    status = write_unplaced(p, (char *)call->unplaced_values + g->done * p->value_bytes, p->value_bytes, false, error);
   return status;
 }
 
@@ -236,8 +236,8 @@ static tsr_status work_piece(growing *g, tsr_piece *p, tsr_error *error) {
   tsr_tally tally = {.hits = 0};
   tsr_status status = insert_piece(p, &tally, error);
   if (status) return status; /* the device failed */
-  g->piece_min = p->homeless_count ? PIECE_MIN : g->piece_min < PIECE_MAX ? 2 * g->piece_min : PIECE_MAX;
-  status = place_homeless(g, p, &tally, error);
+  g->piece_min = p->unplaced_count ? PIECE_MIN : g->piece_min < PIECE_MAX ? 2 * g->piece_min : PIECE_MAX;
+  status = place_unplaced(g, p, &tally, error);
   assign_results(p);
   tally.hits = tally.not_placed = 0;
   for (uint64_t i = 0; i < p->n; i++) {
@@ -271,14 +271,14 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   tsr_piece p = {.table = g->t,
                  .stream = g->call->stream,
                  .op = g->op,
-                 .policy = g->op == TSR_BULK_obtain ? TSR_DUPLICATES_FIRST : shape->duplicates,
+                 .policy = g->op == TSR_BULK_find_or_insert ? TSR_DUPLICATES_FIRST : shape->duplicates,
                  .n = n,
                  .key_bytes = shape->key_bits / 8,
                  .value_bytes = shape->value_bits / 8};
   tsr_array keys = {.users = (void *)(uintptr_t)(g->keys + g->done * p.key_bytes), .bytes = n * p.key_bytes};
   tsr_array values = {.users = p.value_bytes ? (void *)(uintptr_t)(g->values + g->done * p.value_bytes) : NULL,
                       .bytes = n * p.value_bytes};
-  p.present = g->op == TSR_BULK_obtain             ? TSR_FOUND
+  p.present = g->op == TSR_BULK_find_or_insert     ? TSR_FOUND
               : p.policy == TSR_DUPLICATES_FIRST   ? TSR_PRESENT
               : p.policy == TSR_DUPLICATES_REPLACE ? TSR_REPLACED
                                                    : TSR_COMBINED;
@@ -307,9 +307,9 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   if (status == TSR_OK && !t->knows_pairs)
-    status = tsr_store_run(t, &t->store, TSR_BULK_count, &bulk, stream, &counted, error);
+    status = tsr_store_run(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   if (status) return status;
-  const uint64_t erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_remove].hits;
+  const uint64_t erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
   t->pairs = t->knows_pairs ? t->pairs - (erased - t->erased_then) : counted.hits;
   t->erased_then = erased;
   t->knows_pairs = true;
