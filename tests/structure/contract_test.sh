@@ -27,7 +27,7 @@ cut -d ' ' -f 1 <<<"$rules" | sort -c 2>/dev/null || fail "the numbers are not i
 small=$work/small
 fresh() {
   rm -rf "$small"
-  mkdir -p "$small"/{plugins,core,tests/conformance,tests/codegen,tests/structure,tests/bad_plugins}
+  mkdir -p "$small"/{plugins,core/compose,tests/conformance,tests/codegen,tests/structure,tests/bad_plugins}
   cd "$small" || exit 1
   echo "| P-07 | Text. | $1 |" >plugins/README.md
   echo 'return "%s: P-07: no";' >core/compose/registry.c
