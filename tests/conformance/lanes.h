@@ -62,11 +62,10 @@ public:
   std::string find_all(Batch &batch, uint64_t room) override;
   std::string erase(Batch &batch) override;
   std::string erase_pairs(Batch &batch) override;
+  std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) override;
   std::string clear() override;
   std::string size(uint64_t *size) override;
   std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) override;
-  // As tsr_apply; batch.obtained is what finds found.
-  std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing);
   std::string check() override { return memory_.check_guards(); }
 
   const tsr_composition &composition() const { return *composition_; }

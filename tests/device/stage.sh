@@ -3,7 +3,7 @@
 #
 # Collects in a folder what a machine with a GPU needs to run the device tests: programs, plugins, recipes. Build first:
 #
-#   bazel build //tests/device/... //core/cli:tessera //tests/probing:success_rates
+#   bazel build //tests/device/... //core/cli:tessera //tests/probing:success_rates //tests/compositions:fuzz
 #   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
 #   (carry DIR there)  DIR/run_all.sh
 #
@@ -28,14 +28,14 @@ bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build 
 rooms=(layouts probing hashers allocators)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
-rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera,success_rates}
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test
 
 for program in {device,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates; do
+for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
 plugins=0

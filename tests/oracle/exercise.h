@@ -27,6 +27,7 @@ public:
     uint64_t slots = 256; // of the table
     uint64_t operations = 60;
     uint64_t batch_max = 96; // keys of a batch
+    bool mixes = false;      // operations of all kinds in one call, too: the table's concurrency is mixed
     uint64_t pool = 0;       // distinct keys, or (all pairs kept) pairs; 0: twice as many as slots
   };
 
@@ -49,7 +50,9 @@ public:
       uint64_t what = random_.below(100);
       // filling and emptying take turns, so that full and nearly empty tables are both common
       uint64_t inserts = (i / 12) % 2 == 0 ? 60 : 25;
-      if (what < inserts)
+      if (options_.mixes && random_.chance(4))
+        complaint = named("apply", apply());
+      else if (what < inserts)
         complaint = named("insert", insert());
       else if (what < 75)
         complaint = named("erase", erase());
@@ -170,6 +173,43 @@ private:
       }
     complaint = subject_.erase_pairs(batch);
     return complaint.empty() ? oracle_.erase_pairs(batch) : complaint;
+  }
+
+  // Of distinct keys, for which the order of the operations does not matter.
+  std::string apply() {
+    Batch batch;
+    std::vector<uint8_t> operations;
+    std::unordered_set<uint64_t> taken;
+    for (uint64_t key : some_keys().keys) {
+      uint8_t operation = static_cast<uint8_t>(random_.below(TSR_OP_FIND + 1));
+      if (operation == TSR_OP_REPLACE && (unique_ || oracle_.keeps_all())) operation = TSR_OP_INSERT;
+      if (operation == TSR_OP_INSERT && unique_ && oracle_.has(key)) operation = TSR_OP_FIND;
+      if (operation == TSR_OP_INSERT && options_.pool && oracle_.size() >= options_.pool) operation = TSR_OP_ERASE;
+      if (!taken.insert(key).second) continue;
+      add(&batch, key);
+      operations.push_back(operation);
+    }
+    uint64_t missing = random_.next();
+    std::string complaint = subject_.apply(operations, batch, missing);
+    Batch parts[TSR_OP_FIND + 1];
+    for (size_t i = 0; i < operations.size(); i++) {
+      Batch &part = parts[operations[i]];
+      part.keys.push_back(batch.keys[i]);
+      part.values.push_back(operations[i] == TSR_OP_FIND && subject_.value_bits ? batch.obtained[i] : batch.values[i]);
+      part.codes.push_back(batch.codes[i]);
+      if (batch.back_keys.empty()) continue;
+      part.back_keys.push_back(batch.back_keys[i]);
+      part.back_values.push_back(batch.back_values[i]);
+    }
+    if (!subject_.value_bits)
+      for (uint8_t &code : parts[TSR_OP_FIND].codes) code = code == TSR_FOUND;
+    if (complaint.empty()) complaint = oracle_.insert(parts[TSR_OP_INSERT]);
+    if (complaint.empty()) complaint = oracle_.replace(parts[TSR_OP_REPLACE]);
+    if (complaint.empty()) complaint = oracle_.erase(parts[TSR_OP_ERASE]);
+    if (complaint.empty())
+      complaint =
+          subject_.value_bits ? oracle_.find(parts[TSR_OP_FIND], missing) : oracle_.contains(parts[TSR_OP_FIND]);
+    return complaint;
   }
 
   // First how many there are, then with room for all of them or not.

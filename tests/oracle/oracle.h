@@ -114,6 +114,14 @@ public:
     return complaint;
   }
 
+  // Judges an insert that replaces present values, whatever the policy.
+  std::string replace(const Batch &batch) {
+    uint32_t own = std::exchange(policy_, uint32_t{TSR_DUPLICATES_REPLACE});
+    std::string complaint = insert(batch);
+    policy_ = own;
+    return complaint;
+  }
+
   // Judges a find; `missing` is what absent keys must show.
   std::string find(const Batch &batch, uint64_t missing) {
     if (keeps_all()) return pairs_.find(batch, missing & mask_);

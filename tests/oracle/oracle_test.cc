@@ -131,6 +131,7 @@ public:
     OBTAINS_WRONG,
     COUNTS_A_KEY_WRONG,
     MISPLACES_VALUES,
+    DOES_NOT_REPLACE,
     DROPS_WHEN_FULL
   };
 
@@ -218,6 +219,31 @@ public:
     }
     return "";
   }
+  // One item after the other.
+  std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) override {
+    const size_t n = batch.keys.size();
+    batch.codes.assign(n, 0);
+    batch.obtained = batch.back_keys = batch.back_values = std::vector<uint64_t>(n);
+    for (size_t i = 0; i < n; i++) {
+      Batch one;
+      one.keys = {batch.keys[i]};
+      one.values = {batch.values[i]};
+      std::string complaint = operations[i] == TSR_OP_ERASE  ? erase(one)
+                              : operations[i] == TSR_OP_FIND ? find(one, missing)
+                                                             : insert(one);
+      if (!complaint.empty()) return complaint;
+      batch.codes[i] = one.codes[0];
+      if (operations[i] == TSR_OP_REPLACE && one.codes[0] == TSR_COMBINED) {
+        batch.codes[i] = TSR_REPLACED;
+        if (fault_ != DOES_NOT_REPLACE) map_[batch.keys[i]] = batch.values[i];
+      }
+      if (operations[i] == TSR_OP_FIND) batch.obtained[i] = one.values[0];
+      if (one.codes[0] != TSR_NOT_PLACED) continue;
+      batch.back_keys[i] = one.back_keys[0];
+      batch.back_values[i] = one.back_values[0];
+    }
+    return "";
+  }
   std::string clear() override {
     map_.clear();
     return "";
@@ -250,6 +276,7 @@ TEST(Exercise, FindsEveryFaultAndNoneWhereThereIsNone) {
       Random random(round);
       Exercise::Options options;
       options.slots = round == 0 ? 7 : 200;
+      options.mixes = round % 2 != 0;
       Exercise exercise(model, TSR_DUPLICATES_MIN, random, options);
       complaint = exercise.run();
       if (complaint.empty()) complaint = exercise.overfill();

@@ -46,6 +46,8 @@ public:
   virtual std::string find_all(Batch &batch, uint64_t room) = 0;
   virtual std::string erase(Batch &batch) = 0;
   virtual std::string erase_pairs(Batch &batch) = 0;
+  // Operations of all kinds in one call; batch.obtained is what finds found. For tables of concurrency = mixed.
+  virtual std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) = 0;
   virtual std::string clear() = 0;
   virtual std::string size(uint64_t *size) = 0;
   virtual std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) = 0;
@@ -74,6 +76,13 @@ public:
   Table(const Table &) = delete;
 
   tsr_table *get() { return table_; }
+
+  // Puts another table with the same pairs in this one's place: one that was saved and loaded, whose counters start anew.
+  void replace(tsr_table *table) {
+    tsr_table_destroy(table_);
+    table_ = table;
+    expected_ = {};
+  }
 
   std::string insert(Batch &batch) override {
     return inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
@@ -157,6 +166,27 @@ public:
     });
   }
 
+  std::string apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) override {
+    std::vector<uint64_t> counts(TSR_OP_FIND + 1);
+    for (uint8_t operation : operations) counts[operation]++;
+    uint64_t before = 0, after = 0;
+    Array found(value_bits, batch.keys.size());
+    if (tsr_size(table_, &before, &error_)) return error_.message;
+    std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
+      call->missing = missing;
+      return tsr_apply(table_, n, operations.data(), keys, values, found.data(), call, &error_);
+    });
+    if (!complaint.empty()) return complaint;
+    if (tsr_size(table_, &after, &error_)) return error_.message;
+    batch.obtained = found.numbers(batch.keys.size());
+    expected_.insert_keys -= counts[TSR_OP_ERASE] + counts[TSR_OP_FIND];
+    expected_.erase_keys += counts[TSR_OP_ERASE];
+    expected_.erased += before + count(batch, TSR_INSERTED) - after;
+    expected_.find_keys += counts[TSR_OP_FIND];
+    expected_.found += count(batch, TSR_FOUND);
+    return "";
+  }
+
   std::string clear() override { return tsr_clear(table_, nullptr, &error_) ? error_.message : ""; }
 
   std::string size(uint64_t *size) override { return tsr_size(table_, size, &error_) ? error_.message : ""; }
@@ -190,7 +220,7 @@ public:
   }
 
 private:
-  // insert or find_or_insert: what both share
+  // insert, find_or_insert and apply: what they share
   template <class Operation>
   std::string inserting(Batch &batch, Operation operation) {
     size_t n = batch.keys.size();

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// random_spec.h.
+#include "tests/compositions/random_spec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "plugins/table.h"
+
+namespace tessera_test {
+
+static const char *const policies[] = {"first", "replace", "add", "min", "max", "promise_unique"};
+
+std::vector<RandomSpec::Entry> RandomSpec::optional() const {
+  static const char *const required[] = {"backend", "capacity", "hasher",  "key_bits",
+                                         "kind",    "layout",   "probing", "value_bits"};
+  std::vector<Entry> result;
+  for (const auto &entry : entries_)
+    if (entry.first.first != "table" ||
+        std::find(std::begin(required), std::end(required), entry.first.second) == std::end(required))
+      result.push_back(entry.first);
+  return result;
+}
+
+std::string RandomSpec::text() const {
+  std::ostringstream text;
+  for (const char *section : {"table", "layout", "probing", "hasher", "allocator"}) {
+    bool is_open = false;
+    for (const auto &entry : entries_) {
+      if (entry.first.first != section) continue;
+      if (!is_open) text << "[" << section << "]\n";
+      is_open = true;
+      text << entry.first.second << " = " << entry.second << "\n";
+    }
+  }
+  return text.str();
+}
+
+std::unique_ptr<tsr_spec, FreeSpec> RandomSpec::parse() const {
+  tsr_spec *spec = nullptr;
+  return std::unique_ptr<tsr_spec, FreeSpec>(tsr_spec_parse(text().c_str(), "random.ini", &spec, nullptr) ? nullptr
+                                                                                                          : spec);
+}
+
+uint32_t RandomSpec::policy() const {
+  if (get("table", "kind").compare(0, 5, "multi") == 0) return TSR_DUPLICATES_KEEP;
+  uint32_t policy = 0;
+  while (policy < TSR_DUPLICATES_KEEP && get("table", "duplicates") != policies[policy]) policy++;
+  return policy < TSR_DUPLICATES_KEEP ? policy : uint32_t{TSR_DUPLICATES_FIRST};
+}
+
+Parts::Parts(const char *plugins, std::string *complaint) {
+  const tsr_plugin_info *list;
+  size_t count;
+  tsr_error error = {};
+  if (tsr_plugins_list(plugins, &list, &count, &error)) {
+    *complaint = error.message;
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    Part part = {list[i].name, {}};
+    for (size_t j = 0; j < list[i].parameter_count; j++) {
+      const tsr_parameter_info &row = list[i].parameters[j];
+      part.parameters.push_back({row.name, row.initial, row.minimum, row.maximum});
+    }
+    parts_[list[i].role].push_back(part);
+  }
+  tsr_plugins_free(list, count);
+  for (const char *role : {"layout", "probing", "hasher"})
+    if (parts_[role].empty()) *complaint = std::string("there is no ") + role + ": name folders by --plugins";
+}
+
+// Small numbers as often as large ones.
+static uint64_t any_size(Random &random, uint64_t minimum, uint64_t maximum) {
+  uint64_t span = maximum - minimum, bits = 0;
+  while (bits < 64 && span >> bits) bits++;
+  uint64_t number = random.below(bits + 1);
+  number = number ? random.next() >> (64 - number) : 0;
+  return minimum + (number > span ? span : number);
+}
+
+void Parts::draw_part(Random &random, const std::string &role, RandomSpec *spec) const {
+  // a bound in the thousands is one of time: what it does to a full table takes as long
+  const uint64_t most = 1000;
+  const std::vector<Part> &parts = parts_.at(role);
+  const Part &part = parts[random.below(parts.size())];
+  spec->set("table", role, part.name);
+  for (const Parameter &parameter : part.parameters) {
+    if (random.chance(2) || parameter.minimum > most) continue;
+    uint64_t value = any_size(random, parameter.minimum, std::min(parameter.maximum, most));
+    if (random.chance(2)) // most that is a size must be a power of two
+      while (value & (value - 1) && (value & (value - 1)) >= parameter.minimum) value &= value - 1;
+    spec->set(role, parameter.name, std::to_string(value));
+  }
+}
+
+RandomSpec Parts::draw(Random &random, const std::string &backend) const {
+  static const char *const kinds[] = {"set", "map", "multiset", "multimap"};
+  RandomSpec spec;
+  const uint64_t kind = random.below(4);
+  const uint64_t capacity = any_size(random, 1, random.chance(8) ? 30000 : 1500);
+  spec.set("table", "backend", backend);
+  spec.set("table", "kind", kinds[kind]);
+  spec.set("table", "key_bits", random.chance(2) ? "32" : "64");
+  if (kind % 2) spec.set("table", "value_bits", random.chance(2) ? "32" : "64");
+  spec.set("table", "capacity", std::to_string(capacity));
+  spec.set("table", "seed", std::to_string(1 + random.next() / 2));
+  for (const char *role : {"layout", "probing", "hasher"}) draw_part(random, role, &spec);
+  auto allocators = parts_.find("allocator");
+  if (allocators != parts_.end() && random.chance(3)) draw_part(random, "allocator", &spec);
+  if (kind < 2 && !random.chance(3)) spec.set("table", "duplicates", policies[random.below(TSR_DUPLICATES_KEEP)]);
+  if (random.chance(3)) spec.set("table", "concurrency", "mixed");
+  if (random.chance(4)) spec.set("table", "statistics", "yes");
+  if (random.chance(3)) spec.set("table", "stash", std::to_string(any_size(random, 0, 64)));
+  if (random.chance(2)) {
+    uint64_t percent = random.chance(4) ? 100 + random.below(1500) : 5 + random.below(96);
+    spec.set("table", "load_factor",
+             std::to_string(percent / 100) + "." + std::to_string(percent / 10 % 10) + std::to_string(percent % 10));
+  }
+  if (random.chance(4)) { // bounded: a scheme with few places for a key would grow for ever
+    spec.set("table", "growth", "double");
+    spec.set("table", "growth_limit", std::to_string(capacity * (1 + random.below(16))));
+  }
+  return spec;
+}
+
+} // namespace tessera_test
