@@ -28,7 +28,7 @@ put_file() {
     */core/cli/tessera) put 755 "$file" bin/tessera ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
-    */core/tessera.h) put 644 "$file" include/tessera.h ;;
+    */core/tessera*.h) put 644 "$file" "include/$name" ;;
     */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
     */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;
     */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;
@@ -38,6 +38,7 @@ put_file() {
   esac
 }
 
+# The run path lets a program find the library where it was unpacked, without LD_LIBRARY_PATH.
 write_pkg_config() {
   cat <<END
 prefix=\${pcfiledir}/../..
@@ -48,7 +49,7 @@ Name: tessera
 Description: GPU hash tables, composed at run time from plugins that an INI file names
 Version: $1
 Cflags: -I\${includedir}
-Libs: -L\${libdir} -ltessera
+Libs: -L\${libdir} -Wl,-rpath,\${libdir} -ltessera
 END
 }
 

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # //:dist away from its checkout: in a folder with a blank in its name, with an empty environment, on the cpu backend.
-# Then the SDK in it alone builds the example plugin, and a program is built against it.
+# Then the SDK in it alone builds the example plugin, and README.md's program is built against it by pkg-config.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 package=$PWD/tessera.tar.gz
-program=$PWD/tests/dist/program.c
 home=$work/"an installed copy"
 mkdir "$home"
 tar -xzf "$package" -C "$home" --strip-components=1
@@ -172,12 +171,20 @@ with=()
 
 # ---- A program of a user ---------------------------------------------------------------------------------------------
 
-case_of "a program is built by what pkg-config says"
-flags=$(PKG_CONFIG_PATH=$home/lib/pkgconfig pkg-config --cflags --libs tessera) || fail "pkg-config knows no tessera"
-[[ tessera\ $(PKG_CONFIG_PATH=$home/lib/pkgconfig pkg-config --modversion tessera) == "$version" ]] ||
-  fail "pkg-config tells another version"
-eval "cc -std=c11 -Wall -Wextra -Werror -o program '$program' $flags" >log 2>&1 || fail "$(cat log)"
-out=$(env -i LD_LIBRARY_PATH="$home/lib" ./program 2>&1) || fail "the program fails: $out"
-[[ $out == '70 420 1 9' ]] || fail "the program prints $out"
+# block LANGUAGE: the first block of that language in the README that is packed.
+block() { awk -v begin="\`\`\`$1" '/^```/ && inside { exit } inside { print } $0 == begin { inside = 1 }' "$home/README.md"; }
+
+case_of "pkg-config knows the package where it lies"
+export PKG_CONFIG_PATH=$home/lib/pkgconfig
+[[ tessera\ $(pkg-config --modversion tessera) == "$version" ]] || fail "it tells another version"
+
+case_of "README's program is built by what pkg-config says, and runs with an empty environment"
+block c >program.c
+block text >expected
+[[ -s program.c && -s expected ]] || fail "README.md has no program or no output"
+# The folder's name has a blank, which pkg-config escapes for a shell.
+flags=$(pkg-config --cflags --libs tessera) && eval "gcc -o program program.c $flags" >log 2>&1 || fail "$(cat log)"
+env -i CUDA_VISIBLE_DEVICES= ./program >out 2>err || fail "the program fails: $(cat err)"
+diff expected out >difference || fail "README.md's output (<) and the program's (>): $(cat difference)"
 
 finish
