@@ -48,6 +48,7 @@ width_rows=$(list_widths "$widths")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+abi=$(bash "$(dirname "$0")/build_abi.sh" "$sdk_root"/plugins/*.h "$sdk_root"/plugins/*.cuh)
 part_defines=("-DTSR_ROLE=$role" "-DTSR_NAME=$name")
 
 # compile_host OBJECT FLAG... : the last flags name the source.
@@ -61,7 +62,7 @@ compile_host() {
 }
 
 objects=("$scratch/host.o" "$scratch/images.o")
-start compile_host "$scratch/host.o" "$host_source"
+start compile_host "$scratch/host.o" "-DTSR_ABI=$abi" "$host_source"
 while read -r key payload suffix; do
   object=$scratch/functions$suffix.o
   objects+=("$object")

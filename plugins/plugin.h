@@ -233,8 +233,8 @@ static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slot
 #define TSR_PARAMETER_ROW(type, name, initial, minimum, maximum, doc)                                                  \
   {#name, TSR_PARAMETER_TYPE_##type, (uint32_t)offsetof(tsr_config, name), initial, minimum, maximum, doc},
 
-/* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME and
- * the images; the .cuh gives TSR_PARAMETERS and tsr_config. */
+/* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME,
+ * TSR_ABI (a hash of the SDK's headers, by build_abi.sh) and the images; the .cuh gives TSR_PARAMETERS and tsr_config. */
 #define TSR_PLUGIN(plan_function, summary_text, source_text)                                                           \
   extern const tsr_image tsr_images[];                                                                                 \
   static const tsr_parameter tsr_parameters[] = {                                                                      \

@@ -21,10 +21,6 @@ typedef unsigned long uint64_t;
 #define TSR_TEXT_(a) #a
 #define TSR_TEXT(a) TSR_TEXT_(a)
 
-/* One number for the whole SDK; plugin and core must agree exactly. A change of any header of plugins/ raises it, and
- * CHANGELOG.md says what the author of a plugin must do. */
-#define TSR_ABI 1
-
 /* In the order in which the parts plan. */
 enum { TSR_ROLE_HASHER, TSR_ROLE_LAYOUT, TSR_ROLE_ALLOCATOR, TSR_ROLE_PROBING, TSR_ROLES };
 

@@ -139,9 +139,12 @@ static tsr_status check_parameters(const char *path, const tsr_plugin *plugin, t
 }
 
 static tsr_status check_plugin(const char *path, const tsr_plugin *plugin, tsr_error *error) {
-  if (plugin->abi != TSR_ABI)
-    return tsr_fail(error, TSR_BAD_PLUGIN, "%s: P-02: built for plugin ABI %u, this library has %u: build it again",
-                    path, plugin->abi, TSR_ABI);
+  if (plugin->abi != tsr_sdk_abi)
+    return tsr_fail(
+        error, TSR_BAD_PLUGIN,
+        "%s: P-02: built from other SDK headers (ABI %08x) than this library (%08x): build it again with the "
+        "SDK that came with this library",
+        path, plugin->abi, tsr_sdk_abi);
   if (plugin->size != sizeof(tsr_plugin))
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s: P-03: its descriptor has %u bytes, this library's %zu: build it again",
                     path, plugin->size, sizeof(tsr_plugin));

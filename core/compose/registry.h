@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/* TSR_ABI of the headers that this library was built from: a plugin must have the same (plugins/build_abi.sh). */
+extern const uint32_t tsr_sdk_abi;
+
 extern const char *const tsr_role_names[TSR_ROLES]; /* "hasher", ...: INI key, section and file prefix */
 
 /* Finds <role>_<name>.so: in the directories (colon-separated, may be NULL), then in those of $TESSERA_PLUGINS, then

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/compose/registry.h"
 #include "core/table/save_format.h"
 #include "core/table/table.h"
 
@@ -114,7 +115,7 @@ static void *region_of(const tsr_table *t, const tsr_save_row *r) {
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
-                            .abi = TSR_ABI,
+                            .abi = tsr_sdk_abi,
                             .capacity = shape->capacity,
                             .seed = shape->seed,
                             .buckets = tsr_composition_buckets(t->store.composition),
@@ -219,11 +220,12 @@ static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t b
   if (memcmp(h->magic, TSR_SAVE_MAGIC, sizeof h->magic) != 0)
     return tsr_fail(s->error, TSR_IO, "%s: is no saved table: tsr_table_save or `tessera run --save` writes one",
                     s->path);
-  if (h->version != TSR_SAVE_VERSION || h->abi != TSR_ABI)
-    return tsr_fail(s->error, TSR_IO,
-                    "%s: was saved as version %u for plugin ABI %u, this library reads version %d for ABI %d: insert "
-                    "the pairs into a new table and save that",
-                    s->path, h->version, h->abi, TSR_SAVE_VERSION, TSR_ABI);
+  if (h->version != TSR_SAVE_VERSION || h->abi != tsr_sdk_abi)
+    return tsr_fail(
+        s->error, TSR_IO,
+        "%s: was saved as version %u for plugin ABI %08x, this library reads version %d for ABI %08x: insert "
+        "the pairs into a new table and save that",
+        s->path, h->version, h->abi, TSR_SAVE_VERSION, tsr_sdk_abi);
   if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->region_count > TSR_SAVE_REGIONS_MAX)
     return damaged(s, "its head has impossible sizes");
   if (h->file_bytes != bytes)

@@ -8,6 +8,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 root=$PWD
+abi_of() { bash "$root/plugins/build_abi.sh" "$1"/plugins/*.h "$1"/plugins/*.cuh; }
+abi=$(abi_of "$root")
 cpu=(--set table.backend=cpu)
 
 # build FOLDER/FILE FLAG... : bad.c with these macros.
@@ -15,7 +17,7 @@ build() {
   local file=$work/$1
   shift
   mkdir -p "$(dirname "$file")"
-  "${CC:-gcc}" -std=c11 -w -O1 -fPIC -shared -I"$root" "$@" -o "$file" "$root/tests/bad_plugins/bad.c" ||
+  "${CC:-gcc}" -std=c11 -w -O1 -fPIC -shared "-DTSR_ABI=$abi" -I"$root" "$@" -o "$file" "$root/tests/bad_plugins/bad.c" ||
     fail "bad.c does not compile with $*"
 }
 
@@ -82,7 +84,37 @@ run check "$specs/quickstart.ini" "${cpu[@]}" --plugins sound --set table.hasher
 expect_status 0
 
 case_of "P-02: another ABI"
-broken 'P-02: built for plugin ABI 4000000, this library has [0-9]+: build it again$' -DABI=4000000
+refusal='than this library \([0-9a-f]{8}\): build it again with the SDK that came with this library$'
+broken "P-02: built from other SDK headers \(ABI 00000007\) $refusal" -DABI=7
+
+# The SDK's own script, over a copy of the SDK: `changed_sdk FILE LINE` adds a line to one of its headers.
+changed_sdk() {
+  rm -rf sdk other
+  mkdir -p sdk/plugins other
+  cp -L "$root"/plugins/*.h "$root"/plugins/*.cuh "$root"/plugins/build_*.sh sdk/plugins
+  printf '%s\n' "$2" >>"sdk/plugins/$1"
+  cp -L "$root/hashers/identity.c" "$root/hashers/identity.cuh" other
+  TSR_NVCC='' bash sdk/plugins/build_plugin.sh --role hasher --name identity --widths key \
+    --out other/hasher_identity.so other/identity.c other/identity.cuh >log 2>&1 || fail "does not compile: $(cat log)"
+}
+
+case_of "P-02: headers that were changed, each of them"
+for header in "$root"/plugins/*.h "$root"/plugins/*.cuh; do
+  changed_sdk "${header##*/}" '#define TSR_ONE_MORE_CONSTANT 1'
+  run describe hasher/identity --plugins other
+  said 1 "other/hasher_identity\.so: P-02: built from other SDK headers \(ABI [0-9a-f]{8}\) $refusal"
+done
+
+case_of "P-02: what headers do not say does not count"
+changed_sdk table.h '/* "A remark" isn'"'"'t code; // nor
+   is   this */  // nor /* this'
+run describe hasher/identity --plugins other
+expect_status 0
+[[ $(abi_of "$root") == "$(abi_of sdk)" ]] || fail "a remark changes the number"
+changed_sdk table.h '#define TSR_A_TEXT "// no remark"'
+one=$(abi_of sdk)
+changed_sdk table.h '#define TSR_A_TEXT "// no mark"'
+[[ $one != "$(abi_of sdk)" ]] || fail "a string counts as a remark"
 
 case_of "P-03: another size"
 broken 'P-03: its descriptor has 24 bytes, .* [0-9]+: build it again$' -DSIZE=24

@@ -56,7 +56,7 @@ TEST_P(OnPlugin, P01_ExportsOneDataSymbol) {
 TEST_P(OnPlugin, P02_P07_DescriptorIsSound) {
   const tsr_plugin *plugin = loaded(GetParam());
   ASSERT_NE(plugin, nullptr);
-  EXPECT_EQ(plugin->abi, uint32_t{TSR_ABI});
+  EXPECT_EQ(plugin->abi, tsr_sdk_abi);
   EXPECT_EQ(plugin->size, sizeof(tsr_plugin));
   EXPECT_EQ(plugin->name, GetParam().name);
   ASSERT_LT(plugin->role, uint32_t{TSR_ROLES});

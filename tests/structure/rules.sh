@@ -116,34 +116,3 @@ breaches_of_licences() {
     done
   )
 }
-
-# ---- The ABI number ------------------------------------------------------------------------------
-
-abi_number() { sed -n 's/^#define TSR_ABI \([0-9]*\)$/\1/p' plugins/table.h; }
-
-# A hash of what the SDK's headers say: comments and white space do not count.
-abi_hash() {
-  local file
-  for file in plugins/*.h plugins/*.cuh; do
-    echo "$file"
-    without_comments "$file" | tr -d '[:space:]'
-    echo
-  done | LC_ALL=C sha256sum | cut -d ' ' -f 1
-}
-
-# breaches_of_abi FILE: the file as update_abi.sh writes it.
-breaches_of_abi() {
-  local file=$1 number hash
-  number=$(sed -n 's/^TSR_ABI \([0-9]*\)$/\1/p' "$file")
-  hash=$(sed -n 's/^sha256 \([0-9a-f]*\)$/\1/p' "$file")
-  if [[ ! $number || ! $hash ]]; then
-    echo "$file: is damaged: run tests/structure/update_abi.sh"
-  elif [[ $hash == "$(abi_hash)" && $number == "$(abi_number)" ]]; then
-    :
-  elif [[ $number == "$(abi_number)" ]]; then
-    echo "plugins/: headers have changed and TSR_ABI is still $number: raise it in plugins/table.h, say in CHANGELOG.md" \
-      "what the author of a plugin must do, and run tests/structure/update_abi.sh"
-  else
-    echo "plugins/table.h: TSR_ABI is $(abi_number) and $file knows $number: run tests/structure/update_abi.sh"
-  fi
-}

@@ -32,9 +32,6 @@ no_breach breaches_of_schemes
 case_of "every source starts with its licence"
 no_breach breaches_of_licences
 
-case_of "TSR_ABI stands for the headers of plugins/"
-no_breach breaches_of_abi tests/structure/abi.txt
-
 # ---- Headers alone -------------------------------------------------------------------------------
 
 # compiles NAME COMMAND...
@@ -76,7 +73,7 @@ fresh_checkout() {
   mkdir -p "$broken"/{plugins/template/layout,layouts,probing,hashers,core/cli,core/lab,core/cuda}
   cd "$broken" || exit 1
   write plugins/plugin.h '#include "plugins/table.h"' '#include <stdint.h>'
-  write plugins/table.h '#define TSR_ABI 7'
+  write plugins/table.h 'enum { TSR_ROLES = 4 };'
   write layouts/tiny.c '#include "tiny.cuh"' '#include <string.h>'
   write layouts/tiny.cuh '#include "plugins/plugin.h"'
   write core/core.c '#include "core/tessera.h"' '#include "plugins/plugin.h"' '/* a tiny remark */ int tiny_bit;'
@@ -173,22 +170,5 @@ fresh_checkout
 printf '#!/bin/sh\n# no licence\n' >script
 chmod +x script
 finds 'script: has no SPDX' breaches_of_licences
-
-case_of "a changed header asks for another TSR_ABI"
-fresh_checkout
-printf 'TSR_ABI %s\nsha256 %s\n' "$(abi_number)" "$(abi_hash)" >abi.txt
-finds_none breaches_of_abi abi.txt
-write plugins/plugin.h '/* another remark */' '#include   "plugins/table.h"' '' '#include <stdint.h> // why'
-finds_none breaches_of_abi abi.txt
-write plugins/plugin.h '#include "plugins/table.h"' 'extern int new;'
-finds 'TSR_ABI is still 7: raise it' breaches_of_abi abi.txt
-write plugins/table.h '#define TSR_ABI 8'
-finds 'TSR_ABI is 8 and abi.txt knows 7: run' breaches_of_abi abi.txt
-printf 'TSR_ABI %s\nsha256 %s\n' "$(abi_number)" "$(abi_hash)" >abi.txt
-finds_none breaches_of_abi abi.txt
-write plugins/new.cuh 'extern int more;'
-finds 'TSR_ABI is still 8' breaches_of_abi abi.txt
-echo >abi.txt
-finds 'is damaged' breaches_of_abi abi.txt
 
 finish structure
