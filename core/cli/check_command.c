@@ -2,12 +2,12 @@
  *
  * tessera check and tessera link: what a spec composes to, and its device code, both without a device.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/command.h"
+#include "core/spec/file.h"
 #include "core/spec/number.h"
 
 enum {
@@ -80,15 +80,11 @@ static void print_link(const tsr_link *link, uint32_t sm) {
 }
 
 static tsr_exit write_cubin(const char *path, const tsr_link *link) {
-  FILE *file = fopen(path, "wb");
-  bool written = file && fwrite(link->cubin, 1, link->cubin_bytes, file) == link->cubin_bytes;
-  int reason = errno;
-  if (file && fclose(file) != 0 && written) {
-    reason = errno;
-    written = false;
-  }
-  if (written) return TSR_EXIT_OK;
-  tsr_say("%s: cannot be written: %s", path, strerror(reason));
+  tsr_file file;
+  int failure = tsr_file_begin_output(&file, path);
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, link->cubin, link->cubin_bytes));
+  if (!failure) return TSR_EXIT_OK;
+  tsr_say("%s: cannot be written: %s", path, strerror(failure));
   return TSR_EXIT_FAILED;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs as JSON (job_json.h). The text is made in memory first, so that a file is not begun that cannot be finished for
- * any reason but its disk.
+ * Jobs as JSON (job_json.h). The text is made in memory first: what cannot be made is not begun on standard output.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 
@@ -11,6 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/spec/file.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -145,16 +146,6 @@ static void put_job(FILE *out, const tsr_job *job) {
           job->usage.utilization);
 }
 
-/* 0, or the errno of what failed. */
-static int write_text(const char *path, const char *text, size_t bytes) {
-  bool is_file = strcmp(path, "-") != 0;
-  FILE *file = is_file ? fopen(path, "w") : stdout;
-  if (!file) return errno;
-  int failure = fwrite(text, 1, bytes, file) != bytes || fflush(file) != 0 ? errno : 0;
-  if (is_file && fclose(file) != 0 && !failure) failure = errno;
-  return failure;
-}
-
 tsr_status tsr_job_write_json(const tsr_job *job, const char *path, tsr_error *error) {
   char *text = NULL;
   size_t bytes = 0;
@@ -162,7 +153,9 @@ tsr_status tsr_job_write_json(const tsr_job *job, const char *path, tsr_error *e
   if (out) put_job(out, job);
   bool is_whole = out && !ferror(out);
   if (out && fclose(out) != 0) is_whole = false;
-  int failure = is_whole ? write_text(path, text, bytes) : ENOMEM;
+  tsr_file file;
+  int failure = is_whole ? tsr_file_begin_output(&file, path) : ENOMEM;
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, text, bytes));
   free(text);
   if (!failure) return TSR_OK;
   return tsr_fail(error, failure == ENOMEM ? TSR_NO_MEMORY : TSR_IO, "--json %s: cannot be written: %s", path,

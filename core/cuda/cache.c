@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/spec/file.h"
+
 static const uint64_t CACHE_BYTES_MAX = 256ull << 20;
 static const uint64_t CUBIN_BYTES_MAX = 64ull << 20;
 
@@ -97,15 +99,6 @@ static bool read_all(int file, void *data, size_t bytes) {
   return true;
 }
 
-static bool write_all(int file, const void *data, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    ssize_t put = write(file, (const char *)data + done, bytes - done);
-    if (put <= 0) return false;
-    done += (size_t)put;
-  }
-  return true;
-}
-
 bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
   char path[PATH_MAX];
   entry_head head;
@@ -173,14 +166,13 @@ static void remove_oldest(void) {
 }
 
 void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes) {
-  char path[PATH_MAX], temporary[PATH_MAX + 32];
-  if (bytes > CUBIN_BYTES_MAX || !entry_path(key, path, sizeof path)) return;
-  snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-  int file = mkostemp(temporary, O_CLOEXEC);
-  if (file < 0) return;
+  char path[PATH_MAX];
+  tsr_file file;
+  if (bytes > CUBIN_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
   entry_head head = {.bytes = bytes, .key = *key, .checksum = checksum_of(data, bytes)};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
-  bool written = write_all(file, &head, sizeof head) && write_all(file, data, bytes);
-  if (close(file) != 0 || !written || rename(temporary, path) != 0) unlink(temporary);
+  int failure = tsr_file_write(&file, &head, sizeof head);
+  if (!failure) failure = tsr_file_write(&file, data, bytes);
+  if (tsr_file_end(&file, failure)) return;
   remove_oldest();
 }

@@ -3,16 +3,16 @@
  * Saved tables; save_format.h says what a file holds. A region's memory means the same on both backends: a bucket's
  * slots may have other numbers there, but the same addresses. Key locks and counters are not saved.
  */
-#define _GNU_SOURCE /* O_CLOEXEC, realpath, strdup */
+#define _GNU_SOURCE /* O_CLOEXEC, open_memstream */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/compose/registry.h"
+#include "core/spec/file.h"
 #include "core/table/save_format.h"
 #include "core/table/table.h"
 
@@ -28,33 +28,28 @@ typedef struct front {
 /* One file being written or read. */
 typedef struct stream {
   const char *path;
-  int file;
-  char *buffer; /* BUFFER_BYTES */
+  int file;         /* being read */
+  tsr_file written; /* being written */
+  char *buffer;     /* BUFFER_BYTES */
   tsr_error *error;
 } stream;
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static tsr_status io_failed(const stream *s, const char *what) {
-  int why = errno;
+static tsr_status io_failed(const stream *s, const char *what, int why) {
   return tsr_fail(s->error, TSR_IO, "%s: cannot be %s: %s", s->path, what, strerror(why));
 }
 
 static tsr_status write_bytes(const stream *s, const void *data, uint64_t bytes) {
-  for (uint64_t done = 0; done < bytes;) {
-    ssize_t put = write(s->file, (const char *)data + done, bytes - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return io_failed(s, "written");
-    done += (uint64_t)put;
-  }
-  return TSR_OK;
+  int failure = tsr_file_write(&s->written, data, bytes);
+  return failure ? io_failed(s, "written", failure) : TSR_OK;
 }
 
 static tsr_status read_bytes(const stream *s, void *data, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes;) {
     ssize_t got = read(s->file, (char *)data + done, bytes - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_failed(s, "read");
+    if (got < 0) return io_failed(s, "read", errno);
     if (got == 0)
       return tsr_fail(s->error, TSR_IO, "%s: ends too early: the saved table was cut, save it again", s->path);
     done += (uint64_t)got;
@@ -143,11 +138,12 @@ static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row
 
 /* The front comes last, when the regions' checksums are known. */
 static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
-  if (lseek(s->file, (off_t)tsr_save_front_bytes(&f->head), SEEK_SET) < 0) return io_failed(s, "written");
+  if (lseek(s->written.descriptor, (off_t)tsr_save_front_bytes(&f->head), SEEK_SET) < 0)
+    return io_failed(s, "written", errno);
   tsr_status status = TSR_OK;
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = write_region(s, t, &f->rows[i]);
   if (status) return status;
-  if (lseek(s->file, 0, SEEK_SET) < 0) return io_failed(s, "written");
+  if (lseek(s->written.descriptor, 0, SEEK_SET) < 0) return io_failed(s, "written", errno);
   uint64_t sum = tsr_save_front_checksum(&f->head, f->text, f->rows);
   status = write_bytes(s, &f->head, sizeof f->head);
   if (status == TSR_OK) status = write_bytes(s, f->text, f->head.text_bytes);
@@ -156,48 +152,21 @@ static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
   return status;
 }
 
-/* Opens a new file beside `target`. Its name has the process in it, so that runs do not meet. */
-static tsr_status open_beside(stream *s, const char *target, char *name, size_t name_bytes) {
-  for (int i = 0; i < 100; i++) {
-    int length = snprintf(name, name_bytes, "%s.%ld.%d.tmp", target, (long)getpid(), i);
-    errno = ENAMETOOLONG;
-    if (length < 0 || (size_t)length >= name_bytes) break;
-    s->file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (s->file >= 0) return TSR_OK;
-    if (errno != EEXIST) break;
-  }
-  return io_failed(s, "written");
-}
-
-/* A new file beside the target, renamed when it is whole. */
-static tsr_status replace_file(stream *s, const char *target, const tsr_table *t, front *f) {
-  char name[PATH_MAX];
-  tsr_status opened = open_beside(s, target, name, sizeof name);
-  if (opened) return opened;
-  tsr_status status = write_table(s, t, f);
-  if (status == TSR_OK && fsync(s->file) != 0) status = io_failed(s, "written");
-  if (close(s->file) != 0 && status == TSR_OK) status = io_failed(s, "written");
-  if (status == TSR_OK && rename(name, target) != 0) status = io_failed(s, "written");
-  if (status) unlink(name);
-  return status;
-}
-
 static tsr_status write_file(stream *s, const tsr_table *t, front *f) {
   struct stat old;
-  bool is_there = stat(s->path, &old) == 0;
-  if (is_there && !S_ISREG(old.st_mode))
+  if (stat(s->path, &old) == 0 && !S_ISREG(old.st_mode))
     return tsr_fail(s->error, TSR_IO, "%s: is %s: a table can be saved in a regular file only", s->path,
                     S_ISDIR(old.st_mode) ? "a directory" : "a pipe or a device");
-  if (is_there && access(s->path, W_OK) != 0) return io_failed(s, "written"); /* rename would replace it */
-  char *target = realpath(s->path, NULL); /* what a link names is replaced, not the link */
-  tsr_status status = replace_file(s, target ? target : s->path, t, f);
-  free(target);
-  return status;
+  int failure = tsr_file_begin(&s->written, s->path, 0666);
+  if (failure) return io_failed(s, "written", failure);
+  tsr_status status = write_table(s, t, f);
+  failure = tsr_file_end(&s->written, status ? ECANCELED : 0);
+  return status || !failure ? status : io_failed(s, "written", failure);
 }
 
 tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
   front f = {.text = NULL};
-  stream s = {.path = path, .file = -1, .error = error};
+  stream s = {.path = path, .error = error};
   if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
   s.buffer = malloc(BUFFER_BYTES);
   tsr_status status = s.buffer ? describe(t, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
@@ -345,7 +314,7 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
 static tsr_status load_file(stream *s, const tsr_load_options *options, front *f, tsr_table **table) {
   tsr_spec *spec = NULL;
   struct stat facts;
-  if (fstat(s->file, &facts) != 0) return io_failed(s, "read");
+  if (fstat(s->file, &facts) != 0) return io_failed(s, "read", errno);
   if (!S_ISREG(facts.st_mode))
     return tsr_fail(s->error, TSR_IO, "%s: is %s: a saved table must be a regular file", s->path,
                     S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");

@@ -15,8 +15,15 @@ expect_out '^cubin +[0-9]+ bytes for sm_90$'
 expect_out '^time +glue [0-9.]+ ms, link [0-9.]+ ms$'
 [[ $(head -c 4 map.cubin | tail -c 3) == ELF ]] || fail "map.cubin is no ELF file"
 
+case_of "link replaces a file whole and keeps its permissions"
+echo old >kept.cubin
+chmod 600 kept.cubin
+ln kept.cubin other_name
+run link "$specs/quickstart.ini" --arch sm_90 -o kept.cubin
+[[ $(cat other_name) == old && $(stat -c %a kept.cubin) == 600 ]] || fail "it was written in place"
+cmp map.cubin kept.cubin || fail "it holds something else"
+
 case_of "link finds its own result in the cache"
-run link "$specs/quickstart.ini" --arch sm_90
 run link "$specs/quickstart.ini" --arch sm_90 -o again.cubin
 expect_status 0
 expect_out 'it was in the cache'

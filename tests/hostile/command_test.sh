@@ -100,21 +100,40 @@ unreadable 2 'there is no command 7{1000}' "$(head -c 1000 digits)"
 case_of "a disk that is full leaves the old file"
 for ((i = 0; i < 5000; i++)); do echo "$i $i"; done >many.tsv
 mkdir -p disk
-for what in 'out rows.tsv' 'out rows.npy' 'save table.tsr'; do
+finds=()
+for ((i = 0; i < 8; i++)); do finds+=(--find many.tsv); done # so that the object is longer than the limit
+for what in 'out rows.tsv' 'out rows.npy' 'save table.tsr' 'json job.json'; do
   read -r option file <<<"$what"
   echo old >"disk/$file"
   status=0
-  ( # a limit on the size of files stands in for the disk: 8 blocks of 1024 bytes
+  ( # a limit on the size of files stands in for the disk: 1024 bytes
     trap '' XFSZ
-    ulimit -f 8
-    exec "$tessera" run "$specs/quickstart.ini" "${cpu[@]}" --insert many.tsv --find many.tsv "--$option" "disk/$file"
-  ) >/dev/null 2>err || status=$?
+    ulimit -f 1
+    exec "$tessera" run "$specs/quickstart.ini" "${cpu[@]}" --insert many.tsv "${finds[@]}" "--$option" "disk/$file"
+  ) 2>&1 >/dev/null | cat >err # a pipe: the limit is on files
+  status=${PIPESTATUS[0]}
   command_line="run --$option disk/$file"
   expect_status 1
-  expect_err "^tessera: disk/$file: .*cannot be written: File too large$"
+  expect_err "^tessera: (--json )?disk/$file: .*cannot be written: File too large$"
   [[ $(cat "disk/$file") == old ]] || fail "the old $file is gone"
 done
-[[ $(ls disk) == $'rows.npy\nrows.tsv\ntable.tsr' ]] || fail "leaves something behind: $(ls disk)"
+[[ $(ls disk) == $'job.json\nrows.npy\nrows.tsv\ntable.tsr' ]] || fail "leaves something behind: $(ls disk)"
+
+case_of "a file that is replaced keeps its permissions, its other names keep the old one"
+mkdir -p kept
+for what in 'out rows.tsv' 'save table.tsr' 'json job.json'; do
+  read -r option file <<<"$what"
+  echo old >"kept/$file"
+  chmod 600 "kept/$file"
+  ln "kept/$file" "kept/$file.old"
+  ln -s "$file" "kept/$file.link"
+  run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find pairs.tsv "--$option" "kept/$file.link"
+  expect_status 0
+  [[ $(cat "kept/$file.old") == old ]] || fail "$file was written in place"
+  [[ -L kept/$file.link && $(stat -c %a "kept/$file") == 600 ]] || fail "$(stat -c '%n has mode %a' "kept/$file")"
+  ! cmp -s "kept/$file" "kept/$file.old" || fail "$file was not written"
+done
+[[ $(ls kept | wc -l) == 9 ]] || fail "leaves something behind: $(ls kept)"
 
 case_of "places that cannot be written"
 for what in 'out /dev/full' 'json /dev/full' 'save /dev/full' "out $work/disk" "save $work/disk" "out $work/no/file" \

@@ -35,7 +35,7 @@ may_include() {
     plugins/template/* | plugins/example/*) [[ $header == plugins/* || $header == "$own" ]] ;;
     plugins/*) [[ $header == plugins/* ]] ;;
     layouts/* | probing/* | hashers/* | allocators/*) [[ $header == plugins/* || $header == "$own" ]] ;;
-    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|spec/number)\.h$ ]] ;;
+    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|spec/number|spec/file)\.h$ ]] ;;
     core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|spec/number)\.h$ ]] ;;
     core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
     *) return 0 ;;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files that appear whole or not at all (file.h).
+ */
+#define _GNU_SOURCE /* O_CLOEXEC, realpath, dup */
+#include "core/spec/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PERMISSIONS = 0777 };
+
+/* O_NONBLOCK makes opening a pipe that nobody reads fail instead of wait. */
+static int begin_in_place(tsr_file *file, const char *path) {
+  file->descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file->descriptor < 0) return errno;
+  if (fcntl(file->descriptor, F_SETFL, 0) == 0) return 0;
+  return tsr_file_end(file, errno);
+}
+
+static int begin_standard_output(tsr_file *file) {
+  if (fflush(stdout) != 0) return errno;
+  file->descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  return file->descriptor < 0 ? errno : 0;
+}
+
+/* The temporary file's name has the process in it, so that runs do not meet. mode: never wider than the old file's, not
+ * for a moment; fchmod gives back what the umask took. */
+static int begin_beside(tsr_file *file, mode_t mode, bool is_there) {
+  for (int i = 0; i < 100; i++) {
+    int length = snprintf(file->temporary, sizeof file->temporary, "%s.%ld.%d.tmp", file->target, (long)getpid(), i);
+    if (length < 0 || (size_t)length >= sizeof file->temporary) return ENAMETOOLONG;
+    file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file->descriptor >= 0) break;
+    if (errno != EEXIST) return errno;
+  }
+  if (file->descriptor < 0) return EEXIST;
+  if (is_there && fchmod(file->descriptor, mode) != 0) return tsr_file_end(file, errno);
+  return 0;
+}
+
+int tsr_file_begin(tsr_file *file, const char *path, unsigned mode) {
+  struct stat old;
+  file->descriptor = -1;
+  file->target[0] = file->temporary[0] = '\0';
+  const bool is_there = stat(path, &old) == 0;
+  if (is_there && !S_ISREG(old.st_mode)) return S_ISDIR(old.st_mode) ? EISDIR : EINVAL;
+  if (is_there && access(path, W_OK) != 0) return errno; /* rename would replace even a write-protected file */
+  if (strlen(path) >= sizeof file->target) return ENAMETOOLONG;
+  if (!is_there || !realpath(path, file->target)) memcpy(file->target, path, strlen(path) + 1);
+  return begin_beside(file, is_there ? old.st_mode & PERMISSIONS : mode, is_there);
+}
+
+int tsr_file_begin_output(tsr_file *file, const char *path) {
+  struct stat old;
+  file->target[0] = file->temporary[0] = '\0';
+  if (strcmp(path, "-") == 0) return begin_standard_output(file);
+  const bool is_stream = stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode);
+  return is_stream ? begin_in_place(file, path) : tsr_file_begin(file, path, 0666);
+}
+
+int tsr_file_write(const tsr_file *file, const void *data, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t put = write(file->descriptor, (const char *)data + done, bytes - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return put == 0 ? EIO : errno;
+    done += (size_t)put;
+  }
+  return 0;
+}
+
+int tsr_file_end(tsr_file *file, int failure) {
+  const bool takes_name = file->target[0] != '\0';
+  if (!failure && takes_name && fsync(file->descriptor) != 0) failure = errno;
+  if (close(file->descriptor) != 0 && !failure) failure = errno;
+  if (!failure && takes_name && rename(file->temporary, file->target) != 0) failure = errno;
+  if (failure && takes_name) unlink(file->temporary);
+  return failure;
+}
