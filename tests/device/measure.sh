@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Measures the recipes in the folder that stage.sh made, on a machine with a GPU: the rows of specs/README.md, as CSV on
+# Measures the recipes in the folder that stage.sh made, on a machine with a GPU: the rows of specs/results, as CSV on
 # standard output. A row takes about .7 seconds at 2^27 keys.
 #
 #   measure.sh [GROUP...]      all groups, or some:

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every experiment of specs/results has a CSV, a picture that was drawn from it, and a place on the page. Needs no
+# gnuplot: a picture carries the checksum of what it was made of.
+
+# shellcheck source=../structure/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"
+results=$root/specs/results
+shopt -s nullglob
+
+experiments=("$results"/*.csv)
+experiments=("${experiments[@]##*/}")
+experiments=("${experiments[@]%.csv}")
+
+case_of "there are experiments, and each has its picture"
+((${#experiments[@]} >= 5)) || fail "only ${#experiments[@]}"
+bash "$results/plot.sh" --check >"$work/log" || fail "$(cat "$work/log")"
+for picture in "$results"/*.svg; do
+  [[ -s ${picture%.svg}.csv ]] || fail "$picture: has no CSV"
+done
+
+case_of "the page shows each picture and links to each CSV"
+for name in "${experiments[@]}"; do
+  grep -qE "^!\[[^]]+\]\($name\.svg\)$" "$results/README.md" || fail "no picture of $name, with a text for who cannot see it"
+  grep -qF "[$name.csv]($name.csv)" "$results/README.md" || fail "no link to $name.csv"
+done
+
+case_of "every row has the columns of its head, and bench's are bench's"
+columns=$(sed -n 's/^#define TSR_BENCH_COLUMNS "\(.*\)"$/\1/p' "$root/core/lab/bench_rows.h")
+[[ $columns ]] || fail "no columns in core/lab/bench_rows.h"
+for name in "${experiments[@]}"; do
+  awk -F , '/^#/ { next } !head { head = NF } NF != head || /"/ { print FILENAME ": " $0; exit 1 }' \
+    "$results/$name.csv" || fail "a row with other columns"
+  head=$(grep -m 1 -v '^#' "$results/$name.csv")
+  [[ $head != spec,* || $head == "$columns,set,date,commit,note" ]] || fail "$name.csv: has other columns than bench: $head"
+done
+
+case_of "every recipe that was measured is there"
+for name in "${experiments[@]}"; do
+  while read -r recipe; do
+    [[ -s $root/specs/$recipe ]] || fail "$name.csv: there is no specs/$recipe"
+  done < <(awk -F , '/^[^#]/ && $1 ~ /\.ini$/ { print $1 }' "$results/$name.csv" | sort -u)
+done
+
+# ---- The test itself -----------------------------------------------------------------------------
+
+case_of "a changed figure, a changed script and a missing picture are found"
+cp -r "$results" "$work/results"
+plot=$work/results/plot.sh
+name=${experiments[0]}
+echo '# more' >>"$work/results/$name.csv"
+[[ $(bash "$plot" --check) == "$name.svg is not "* ]] || fail "a changed CSV is not found"
+cp "$results/$name.csv" "$work/results"
+bash "$plot" --check >"$work/log" || fail "a copy is not up to date: $(cat "$work/log")"
+rm "$work/results/$name.svg"
+! bash "$plot" --check >/dev/null || fail "a missing picture is not found"
+cp "$results/$name.svg" "$work/results"
+echo '# more' >>"$plot"
+(($(bash "$plot" --check | wc -l) == ${#experiments[@]})) || fail "a changed script is not found"
+
+finish results
