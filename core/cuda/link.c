@@ -132,6 +132,10 @@ static double now_ms(void) {
 
 enum { MODULES_MAX = 6, HEADERS_MAX = 16 };
 
+/* Besides the architecture; minimal: without declarations of textures and of the runtime, a fifth of the work. */
+static const char *const glue_options[] = {"-dlto", "-rdc=true", "--std=c++17", "--device-int128", "--minimal"};
+enum { GLUE_OPTIONS = sizeof glue_options / sizeof glue_options[0] };
+
 typedef struct glue_module {
   char *text;
   char *code; /* LTO-IR */
@@ -184,9 +188,9 @@ static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *erro
     texts[headers] = tsr_sdk_headers[headers].text;
   }
   char arch[32];
+  const char *options[GLUE_OPTIONS + 1] = {arch};
   snprintf(arch, sizeof arch, "-arch=compute_%u", sm);
-  /* minimal: without declarations of textures and of the runtime, a fifth of the work */
-  const char *options[] = {arch, "-dlto", "-rdc=true", "--std=c++17", "--device-int128", "--minimal"};
+  memcpy(options + 1, glue_options, sizeof glue_options);
   nvrtc_program program;
   if (nvrtc.create(&program, module->text, "glue.cu", headers, texts, names) != 0)
     return tsr_fail(error, TSR_LINK_FAILED, "NVRTC cannot create a program");
@@ -242,21 +246,24 @@ static tsr_status get_cubin(jitlink_handle handle, tsr_link *link, tsr_error *er
   return jitlink.cubin(handle, link->cubin) == 0 ? TSR_OK : link_fail(handle, "hand over", "the cubin", error);
 }
 
-enum { KERNELS_MAX = 64, OPTION_BYTES = 128 };
+/* Besides the architecture and the kernels. */
+static const char *const link_options[] = {"-lto", "-O3"};
+enum { LINK_OPTIONS = sizeof link_options / sizeof link_options[0], KERNELS_MAX = 64, OPTION_BYTES = 128 };
 
 static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                        uint32_t sm, tsr_link *link, tsr_error *error) {
   char texts[KERNELS_MAX + 1][OPTION_BYTES];
-  const char *options[KERNELS_MAX + 3] = {texts[0], "-lto", "-O3"};
+  const char *options[KERNELS_MAX + LINK_OPTIONS + 1] = {texts[0]};
   if (kernels->count > KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
   snprintf(texts[0], OPTION_BYTES, "-arch=sm_%u", sm);
+  memcpy(options + 1, link_options, sizeof link_options);
   for (size_t i = 0; i < kernels->count; i++) { /* one option for each: a list in one option is ignored */
     snprintf(texts[i + 1], OPTION_BYTES, "-kernels-used=%s", kernels->names[i]);
-    options[i + 3] = texts[i + 1];
+    options[LINK_OPTIONS + 1 + i] = texts[i + 1];
   }
   jitlink_handle handle = NULL;
-  if (jitlink.create(&handle, (uint32_t)kernels->count + 3, options) != 0)
+  if (jitlink.create(&handle, (uint32_t)kernels->count + LINK_OPTIONS + 1, options) != 0)
     return tsr_fail(error, TSR_LINK_FAILED, "nvJitLink knows no sm_%u", sm);
   tsr_status status = add_parts(handle, tables, count, error);
   for (size_t i = 0; status == TSR_OK && i < g->count; i++)
@@ -270,9 +277,22 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
   return status;
 }
 
+/* What five blocks of TSR_BLOCK_THREADS on a multiprocessor leave a thread, and how many more ptxas may save. */
+enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
+
+/* All that the cubin depends on; the toolkit is loaded. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
                                const tsr_kernels *kernels, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);
+  int compiler[2] = {0};
+  unsigned linker[2] = {0}, registers[] = {MEDIUM_REGISTERS, SAVED_REGISTERS};
+  nvrtc.version(&compiler[0], &compiler[1]);
+  jitlink.version(&linker[0], &linker[1]);
+  tsr_cache_key_add(&key, compiler, sizeof compiler);
+  tsr_cache_key_add(&key, linker, sizeof linker);
+  tsr_cache_key_add(&key, registers, sizeof registers);
+  for (int i = 0; i < GLUE_OPTIONS; i++) tsr_cache_key_add(&key, glue_options[i], strlen(glue_options[i]));
+  for (int i = 0; i < LINK_OPTIONS; i++) tsr_cache_key_add(&key, link_options[i], strlen(link_options[i]));
   for (size_t i = 0; i < g->count; i++) tsr_cache_key_add(&key, g->modules[i].text, strlen(g->modules[i].text));
   for (int i = 0; tsr_sdk_headers[i].name; i++)
     tsr_cache_key_add(&key, tsr_sdk_headers[i].text, strlen(tsr_sdk_headers[i].text));
@@ -284,9 +304,6 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   tsr_cache_key_add(&key, kernels->image, kernels->image_bytes);
   return key;
 }
-
-/* What five blocks of TSR_BLOCK_THREADS on a multiprocessor leave a thread, and how many more ptxas may save. */
-enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
 /* The compact form of a kernel is the faster one, but ptxas may spill a register or two to reach it. A spill in a walk
  * costs more than the occupancy gains, so those kernels are linked again in the next form; and so are those that take a
@@ -335,7 +352,7 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
 
 static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                             uint32_t sm, tsr_link *link, tsr_error *error) {
-  tsr_status status = need_toolkit(error);
+  tsr_status status = TSR_OK;
   double start = now_ms();
   for (size_t i = 0; status == TSR_OK && i < g->count; i++) status = glue_compile(&g->modules[i], sm, error);
   double compiled = now_ms();
@@ -354,7 +371,8 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, con
   if (sm < 80)
     return tsr_fail(error, TSR_UNSUPPORTED, "compute capability %u.%u: the parts' code is for 8.0 and newer", sm / 10,
                     sm % 10);
-  tsr_status status = glue_write(&g, tables, count, error);
+  tsr_status status = need_toolkit(error);
+  if (status == TSR_OK) status = glue_write(&g, tables, count, error);
   if (status == TSR_OK) {
     tsr_cache_key key = cache_key(&g, tables, count, kernels, sm);
     made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&

@@ -161,6 +161,38 @@ TEST(Toolkit, IsAskedOnlyOnce) { // what was missing does not appear in a runnin
   });
 }
 
+TEST(Toolkit, OfAnotherReleaseLinksAnew) { // the cache knows code by who made it
+  in_a_process([] {
+    char folder[] = "/tmp/tessera-toolkit.XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    tsr_spec *spec = spec_of("");
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    auto is_cached = [&] {
+      tsr_link link = {};
+      tsr_error error = {};
+      EXPECT_EQ(tsr_spec_link(spec, &options, 90, true, &link, &error), TSR_OK) << error.message;
+      bool cached = link.cached;
+      tsr_link_free(&link);
+      return cached;
+    };
+    EXPECT_FALSE(is_cached());
+    EXPECT_TRUE(is_cached());
+    fake().jitlink_minor++;
+    EXPECT_FALSE(is_cached());
+    EXPECT_TRUE(is_cached());
+    fake().nvrtc_minor++;
+    EXPECT_FALSE(is_cached());
+    EXPECT_TRUE(is_cached());
+    fake().nvrtc_minor--;
+    fake().jitlink_minor--;
+    EXPECT_TRUE(is_cached());
+    tsr_spec_free(spec);
+    EXPECT_EQ(system((std::string("rm -r ") + folder).c_str()), 0);
+  });
+}
+
 // ---- Where the code cannot be linked ------------------------------------------------------------
 
 struct Linker {
