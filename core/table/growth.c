@@ -8,6 +8,10 @@
  */
 #include "core/table/growth.h"
 
+#include "core/table/order.h"
+#include "core/table/rebuild.h"
+#include "core/table/store.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef TSR_GROWTH_H
 #define TSR_GROWTH_H
 
-#include "core/table/table.h"
+#include "core/table/stage.h"
 
 /* A pair without a slot; `index` is the input at which it would be handed back. */
 typedef struct tsr_unplaced {
@@ -45,5 +45,10 @@ uint64_t tsr_piece_item(const void *items, uint64_t bytes, uint64_t i);
  * it were new. Leaves one pair of each such key, in the table or unplaced, with a value that the policy allows, and
  * corrects `own`. Afterwards the keys of unplaced pairs are distinct, and none is in the table. */
 tsr_status tsr_piece_settle(tsr_piece *piece, tsr_error *error) TSR_MUST_CHECK;
+
+/* tsr_insert (op = TSR_BULK_insert) or the inserts of tsr_find_or_insert (TSR_BULK_find_or_insert), with growth = double;
+ * arguments checked. */
+tsr_status tsr_insert_growing(tsr_table *table, uint32_t op, uint64_t n, const void *keys, const void *values,
+                              const tsr_call *call, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rebuilding: all pairs of a table into a new store, which takes the old one's place only when every pair was placed;
- * and building with new seeds. Read next: growth.c, which rebuilds while it inserts.
+ * Rebuilding: all pairs of a table into a new store, which takes the old one's place only when every pair was placed. Read next: growth.c, which rebuilds while it inserts.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "core/table/rebuild.h"
 
-#include "core/table/table.h"
-
-static const tsr_call no_call;
+#include "core/table/order.h"
+#include "core/table/store.h"
 
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
   uint64_t z = seed + try * 0x9E3779B97F4A7C15u; /* SplitMix64 */
@@ -141,44 +138,3 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
 }
 
 const tsr_spec *tsr_table_spec(const tsr_table *t) { return t->spec; }
-
-/* ---- build ----------------------------------------------------------------------------------- */
-
-static tsr_status build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
-                        uint32_t tries, tsr_tally *tally, tsr_error *error) {
-  const uint64_t seed = t->store.composition->shape.seed;
-  for (uint32_t try = 1;; try++) {
-    tsr_call this_call = *call;
-    if (try < tries) this_call.unplaced_keys = this_call.unplaced_values = NULL; /* written once, by the last try */
-    tsr_status status = tsr_insert_counted(t, n, keys, values, &this_call, tally, error);
-    if (status || tally->not_placed == 0 || try == tries) return status;
-    status = tsr_store_reseed(t, t->spec, tsr_next_seed(seed, try), &t->store, error);
-    if (status == TSR_OK) status = tsr_clear(t, call->stream, error);
-    if (status) return status;
-  }
-}
-
-tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
-                     uint32_t tries, tsr_error *error) {
-  uint64_t size;
-  tsr_tally tally;
-  tsr_status status = tsr_check_insert(t, "tsr_build", n, keys, values, error);
-  if (status == TSR_OK && !tries)
-    status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_build: tries = 0: must be at least 1");
-  if (status == TSR_OK) status = tsr_size(t, &size, error);
-  if (status) return status;
-  if (size)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_build: the table holds %llu pairs already: clear it first, or use tsr_insert",
-                    (unsigned long long)size);
-  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
-  status = build(t, n, keys, values, call ? call : &no_call, tries, &tally, error);
-  if (status) {
-    tsr_status cleared = tsr_clear(t, NULL, NULL);
-    (void)cleared; /* the first failure is what the caller hears of */
-    return status;
-  }
-  t->insert_keys += n;
-  tsr_tally_add(&t->counted, &tally);
-  return TSR_OK;
-}

@@ -13,8 +13,10 @@
 
 #include "core/compose/registry.h"
 #include "core/spec/file.h"
+#include "core/table/create.h"
+#include "core/table/order.h"
 #include "core/table/save_format.h"
-#include "core/table/table.h"
+#include "core/table/store.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 

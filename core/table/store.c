@@ -1,38 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a table lives: its backend, its handle, and its stores, that is a composition with memory and code. Making one
- * leaves nothing behind when it fails. Read next: table.c (what is done with it), rebuild.c (who makes the next one).
+ * Stores (store.h): memory and code for a composition. Making one leaves nothing behind when it fails. Read next: order.c.
  */
-#define _POSIX_C_SOURCE 200809L /* strdup */
+#include "core/table/store.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table/table.h"
-
-static const tsr_options no_options;
-
-/* ---- Backend --------------------------------------------------------------------------------- */
-
-tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
-                           tsr_error *error) {
-  if (settings->backend != TSR_BACKEND_CPU) {
-    tsr_error why = {TSR_OK, ""};
-    tsr_status status = tsr_cuda_backend.open((int)settings->device, device, &why);
-    if (status == TSR_OK) {
-      if (settings->backend == TSR_BACKEND_AUTO) snprintf(reason, reason_bytes, "CUDA can be used");
-      return TSR_OK;
-    }
-    if (settings->backend == TSR_BACKEND_CUDA) {
-      if (error) *error = why;
-      return status;
-    }
-    snprintf(reason, reason_bytes, "%.250s", why.message);
-  }
-  return tsr_cpu_backend.open((int)settings->device, device, error);
-}
-
-static tsr_status compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
-                          tsr_composition **composition, tsr_error *error) {
+tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
+                             tsr_composition **composition, tsr_error *error) {
   tsr_composition *composed;
   tsr_status status = tsr_compose(spec, options, t->device->info.sm, 1, &composed, error);
   if (status) return status;
@@ -43,22 +19,6 @@ static tsr_status compose(const tsr_table *t, const tsr_spec *spec, const tsr_op
   }
   *composition = composed;
   return TSR_OK;
-}
-
-/* A plugin without device code sends backend = auto to the CPU and says why. */
-static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
-  tsr_error why = {TSR_OK, ""};
-  tsr_status status = compose(t, t->spec, options, &t->store.composition, &why);
-  if (status == TSR_NO_DEVICE && wanted == TSR_BACKEND_AUTO) {
-    snprintf(t->reason, sizeof t->reason, "%.250s", why.message);
-    t->backend->close(t->device);
-    t->device = NULL;
-    t->backend = &tsr_cpu_backend;
-    status = t->backend->open(0, &t->device, &why);
-    if (status == TSR_OK) status = compose(t, t->spec, options, &t->store.composition, &why);
-  }
-  if (status && error) *error = why;
-  return status;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------ */
@@ -147,7 +107,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   return status;
 }
 
-static tsr_status furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
+tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
   tsr_status status = allocate_regions(t, store, error);
   return status ? status : take_code(t, store, error);
 }
@@ -158,9 +118,9 @@ tsr_status tsr_store_make(const tsr_table *t, const tsr_spec *spec, uint64_t cap
                           tsr_error *error) {
   tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = seed};
   tsr_store made = {.code = NULL};
-  tsr_status status = compose(t, spec, &options, &made.composition, error);
+  tsr_status status = tsr_store_compose(t, spec, &options, &made.composition, error);
   if (status) return status;
-  status = furnish(t, &made, error);
+  status = tsr_store_furnish(t, &made, error);
   if (status)
     tsr_store_free(t, &made);
   else
@@ -182,7 +142,7 @@ tsr_status tsr_store_reseed(const tsr_table *t, const tsr_spec *spec, uint64_t s
                             tsr_error *error) {
   tsr_options options = {.plugins = t->plugins, .capacity = store->composition->shape.capacity, .seed = seed};
   tsr_store other = *store;
-  tsr_status status = compose(t, spec, &options, &other.composition, error);
+  tsr_status status = tsr_store_compose(t, spec, &options, &other.composition, error);
   if (status) return status;
   if (!same_regions(store->composition, other.composition) || !same_code(store->composition, other.composition)) {
     tsr_composition_free(other.composition);
@@ -207,72 +167,16 @@ void tsr_store_free(const tsr_table *t, tsr_store *store) {
   *store = (tsr_store){.code = NULL};
 }
 
-/* ---- Tables ---------------------------------------------------------------------------------- */
+/* ---- Launches ----------------------------------------------------------------------------------- */
 
-static tsr_status create_events(tsr_table *t, tsr_error *error) {
-  tsr_status status = t->backend->event_create(t->device, &t->gate, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_from, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_to, error);
-  for (uint32_t i = 0; status == TSR_OK && i < TSR_USERS_MAX; i++)
-    status = t->backend->event_create(t->device, &t->users[i].event, error);
-  return status;
-}
-
-tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
-  tsr_settings settings;
-  tsr_status status = tsr_settings_read(spec, options, &settings, error);
-  if (status) return status;
-  tsr_table *t = calloc(1, sizeof *t);
-  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
-  *table = t;
-  if (options->plugins && !(t->plugins = strdup(options->plugins)))
-    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
-  status = tsr_spec_copy(spec, &t->spec, error);
-  if (status == TSR_OK) status = tsr_device_open(&settings, &t->device, t->reason, sizeof t->reason, error);
-  if (status) return status;
-  t->backend = t->device->backend;
-  return compose_for_device(t, options, settings.backend, error);
-}
-
-tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) {
-  void *tallies;
-  tsr_status status = furnish(t, &t->store, error);
-  if (status == TSR_OK) status = t->backend->allocate(t->device, TSR_TALLIES * sizeof(tsr_tally), &tallies, error);
-  if (status) return status;
-  t->tallies = tallies;
-  status = create_events(t, error);
-  if (status == TSR_OK) status = tsr_clear(t, NULL, error);
-  return status ? status : tsr_table_report_reset(t, error);
-}
-
-tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
-  tsr_table *made = NULL;
-  if (!spec || !table)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_create needs a spec and a place for the table");
-  tsr_status status = tsr_table_open(spec, options ? options : &no_options, &made, error);
-  if (status == TSR_OK) status = tsr_table_furnish(made, error);
-  if (status)
-    tsr_table_destroy(made);
-  else
-    *table = made;
-  return status;
-}
-
-void tsr_table_destroy(tsr_table *t) {
-  if (!t) return;
-  if (t->device) {
-    tsr_status status = t->gate ? tsr_table_wait(t, NULL) : TSR_OK;
-    (void)status; /* nobody is left to hear of it */
-    tsr_store_free(t, &t->store);
-    if (t->tallies) t->backend->free(t->device, t->tallies);
-    tsr_event *events[] = {t->gate, t->timer_from, t->timer_to};
-    for (uint32_t i = 0; i < 3; i++)
-      if (events[i]) t->backend->event_destroy(t->device, events[i]);
-    for (uint32_t i = 0; i < TSR_USERS_MAX; i++)
-      if (t->users[i].event) t->backend->event_destroy(t->device, t->users[i].event);
-    t->backend->close(t->device);
-  }
-  tsr_spec_free(t->spec);
-  free(t->plugins);
-  free(t);
+tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                         tsr_tally *tally, tsr_error *error) {
+  tsr_bulk whole = *bulk;
+  whole.state = store->state;
+  whole.tally = t->tallies + TSR_TALLY_COUNTED;
+  tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
+  if (status == TSR_OK) status = t->backend->launch(store->code->program, op, &whole, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
+  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  return status ? status : waited;
 }

@@ -8,6 +8,11 @@
 
 #include "core/table/table.h"
 
+#include "core/table/growth.h"
+#include "core/table/order.h"
+#include "core/table/stage.h"
+#include "core/table/store.h"
+
 static const tsr_call no_call;
 
 /* ---- What it is ------------------------------------------------------------------------------- */
@@ -30,76 +35,9 @@ void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
                            .statistics = shape->statistics != 0};
 }
 
-/* ---- Order ----------------------------------------------------------------------------------- */
-
-/* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
- */
-tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
-    next = TSR_PHASE_MIXED;
-  if (next == t->phase && next != TSR_PHASE_ALONE) {
-    for (uint32_t i = 0; i < t->user_count; i++)
-      if (t->users[i].stream == stream) return TSR_OK;
-    return t->backend->event_wait(t->device, t->gate, stream, error);
-  }
-  for (uint32_t i = 0; status == TSR_OK && i < t->user_count; i++)
-    if (t->users[i].stream != stream) status = t->backend->event_wait(t->device, t->users[i].event, stream, error);
-  if (status == TSR_OK) status = t->backend->event_record(t->device, t->gate, stream, error);
-  if (status) return status;
-  t->phase = next;
-  t->user_count = t->oldest_user = 0;
-  return TSR_OK;
-}
-
-tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
-  uint32_t i = 0;
-  while (i < t->user_count && t->users[i].stream != stream) i++;
-  if (i == TSR_USERS_MAX) { /* this stream waits for the oldest user's work and then stands for both */
-    i = t->oldest_user;
-    t->oldest_user = (i + 1) % TSR_USERS_MAX;
-    tsr_status status = t->backend->event_wait(t->device, t->users[i].event, stream, error);
-    if (status) return status;
-  } else if (i == t->user_count) {
-    t->user_count++;
-  }
-  t->users[i].stream = stream;
-  return t->backend->event_record(t->device, t->users[i].event, stream, error);
-}
-
-tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < t->user_count; i++)
-    status = t->backend->event_finish(t->device, t->users[i].event, error);
-  return status;
-}
-
-/* ---- Host arrays ----------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 enum { ARRAYS = 9 };
-
-tsr_status tsr_stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_error *error) {
-  a->devices = a->users;
-  if (!a->users || !a->bytes || t->backend->is_device_memory(t->device, a->users)) return TSR_OK;
-  tsr_status status = t->backend->allocate_in(t->device, a->bytes, stream, &a->devices, error);
-  if (status) {
-    a->devices = NULL;
-    return status;
-  }
-  a->staged = true;
-  /* outputs travel too: an operation may leave entries as they are */
-  return t->backend->copy(t->device, a->devices, a->users, a->bytes, stream, error);
-}
-
-tsr_status tsr_stage_out(const tsr_table *t, tsr_array *a, void *stream, bool failed, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  if (!a->staged) return status;
-  if (a->is_output && !failed) status = t->backend->copy(t->device, a->users, a->devices, a->bytes, stream, error);
-  tsr_status freed = t->backend->free_in(t->device, a->devices, stream, status ? NULL : error);
-  return status ? status : freed;
-}
-
-/* ---- Operations ------------------------------------------------------------------------------ */
 
 typedef struct request {
   uint32_t op; /* gather: with the counting and summing that it needs */
@@ -441,25 +379,6 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
                             .missing = call->missing,
                             .stream = call->stream},
                  error);
-}
-
-tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
-  t->knows_pairs = false;
-  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
-  if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
-  return status ? status : tsr_table_leave(t, stream, error);
-}
-
-tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                         tsr_tally *tally, tsr_error *error) {
-  tsr_bulk whole = *bulk;
-  whole.state = store->state;
-  whole.tally = t->tallies + TSR_TALLY_COUNTED;
-  tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  if (status == TSR_OK) status = t->backend->launch(store->code->program, op, &whole, stream, error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
-  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
-  return status ? status : waited;
 }
 
 /* Runs an operation over all buckets. */

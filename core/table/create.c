@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table's beginning and end (create.h): handle, device, first store; clearing. Read next: rebuild.c.
+ */
+#define _POSIX_C_SOURCE 200809L /* strdup */
+#include "core/table/create.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/table/order.h"
+#include "core/table/store.h"
+
+static const tsr_options no_options;
+
+/* A plugin without device code sends backend = auto to the CPU and says why. */
+static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
+  tsr_error why = {TSR_OK, ""};
+  tsr_status status = tsr_store_compose(t, t->spec, options, &t->store.composition, &why);
+  if (status == TSR_NO_DEVICE && wanted == TSR_BACKEND_AUTO) {
+    snprintf(t->reason, sizeof t->reason, "%.250s", why.message);
+    t->backend->close(t->device);
+    t->device = NULL;
+    t->backend = &tsr_cpu_backend;
+    status = t->backend->open(0, &t->device, &why);
+    if (status == TSR_OK) status = tsr_store_compose(t, t->spec, options, &t->store.composition, &why);
+  }
+  if (status && error) *error = why;
+  return status;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
+  tsr_settings settings;
+  tsr_status status = tsr_settings_read(spec, options, &settings, error);
+  if (status) return status;
+  tsr_table *t = calloc(1, sizeof *t);
+  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
+  *table = t;
+  if (options->plugins && !(t->plugins = strdup(options->plugins)))
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
+  status = tsr_spec_copy(spec, &t->spec, error);
+  if (status == TSR_OK) status = tsr_device_open(&settings, &t->device, t->reason, sizeof t->reason, error);
+  if (status) return status;
+  t->backend = t->device->backend;
+  return compose_for_device(t, options, settings.backend, error);
+}
+
+tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) {
+  void *tallies;
+  tsr_status status = tsr_store_furnish(t, &t->store, error);
+  if (status == TSR_OK) status = t->backend->allocate(t->device, TSR_TALLIES * sizeof(tsr_tally), &tallies, error);
+  if (status) return status;
+  t->tallies = tallies;
+  status = tsr_order_open(t, error);
+  if (status == TSR_OK) status = tsr_clear(t, NULL, error);
+  if (status == TSR_OK)
+    status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
+  tsr_table *made = NULL;
+  if (!spec || !table)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_create needs a spec and a place for the table");
+  tsr_status status = tsr_table_open(spec, options ? options : &no_options, &made, error);
+  if (status == TSR_OK) status = tsr_table_furnish(made, error);
+  if (status)
+    tsr_table_destroy(made);
+  else
+    *table = made;
+  return status;
+}
+
+void tsr_table_destroy(tsr_table *t) {
+  if (!t) return;
+  if (t->device) {
+    tsr_order_close(t);
+    tsr_store_free(t, &t->store);
+    if (t->tallies) t->backend->free(t->device, t->tallies);
+    t->backend->close(t->device);
+  }
+  tsr_spec_free(t->spec);
+  free(t->plugins);
+  free(t);
+}
+
+tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
+  t->knows_pairs = false;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
+  return status ? status : tsr_table_leave(t, stream, error);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Order (order.h): a phase begins after all of the former one, and streams join the phase that runs. Read next:
+ * create.c.
+ */
+#include "core/table/order.h"
+
+/* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
+ */
+tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
+    next = TSR_PHASE_MIXED;
+  if (next == t->order.phase && next != TSR_PHASE_ALONE) {
+    for (uint32_t i = 0; i < t->order.user_count; i++)
+      if (t->order.users[i].stream == stream) return TSR_OK;
+    return t->backend->event_wait(t->device, t->order.gate, stream, error);
+  }
+  for (uint32_t i = 0; status == TSR_OK && i < t->order.user_count; i++)
+    if (t->order.users[i].stream != stream)
+      status = t->backend->event_wait(t->device, t->order.users[i].event, stream, error);
+  if (status == TSR_OK) status = t->backend->event_record(t->device, t->order.gate, stream, error);
+  if (status) return status;
+  t->order.phase = next;
+  t->order.user_count = t->order.oldest_user = 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
+  uint32_t i = 0;
+  while (i < t->order.user_count && t->order.users[i].stream != stream) i++;
+  if (i == TSR_USERS_MAX) { /* this stream waits for the oldest user's work and then stands for both */
+    i = t->order.oldest_user;
+    t->order.oldest_user = (i + 1) % TSR_USERS_MAX;
+    tsr_status status = t->backend->event_wait(t->device, t->order.users[i].event, stream, error);
+    if (status) return status;
+  } else if (i == t->order.user_count) {
+    t->order.user_count++;
+  }
+  t->order.users[i].stream = stream;
+  return t->backend->event_record(t->device, t->order.users[i].event, stream, error);
+}
+
+tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->order.user_count; i++)
+    status = t->backend->event_finish(t->device, t->order.users[i].event, error);
+  return status;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+tsr_status tsr_order_open(tsr_table *t, tsr_error *error) {
+  tsr_status status = t->backend->event_create(t->device, &t->order.gate, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_from, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_to, error);
+  for (uint32_t i = 0; status == TSR_OK && i < TSR_USERS_MAX; i++)
+    status = t->backend->event_create(t->device, &t->order.users[i].event, error);
+  return status;
+}
+
+void tsr_order_close(tsr_table *t) {
+  tsr_status status = t->order.gate ? tsr_table_wait(t, NULL) : TSR_OK;
+  (void)status; /* nobody is left to hear of it */
+  tsr_event *events[] = {t->order.gate, t->timer_from, t->timer_to};
+  for (uint32_t i = 0; i < 3; i++)
+    if (events[i]) t->backend->event_destroy(t->device, events[i]);
+  for (uint32_t i = 0; i < TSR_USERS_MAX; i++)
+    if (t->order.users[i].event) t->backend->event_destroy(t->device, t->order.users[i].event);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stores: a composition with its memory and its operations on the table's device. Read next: order.h.
+ */
+#ifndef TSR_TABLE_STORE_H
+#define TSR_TABLE_STORE_H
+
+#include "core/table/handle.h"
+
+/* Composes for the table's device, which must have code for it; the caller frees *composition. */
+tsr_status tsr_store_compose(const tsr_table *table, const tsr_spec *spec, const tsr_options *options,
+                             tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
+/* Gives a composed store memory, uncleared, and code, the table's own where that serves. The caller frees the store,
+ * on failure too. */
+tsr_status tsr_store_furnish(const tsr_table *table, tsr_store *store, tsr_error *error) TSR_MUST_CHECK;
+/* Both at once. Nothing is left behind on failure. */
+tsr_status tsr_store_make(const tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
+                          tsr_store *store, tsr_error *error) TSR_MUST_CHECK;
+/* Composes again with another seed and takes over the memory, uncleared. The store stays as it was on failure. */
+tsr_status tsr_store_reseed(const tsr_table *table, const tsr_spec *spec, uint64_t seed, tsr_store *store,
+                            tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_store_clear(const tsr_table *table, tsr_store *store, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* pre: no work on it is under way. */
+void tsr_store_free(const tsr_table *table, tsr_store *store);
+
+/* Launches an operation on a store outside the report's counters and waits for what it counted. bulk: without state and
+ * tally. */
+tsr_status tsr_store_run(const tsr_table *table, const tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                         void *stream, tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
+
+#endif
