@@ -341,6 +341,12 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                  error);
 }
 
+_Static_assert((int)TSR_INSERTED == (int)TSR_RESULT_INSERTED && (int)TSR_PRESENT == (int)TSR_RESULT_PRESENT &&
+                   (int)TSR_REPLACED == (int)TSR_RESULT_REPLACED && (int)TSR_COMBINED == (int)TSR_RESULT_COMBINED &&
+                   (int)TSR_NOT_PLACED == (int)TSR_RESULT_NOT_PLACED && (int)TSR_FOUND == (int)TSR_RESULT_FOUND &&
+                   (int)TSR_MISSING == (int)TSR_RESULT_MISSING && (int)TSR_ERASED == (int)TSR_RESULT_ERASED &&
+                   (int)TSR_RESULTS == (int)TSR_ERASED + 1,
+               "one number for a result");
 _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLACE == (int)TSR_APPLY_REPLACE &&
                    (int)TSR_OP_ERASE == (int)TSR_APPLY_ERASE && (int)TSR_OP_FIND == (int)TSR_APPLY_FIND,
                "one number for an operation");
