@@ -118,13 +118,18 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
   return status;
 }
 
+/* What a grid of 2^31 - 1 blocks can count. */
+static const uint64_t keys_max = (uint64_t)INT32_MAX * TSR_BLOCK_THREADS;
+_Static_assert(TSR_BLOCK_THREADS == 256, "tessera.h and README.md say how many keys a call may have");
+
 static tsr_status check_arguments(const tsr_table *t, const char *call, uint64_t n, const void *keys,
                                   tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the table is NULL", call);
   if (n && !keys)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: keys is NULL, but n = %llu", call, (unsigned long long)n);
-  if (n > 1ull << 39) /* what a grid of blocks can count */
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 keys a call", call, (unsigned long long)n);
+  if (n > keys_max)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 - 256 keys a call: split them", call,
+                    (unsigned long long)n);
   return TSR_OK;
 }
 
