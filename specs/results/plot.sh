@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Draws a picture NAME.svg of each NAME.csv here. Run it after a figure or this file has changed; it needs gnuplot
-# (Debian's gnuplot-nox).
+# Draws a picture NAME.svg of each NAME.csv here. `./tessera plot` runs it after it has installed gnuplot; do so when a
+# figure or this file has changed.
 #
 #   plot.sh            writes the pictures that are not up to date
 #   plot.sh --check    writes nothing, needs no gnuplot; says which pictures are not up to date, and is 1 if there are any
@@ -257,10 +257,10 @@ up_to_date() { [[ -s $1.svg ]] && grep -qF "<!-- sha256 $(checksum "$1") -->" "$
 draw() {
   local name=$1 svg
   command -v gnuplot >/dev/null || {
-    echo "plot.sh: there is no gnuplot: apt-get install gnuplot-nox" >&2
+    echo "plot.sh: there is no gnuplot: \`./tessera plot\` installs it" >&2
     exit 1
   }
-  svg=$({ prelude; "draw_$name"; } | gnuplot)
+  svg=$({ prelude; "draw_$name"; } | gnuplot | sed "s|<title>Gnuplot</title>|<title>$name</title>|")
   {
     printf '%s\n' "$svg"
     echo "<!-- sha256 $(checksum "$name") -->"
@@ -273,7 +273,7 @@ for csv in *.csv; do
   name=${csv%.csv}
   ! up_to_date "$name" || continue
   if [[ ${1:-} == --check ]]; then
-    echo "$name.svg is not what plot.sh makes of $csv: run specs/results/plot.sh"
+    echo "$name.svg is not what plot.sh makes of $csv: run ./tessera plot"
     stale=1
   else
     draw "$name"
