@@ -324,7 +324,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                               const tsr_call *call, tsr_error *error) {
   growing g = {
       .t = t, .op = op, .call = call, .keys = keys, .values = values, .n = n, .piece_min = PIECE_MIN, .may_grow = true};
-  tsr_array results = {.users = call->results, .bytes = n, .is_output = true};
+  tsr_array results = {.users = call->results, .bytes = n, .use = TSR_ARRAY_WRITTEN};
   if (n == 0) return TSR_OK;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, call->stream, error);
   if (status) return status;

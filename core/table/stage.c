@@ -13,14 +13,15 @@ tsr_status tsr_stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_erro
     return status;
   }
   a->staged = true;
-  /* outputs travel too: an operation may leave entries as they are */
+  if (a->use == TSR_ARRAY_WRITTEN) return TSR_OK;
   return t->backend->copy(t->device, a->devices, a->users, a->bytes, stream, error);
 }
 
 tsr_status tsr_stage_out(const tsr_table *t, tsr_array *a, void *stream, bool failed, tsr_error *error) {
   tsr_status status = TSR_OK;
   if (!a->staged) return status;
-  if (a->is_output && !failed) status = t->backend->copy(t->device, a->users, a->devices, a->bytes, stream, error);
+  if (a->use != TSR_ARRAY_READ && !failed)
+    status = t->backend->copy(t->device, a->users, a->devices, a->bytes, stream, error);
   tsr_status freed = t->backend->free_in(t->device, a->devices, stream, status ? NULL : error);
   return status ? status : freed;
 }

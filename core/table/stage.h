@@ -7,12 +7,16 @@
 
 #include "core/table/handle.h"
 
+/* What an operation does with an array. Where it leaves some items as they are, the caller's must lie on the device too. */
+typedef enum tsr_array_use { TSR_ARRAY_READ, TSR_ARRAY_WRITTEN, TSR_ARRAY_PARTLY_WRITTEN } tsr_array_use;
+
 /* Where the caller has an array and where the device sees it. */
 typedef struct tsr_array {
   void *users;
   void *devices;
   uint64_t bytes;
-  bool staged, is_output;
+  bool staged;
+  tsr_array_use use;
 } tsr_array;
 
 /* Enqueue; in: devices = users where that is device memory already. out: frees the copy, and copies outputs back unless

@@ -74,15 +74,18 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
   const bool gathers = r->op == TSR_BULK_retrieve;
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
            value_bytes = t->store.composition->shape.value_bits / 8;
-  tsr_array arrays[ARRAYS] = {{(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, false},
-                              {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, false},
-                              {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false, true},
-                              {r->unplaced_keys, NULL, r->n * key_bytes, false, true},
-                              {r->unplaced_values, NULL, r->n * value_bytes, false, true},
-                              {r->results, NULL, r->n, false, true},
-                              {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, true},
-                              {(void *)(uintptr_t)r->operations, NULL, r->n, false, false},
-                              {r->times, NULL, r->n * 2 * sizeof *r->times, false, true}};
+  /* of values, retrieving writes those that there are, and apply those of its finds */
+  const tsr_array_use finds = gathers || r->op == TSR_BULK_apply ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN;
+  tsr_array arrays[ARRAYS] = {
+      {(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, TSR_ARRAY_READ},
+      {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, TSR_ARRAY_READ},
+      {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false, finds},
+      {r->unplaced_keys, NULL, r->n * key_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
+      {r->unplaced_values, NULL, r->n * value_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
+      {r->results, NULL, r->n, false, TSR_ARRAY_WRITTEN},
+      {r->counts, NULL, (gathers ? r->n + 1 : r->n) * sizeof *r->counts, false, TSR_ARRAY_WRITTEN},
+      {(void *)(uintptr_t)r->operations, NULL, r->n, false, TSR_ARRAY_READ},
+      {r->times, NULL, r->n * 2 * sizeof *r->times, false, TSR_ARRAY_WRITTEN}};
   if (r->n == 0 && !gathers) return TSR_OK;
   tsr_status status = tsr_table_enter(t, r->phase, r->stream, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
@@ -457,8 +460,8 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
            value_bytes = t->store.composition->shape.value_bits / 8;
   tsr_tally tally;
-  tsr_array arrays[2] = {{keys, NULL, *size * key_bytes, false, true},
-                         {value_bytes ? values : NULL, NULL, *size * value_bytes, false, true}};
+  tsr_array arrays[2] = {{keys, NULL, *size * key_bytes, false, TSR_ARRAY_WRITTEN},
+                         {value_bytes ? values : NULL, NULL, *size * value_bytes, false, TSR_ARRAY_WRITTEN}};
   for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = tsr_stage_in(t, &arrays[i], NULL, error);
   if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
   for (uint32_t i = 0; i < 2; i++) {

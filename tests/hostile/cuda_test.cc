@@ -101,6 +101,66 @@ std::vector<Words> every_composition() {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryCall, testing::ValuesIn(every_composition()));
 
+// ---- What goes to the device --------------------------------------------------------------------
+
+TEST(HostArrays, GoToTheDeviceWhereTheyAreRead) {
+  enum : uint32_t { N = 100 };
+  tsr_spec *spec = spec_of("capacity=200 concurrency=mixed");
+  launch_as(spec);
+  tsr_table *table = table_of("capacity=200 concurrency=mixed");
+  tsr_error error = {};
+  std::vector<uint32_t> keys(N), values(N), out(N);
+  std::vector<uint64_t> numbers(2 * N);
+  std::vector<uint8_t> codes(N), operations(N, TSR_OP_FIND);
+  for (uint32_t i = 0; i < N; i++) keys[i] = i * 2654435761u, values[i] = i;
+  tsr_call call = {};
+  call.results = codes.data();
+  auto uploaded = [&](const char *what, uint64_t bytes, const std::function<tsr_status()> &operate) {
+    fake().uploaded = 0;
+    EXPECT_EQ(operate(), TSR_OK) << what << ": " << error.message;
+    EXPECT_EQ(fake().uploaded, bytes) << what;
+  };
+  uploaded("insert", 8 * N, [&] { return tsr_insert(table, N, keys.data(), values.data(), &call, &error); });
+  uploaded("find", 4 * N, [&] { return tsr_find(table, N, keys.data(), out.data(), &call, &error); });
+  EXPECT_EQ(out, values);
+  EXPECT_EQ(codes, std::vector<uint8_t>(N, TSR_FOUND));
+  uploaded("contains", 4 * N, [&] { return tsr_contains(table, N, keys.data(), codes.data(), nullptr, &error); });
+  EXPECT_EQ(codes, std::vector<uint8_t>(N, 1));
+  uploaded("count_all", 4 * N, [&] { return tsr_count_all(table, N, keys.data(), numbers.data(), &call, &error); });
+  EXPECT_EQ(numbers[N - 1], 1u);
+  uploaded("find_or_insert", 8 * N,
+           [&] { return tsr_find_or_insert(table, N, keys.data(), values.data(), out.data(), &call, &error); });
+  EXPECT_EQ(out, values);
+  // what some items of stay as they are is brought along
+  operations[3] = TSR_OP_ERASE;
+  out[3] = 12345;
+  call.times = numbers.data();
+  uploaded("apply", (1 + 4 + 4 + 4) * N, [&] {
+    return tsr_apply(table, N, operations.data(), keys.data(), values.data(), out.data(), &call, &error);
+  });
+  EXPECT_EQ(out[3], 12345u);
+  EXPECT_EQ(out[4], 4u);
+  uint64_t size = 0;
+  uploaded("export", 0, [&] { return tsr_export(table, N, keys.data(), values.data(), &size, &error); });
+  EXPECT_EQ(size, N - 1u);
+  uploaded("erase", 4 * N, [&] { return tsr_erase(table, N, keys.data(), &call, &error); });
+  tsr_table_destroy(table);
+  tsr_spec_free(spec);
+}
+
+TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
+  tsr_table *table = table_of("");
+  tsr_error error = {};
+  const uint64_t most = (uint64_t{1} << 39) - 256;
+  uint32_t key = 1;
+  uint8_t present = 0;
+  for (uint64_t n : {most + 1, most + 256}) {
+    EXPECT_EQ(tsr_contains(table, n, &key, &present, nullptr, &error), TSR_BAD_ARGUMENT) << error.message;
+    EXPECT_NE(std::string(error.message).find("at most 2^39 - 256 keys a call"), std::string::npos) << error.message;
+  }
+  tsr_table_destroy(table);
+}
+
 TEST(Roofline, MayFailAtEveryCall) {
 #define ONE_MORE(kernel, name, bytes, lanes, kind) +1
   constexpr size_t kernels = 0 TSR_ROOFLINE_KERNELS(ONE_MORE);

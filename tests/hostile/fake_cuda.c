@@ -269,6 +269,7 @@ API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream) {
   (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
+  if (block_of(to) && !block_of(from)) fake_cuda.uploaded += bytes;
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return 0;
 }
@@ -335,7 +336,7 @@ API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned g
   (void)extra;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
-  if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z) return 1;
+  if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || grid_x > INT32_MAX) return 1;
   if (fake_cuda.launch) fake_cuda.launch(f->name, parameters);
   return 0;
 }

@@ -29,6 +29,9 @@ typedef struct fake_cuda_state {
   int failure;             /* what the driver's calls return */
   const char *failed_call; /* the first; NULL: none yet */
 
+  /* Bytes that cuMemcpyAsync brought from the host's memory to the device's. */
+  uint64_t uploaded;
+
   /* What is there. */
   int64_t contexts, pushed, allocations, events, modules, programs, links;
 } fake_cuda_state;
