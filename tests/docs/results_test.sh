@@ -4,7 +4,7 @@
 # Every experiment of specs/results has a CSV, a picture that was drawn from it, and a place on the page. Needs no
 # gnuplot: a picture carries the checksum of what it was made of.
 
-# shellcheck source=../structure/harness.sh
+# shellcheck source-path=SCRIPTDIR source=../structure/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"
 results=$root/specs/results
 shopt -s nullglob
