@@ -4,9 +4,10 @@
 # Builds one plugin, with or without Bazel: <name>.c once, <name>.cuh for every width its role depends on, as C
 # (the function tables of the CPU) and, where TSR_NVCC holds a path to nvcc, as device code.
 #
-#   build_plugin.sh --role ROLE --name NAME --widths key_payload|key|none [--sdk-root DIR]
+#   build_plugin.sh --role ROLE --name NAME --widths key_payload|key|none [--sdk-root DIR] [--tsan]
 #                   --out ROLE_NAME.so NAME.c NAME.cuh
 #
+# --tsan: for `tessera conform --tsan`: by clang, with ThreadSanitizer, whose runtime is the kit's; no device code.
 # layouts and probing schemes depend on key_payload, hashers on key, allocators on none. The SDK root is the folder
 # that contains plugins/. Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_JOBS (compilers at a
 # time, 2). Read next: plugin.h (what a plugin is), build_images.sh (device code).
@@ -28,6 +29,11 @@ while (($#)); do
     --widths) widths=${2:?--widths needs a value} && shift ;;
     --sdk-root) sdk_root=${2:?--sdk-root needs a folder} && shift ;;
     --out) out=${2:?--out needs a file} && shift ;;
+    --tsan)
+      # clang, because gcc leaves 16-byte atomics uninstrumented
+      CC=clang TSR_NVCC= TSR_CFLAGS="-O1 -g -fsanitize=thread" TSR_LDFLAGS=-Wl,-z,undefs
+      export TSR_NVCC
+      ;;
     *.c) host_source=$1 ;;
     *.cuh) device_source=$1 ;;
     *) fail "unknown argument $1" ;;

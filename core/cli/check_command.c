@@ -79,6 +79,24 @@ static void print_link(const tsr_link *link, uint32_t sm) {
     printf("time             glue %.1f ms, link %.1f ms\n", link->glue_ms, link->link_ms);
 }
 
+/* Says which rule is broken by what the linker left over, if anything. */
+static tsr_exit judge_link(const tsr_link *link, uint32_t sm) {
+  tsr_exit failed = TSR_EXIT_OK;
+  for (size_t i = 0; i < link->kernel_count; i++) {
+    if (!link->kernels[i].stack_bytes) continue;
+    tsr_say("%s: needs a stack of %u bytes on sm_%u: a part indexes registers at run time, or spills them (P-26, P-22)",
+            link->kernels[i].name, link->kernels[i].stack_bytes, sm);
+    failed = TSR_EXIT_FAILED;
+  }
+  if (link->other_functions) {
+    tsr_say("%u function%s besides the kernels on sm_%u: a part divides by a variable (P-26), or has a function that "
+            "cannot be inlined (P-22)",
+            link->other_functions, link->other_functions == 1 ? "" : "s", sm);
+    failed = TSR_EXIT_FAILED;
+  }
+  return failed;
+}
+
 static tsr_exit write_cubin(const char *path, const tsr_link *link) {
   tsr_file file;
   int failure = tsr_file_begin_output(&file, path);
@@ -105,7 +123,8 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
   tsr_spec_free(spec);
   if (failed) return failed;
   print_link(&link, sm);
-  if (out) failed = write_cubin(out, &link);
+  failed = judge_link(&link, sm);
+  if (out && write_cubin(out, &link)) failed = TSR_EXIT_FAILED;
   tsr_link_free(&link);
   return failed;
 }

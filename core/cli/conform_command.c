@@ -2,8 +2,8 @@
  *
  * tessera conform: the conformance kit over one plugin. The kit is a program of its own (tests/conformance, installed
  * as tessera-conform beside this one), so that a plugin that crashes, hangs or ends its process fails the kit and not
- * its caller. It reads TSR_CONFORM, the plugin under test, and TSR_CONFORM_LIST, a file with the paths of its
- * companions.
+ * its caller. It reads TSR_CONFORM, the plugin under test, TSR_CONFORM_LIST, a file with the paths of its companions,
+ * and TSR_CONFORM_LEVEL, how much of it is to run; it writes the name of the test that runs to TSR_CONFORM_RUNNING.
  */
 #define _GNU_SOURCE /* mkdtemp, realpath, setenv, usleep */
 
@@ -21,15 +21,26 @@
 #include "core/cli/places.h"
 #include "core/spec/number.h"
 
-enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000 };
+enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000, TEST_NAME_BYTES = 256 };
+enum { STRESS_MIN = 1 << 10, STRESS_MAX = 1 << 30 };
+
+#ifndef __has_feature
+#define __has_feature(feature) 0 /* clang's word */
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define TSR_WITH_TSAN 1
+#endif
 
 typedef struct kit_run {
   const char *plugins;           /* as in tsr_options */
   char program[TSR_PLACE_BYTES]; /* the kit */
   char *file;                    /* the plugin, as an absolute path: dlopen would search for a bare name */
-  uint64_t seconds;
-  char folder[TSR_PLACE_BYTES];                            /* a new one, for the next two */
-  char list[TSR_PLACE_BYTES], unfinished[TSR_PLACE_BYTES]; /* companions; GoogleTest keeps the other while it runs */
+  const char *level;             /* quick, full, stress or tsan */
+  const char *stress;            /* pairs, or NULL */
+  uint64_t seconds;              /* of one test */
+  char folder[TSR_PLACE_BYTES];  /* a new one, for the next three */
+  char list[TSR_PLACE_BYTES];    /* companions */
+  char unfinished[TSR_PLACE_BYTES], running[TSR_PLACE_BYTES]; /* kept by the kit: the first while it runs */
 } kit_run;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
@@ -58,7 +69,8 @@ static tsr_status make_folder(kit_run *run, tsr_error *error) {
     return tsr_fail(error, TSR_IO, "%s: no temporary folder can be made there: %s: set TMPDIR to another one",
                     base && *base ? base : "/tmp", strerror(errno));
   }
-  if (!tsr_place_join(run->folder, "list", run->list) || !tsr_place_join(run->folder, "unfinished", run->unfinished))
+  if (!tsr_place_join(run->folder, "list", run->list) || !tsr_place_join(run->folder, "unfinished", run->unfinished) ||
+      !tsr_place_join(run->folder, "running", run->running))
     return tsr_fail(error, TSR_IO, "%s: is too long a path: set TMPDIR to another folder", run->folder);
   return TSR_OK;
 }
@@ -67,6 +79,7 @@ static void remove_folder(const kit_run *run) {
   if (!run->folder[0]) return;
   unlink(run->list);
   unlink(run->unfinished);
+  unlink(run->running);
   rmdir(run->folder);
 }
 
@@ -94,7 +107,9 @@ static void become_the_kit(const kit_run *run) {
     tsr_say("%s", error.message);
     /* threads that wait actively stand in each other's way where the kit's own threads are more than the cores */
   } else if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && setenv("TSR_CONFORM", run->file, 1) == 0 &&
-             setenv("TSR_CONFORM_LIST", run->list, 1) == 0 &&
+             setenv("TSR_CONFORM_LIST", run->list, 1) == 0 && setenv("TSR_CONFORM_LEVEL", run->level, 1) == 0 &&
+             setenv("TSR_CONFORM_STRESS", run->stress ? run->stress : "", 1) == 0 &&
+             setenv("TSR_CONFORM_RUNNING", run->running, 1) == 0 &&
              setenv("TEST_PREMATURE_EXIT_FILE", run->unfinished, 1) == 0) {
     execv(run->program, arguments);
     tsr_say("%s: cannot be run: %s", run->program, strerror(errno));
@@ -104,37 +119,61 @@ static void become_the_kit(const kit_run *run) {
 
 /* ---- The parent ------------------------------------------------------------------------------ */
 
-static bool is_late(const struct timespec *start, uint64_t seconds) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)(now.tv_sec - start->tv_sec) >= seconds;
+/* A test began or ended: the kit wrote its file. */
+static bool has_moved(const kit_run *run, struct timespec *when) {
+  struct stat facts;
+  if (stat(run->running, &facts) != 0) return false;
+  bool moved = facts.st_mtim.tv_sec != when->tv_sec || facts.st_mtim.tv_nsec != when->tv_nsec;
+  *when = facts.st_mtim;
+  return moved;
 }
 
-/* Waits for the child and says what its end means. */
+static uint64_t seconds_since(const struct timespec *start) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)(now.tv_sec - start->tv_sec);
+}
+
+/* What the kit was at: "in the test ...", or "between two tests". */
+static void say_where(const kit_run *run, char *where, size_t bytes) {
+  char name[TEST_NAME_BYTES] = "";
+  FILE *file = fopen(run->running, "r");
+  snprintf(where, bytes, file ? "between two tests" : "before the first test");
+  if (file && fgets(name, sizeof name, file)) snprintf(where, bytes, "in the test %s", name);
+  if (file) fclose(file);
+}
+
+/* Waits for the child and says what its end means. The limit is that of one test, for a slow machine takes longer for
+ * all of them, and the test that has no end is the one to name. */
 static tsr_exit judge(const kit_run *run, pid_t child) {
-  struct timespec start;
+  struct timespec start, moved = {0, 0};
   int end = 0;
   bool was_late = false;
+  char where[TEST_NAME_BYTES + 32];
   clock_gettime(CLOCK_MONOTONIC, &start);
   while (waitpid(child, &end, WNOHANG) == 0) {
-    if (!was_late && is_late(&start, run->seconds)) {
+    if (has_moved(run, &moved)) clock_gettime(CLOCK_MONOTONIC, &start);
+    if (!was_late && seconds_since(&start) >= run->seconds) {
       was_late = true;
       kill(child, SIGKILL);
     }
     usleep(POLL_MICROSECONDS);
   }
+  say_where(run, where, sizeof where);
   if (was_late)
-    tsr_say("%s: was not done after %llu seconds: a loop in it has no end (P-23), or give more by --timeout", run->file,
-            (unsigned long long)run->seconds);
+    tsr_say("%s: was not done after %llu seconds %s: a loop in it has no end (P-23), or the machine is slow: then give "
+            "a test more by --timeout",
+            run->file, (unsigned long long)run->seconds, where);
   else if (WIFSIGNALED(end))
-    tsr_say("%s: crashed the kit: %s", run->file, strsignal(WTERMSIG(end)));
+    tsr_say("%s: crashed the kit %s: %s", run->file, where, strsignal(WTERMSIG(end)));
   else if (access(run->unfinished, F_OK) == 0)
-    tsr_say("%s: ended the kit's process: a plugin returns its failures", run->file);
+    tsr_say("%s: ended the kit's process %s: a plugin returns its failures", run->file, where);
   else if (WEXITSTATUS(end) != 0)
     tsr_say("%s: breaks the contract: the tests that failed are named after its rules, see plugins/README.md",
             run->file);
   else {
     printf("%s: keeps the contract\n", run->file);
+    if (strcmp(run->level, "quick") == 0) tsr_say("--full and --stress 2^22 look further, --tsan for races");
     return TSR_EXIT_OK;
   }
   return TSR_EXIT_FAILED;
@@ -151,12 +190,40 @@ static tsr_exit run_kit(const kit_run *run) {
   return judge(run, child);
 }
 
+/* The level that the options ask for. */
+static tsr_exit choose_level(const tsr_arguments *arguments, kit_run *run) {
+  static const char *const names[] = {"--quick", "--full", "--stress", "--tsan"};
+  static char pairs[24];
+  uint64_t number = 0;
+  run->level = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (!tsr_arguments_has(arguments, names[i]) && !tsr_arguments_value(arguments, names[i])) continue;
+    if (run->level) return tsr_say_usage("--%s and %s: one at a time", run->level, names[i]);
+    run->level = names[i] + 2;
+  }
+  if (!run->level) run->level = "quick";
+  const char *stress = tsr_arguments_value(arguments, "--stress");
+  if (stress && (!tsr_parse_u64(stress, &number) || number < STRESS_MIN || number > STRESS_MAX))
+    return tsr_say_usage("--stress %s: must be a number of pairs from 2^10 to 2^30", stress);
+  if (stress) snprintf(pairs, sizeof pairs, "%llu", (unsigned long long)number);
+  if (stress) run->stress = pairs;
+#ifndef TSR_WITH_TSAN
+  if (strcmp(run->level, "tsan") == 0)
+    return tsr_say_usage("--tsan: this copy of Tessera was built without ThreadSanitizer: in a checkout, "
+                         "./tessera conform --tsan FILE.so builds one with it; FILE.so is built by "
+                         "plugins/build_plugin.sh --tsan");
+#endif
+  return TSR_EXIT_OK;
+}
+
 static tsr_exit run_conform(const tsr_arguments *arguments) {
   kit_run run = {.plugins = tsr_arguments_value(arguments, "--plugins"), .seconds = SECONDS_DEFAULT};
   const char *seconds = tsr_arguments_value(arguments, "--timeout");
   tsr_error error;
   if (seconds && (!tsr_parse_u64(seconds, &run.seconds) || run.seconds < 1 || run.seconds > SECONDS_MAX))
     return tsr_say_usage("--timeout %s: must be a whole number of seconds from 1 to %d", seconds, SECONDS_MAX);
+  tsr_exit wrong = choose_level(arguments, &run);
+  if (wrong) return wrong;
   tsr_status status = tsr_place_kit(run.program, &error);
   if (status == TSR_OK) status = find_file(arguments->operands[0], &run.file, &error);
   if (status == TSR_OK) status = make_folder(&run, &error);
@@ -167,7 +234,11 @@ static tsr_exit run_conform(const tsr_arguments *arguments) {
 }
 
 static const tsr_option options[] = {
-    {"--timeout", "SECONDS", false, "When a plugin is given up as one that hangs; else 600."},
+    {"--quick", NULL, false, "The laws of the plugin's role, in some 10 seconds; the default."},
+    {"--full", NULL, false, "All compositions too, with every hasher, parameter and policy: minutes."},
+    {"--stress", "N", false, "Counts and looks up N pairs, 2^22 or more: what goes wrong once in a million."},
+    {"--tsan", NULL, false, "Under ThreadSanitizer, for a plugin built by plugins/build_plugin.sh --tsan."},
+    {"--timeout", "SECONDS", false, "When a test of the kit is given up as one that hangs; else 600."},
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 

@@ -358,17 +358,44 @@ static tsr_status not_placed(const tsr_job *job, const tsr_job_step *step, uint6
                   setting(job, "seed", "1"));
 }
 
+/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
+static tsr_status check_sums(const tsr_job *job, const tsr_job_step *step, uint64_t before, tsr_error *error) {
+  const tsr_report *r = &step->report;
+  const uint64_t asked = r->insert_keys + r->find_keys + r->erase_keys;
+  const uint64_t answered =
+      r->inserted + r->not_placed + r->found; /* of a multimap more pairs than keys may be erased */
+  uint64_t after = 0;
+  tsr_status status = tsr_size(job->table, &after, error);
+  if (status) return status;
+  if (asked != step->data.count || answered > asked)
+    return tsr_fail(error, TSR_BAD_PLUGIN,
+                    "%s: the sums do not agree: %" PRIu64 " keys, of which the table counted %" PRIu64 ": %" PRIu64
+                    " inserted, %" PRIu64 " not placed, %" PRIu64
+                    " found: a part breaks the contract, see `tessera conform`",
+                    step->path, step->data.count, asked, r->inserted, r->not_placed, r->found);
+  if (after != before + r->inserted - r->erased)
+    return tsr_fail(error, TSR_BAD_PLUGIN,
+                    "%s: the sums do not agree: %" PRIu64 " pairs before, %" PRIu64 " inserted, %" PRIu64
+                    " erased, and the table holds %" PRIu64
+                    ": a part lost pairs or made some, see `tessera conform FILE.so --stress 2^22`",
+                    step->path, before, r->inserted, r->erased, after);
+  return TSR_OK;
+}
+
 static tsr_status run_step(tsr_job *job, tsr_job_step *step, tsr_error *error) {
   arrays a = {.keys = NULL};
   tsr_say("%s: %" PRIu64 " keys", verbs[step->verb], step->data.count);
-  tsr_status status = allocate_arrays(job, step, &a, error);
+  uint64_t before = 0;
+  tsr_status status = tsr_size(job->table, &before, error);
+  if (status == TSR_OK) status = allocate_arrays(job, step, &a, error);
   if (status == TSR_OK) status = copy_in(job, step, &a, error);
   if (status == TSR_OK && finds_all(job, step->verb)) status = make_room(job, step, &a, error);
   if (status == TSR_OK) status = timed(job, step, &a, error);
   if (status == TSR_OK) {
     print_counts(job, step);
     print_speed(job, step);
-    if (step->report.not_placed) status = not_placed(job, step, step->report.not_placed, error);
+    status = check_sums(job, step, before, error);
+    if (status == TSR_OK && step->report.not_placed) status = not_placed(job, step, step->report.not_placed, error);
   }
   if (status == TSR_OK && keeps_rows(job, step)) status = copy_out(job, step, &a, error);
   free_arrays(job->table, &a);

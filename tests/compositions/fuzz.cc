@@ -7,6 +7,7 @@
 //   bazel build //tests/compositions:fuzz && bazel-bin/tests/compositions/fuzz --count 10000 --seed 7
 //
 // tests/device/stage.sh carries it to a machine with a GPU: ./fuzz --backend cuda --count 300.
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -24,7 +25,7 @@ namespace {
 struct Plan {
   uint64_t count = 200, first = 0; // compositions that work; the number of the first spec
   uint64_t operations = 40;        // of each exercise
-  uint64_t seconds = 120;          // that one composition may take
+  uint64_t seconds = 120;          // of processors, that one composition may take
   uint64_t failures = 1;           // after so many it ends
   std::string backend = "cpu", plugins;
 };
@@ -38,10 +39,17 @@ void say(const char *what) {
 
 // Async-signal-safe: `now` is complete while a composition runs.
 void tell_what_ran(int signal) {
-  say(signal == SIGALRM ? "\nFAILED: it has no end:\n" : "\nFAILED: it crashes:\n");
+  say(signal == SIGPROF ? "\nFAILED: it has no end:\n" : "\nFAILED: it crashes:\n");
   say(now.c_str());
   std::signal(signal, SIG_DFL);
-  raise(signal == SIGALRM ? SIGKILL : signal);
+  raise(signal == SIGPROF ? SIGKILL : signal);
+}
+
+// In seconds of processors, which a busy machine does not shorten. 0: no limit.
+void limit_time(uint64_t seconds) {
+  itimerval limit = {};
+  limit.it_value.tv_sec = static_cast<time_t>(seconds);
+  setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
 std::string folders_of_the_rooms() {
@@ -150,11 +158,11 @@ std::string trial(const Plan &plan, const RandomSpec &spec, uint64_t number, boo
   std::string complaint;
   now = "  spec " + std::to_string(number) + ": --seed " + std::to_string(seed()) + " --first " +
         std::to_string(number) + " --count 1 --backend " + plan.backend + "\n" + spec.text();
-  alarm(static_cast<unsigned>(plan.seconds));
+  limit_time(plan.seconds);
   Trial trial(plan, spec, number);
   *accepted = trial.is_accepted(&complaint);
   if (*accepted) complaint = trial.run();
-  alarm(0);
+  limit_time(0);
   return complaint;
 }
 
@@ -187,7 +195,7 @@ int fuzz(const Plan &plan) {
     fprintf(stderr, "fuzz: %s\n", complaint.c_str());
     return 2;
   }
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM}) std::signal(signal, tell_what_ran);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGPROF}) std::signal(signal, tell_what_ran);
   uint64_t worked = 0, failed = 0, number = plan.first;
   // a few specs in a hundred are refused to the last: a spec that never works must not hang the test
   for (; worked < plan.count && failed < plan.failures && number - plan.first < 100 * plan.count + 100; number++) {

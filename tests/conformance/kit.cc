@@ -18,6 +18,13 @@ static const char *environment(const char *name) {
 
 const char *built_list() { return environment("TSR_CONFORM_LIST"); }
 
+bool is_one_plugin() { return *environment("TSR_CONFORM") != '\0'; }
+
+std::string level() {
+  const std::string name = environment("TSR_CONFORM_LEVEL");
+  return name.empty() ? "full" : name;
+}
+
 // "a/b/probing_cuckoo.so" -> probing, cuckoo; roles are checked when the file is loaded.
 static PluginFile split(const std::string &path, bool is_subject) {
   size_t slash = path.rfind('/');
@@ -118,18 +125,18 @@ SpecPointer spec_of(const Recipe &recipe) {
   return SpecPointer(spec);
 }
 
-CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error) {
+CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error, uint32_t sm) {
   SpecPointer spec = spec_of(recipe);
   std::string directories = plugin_directories();
   tsr_options options = {};
   options.plugins = directories.c_str();
   tsr_composition *composition = nullptr;
-  tsr_status status = tsr_compose(spec.get(), &options, 0, lanes, &composition, error);
+  tsr_status status = tsr_compose(spec.get(), &options, sm, lanes, &composition, error);
   EXPECT_EQ(status == TSR_OK, composition != nullptr);
   return CompositionPointer(composition);
 }
 
-std::vector<Recipe> working_recipes(const PluginFile &file) {
+std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
   std::vector<Recipe> result;
   uint32_t own = role_of(file.role);
   std::vector<std::string> parts[TSR_ROLES];
@@ -152,7 +159,7 @@ std::vector<Recipe> working_recipes(const PluginFile &file) {
             recipe.part[TSR_ROLE_HASHER] = hasher;
             recipe.part[TSR_ROLE_ALLOCATOR] = allocator;
             tsr_error error = {};
-            works = compose(recipe, 1, &error) != nullptr;
+            works = compose(recipe, 1, &error, sm) != nullptr;
           }
     if (works) result.push_back(recipe);
   }

@@ -3,7 +3,10 @@
 // The conformance kit: the laws of plugins/README.md as tests, run over every plugin that was built. No plugin is named
 // here. The plugins are those of the file in TSR_CONFORM_LIST (one path a line, made by the build), or the
 // colon-separated paths in TSR_CONFORM, which are then tested together with the others as companions.
-// Read next: load_test.cc, parameters_test.cc, laws_test.cc, compositions_test.cc, lanes_test.cc: the levels, in order.
+// How much of it runs is TSR_CONFORM_LEVEL's: quick (all but the suites ...InFull and ...UnderStress), stress (only
+// ...UnderStress), tsan (what runs on several threads), else all but ...UnderStress. main.cc makes it a filter.
+// Read next: load_test.cc, parameters_test.cc, laws_test.cc, compositions_test.cc, lanes_test.cc: the levels, in order;
+// then links_test.cc, stress_test.cc.
 #ifndef TSR_TESTS_KIT_H
 #define TSR_TESTS_KIT_H
 
@@ -34,6 +37,8 @@ inline std::ostream &operator<<(std::ostream &out, const PluginFile &file) {
 
 const std::vector<PluginFile> &plugin_files();      // subjects and companions
 std::vector<PluginFile> subjects();                 // those under test
+bool is_one_plugin();                               // TSR_CONFORM names what is under test
+std::string level();                                // "quick", "stress", "tsan" or "full"
 std::vector<std::string> plugins_of(uint32_t role); // names, subjects first
 std::string plugin_directories();                   // for tsr_options.plugins
 const char *built_list();                           // path of the list that the build made; "" if there is none
@@ -67,12 +72,12 @@ struct Recipe {
 std::ostream &operator<<(std::ostream &out, const Recipe &recipe); // the spec's text
 
 SpecPointer spec_of(const Recipe &recipe);
-// NULL if the composition is refused: then `error` says why.
-CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error);
+// NULL if the composition is refused: then `error` says why. sm: 0 for the cpu backend.
+CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error, uint32_t sm = 0);
 
 // Recipes in which this plugin works with its default parameters and companions with theirs: one for each admissible
-// pair of widths (and one set of companions each). Fails the test if there is none.
-std::vector<Recipe> working_recipes(const PluginFile &file);
+// pair of widths (and one set of companions each), on the cpu backend or a GPU. Fails the test if there is none.
+std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm = 0);
 
 // A refusal must tell its reader what to do: one sentence without a newline.
 void expect_sentence(const tsr_error &error, const std::string &about);

@@ -260,6 +260,23 @@ TEST_P(OnProbing, P40_P41_Walks) {
   }
 }
 
+// Few walks of many keys: one that is wrong for a key in some thousands.
+TEST_P(OnProbing, P40_P41_WalksOfManyKeys) {
+  TSR_TRACE_SEED;
+  for (Recipe recipe : working_recipes(GetParam())) {
+    recipe.load_factor = "1";
+    recipe.capacity = 120;
+    Instance instance(recipe);
+    ASSERT_NE(instance.composition, nullptr);
+    SCOPED_TRACE(text_of(recipe) + std::to_string(instance.composition->shape.buckets) + " buckets");
+    tsr_ctx c = instance.context();
+    Findings findings;
+    laws_of(recipe)->walks(&c, scaled(20000), &findings);
+    expect_none(findings.text());
+    if (HasFailure()) return;
+  }
+}
+
 // Tables filled to half, nearly full and overfull, then thinned out and filled again: every stored key is on its walk.
 TEST_P(OnProbing, P23_P42_P43_P44_P46_Placement) {
   TSR_TRACE_SEED;

@@ -6,7 +6,37 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+
+#include "tests/conformance/kit.h"
+
+namespace tessera_test {
+namespace {
+
+// Keeps the name of the test that runs in a file: who waits for this program says which test has no end, or crashed.
+class Running : public testing::EmptyTestEventListener {
+public:
+  explicit Running(const char *path) : path_(path) {}
+
+private:
+  void OnTestStart(const testing::TestInfo &test) override {
+    std::ofstream(path_, std::ios::trunc) << test.test_suite_name() << "." << test.name();
+  }
+  void OnTestEnd(const testing::TestInfo &) override { std::ofstream(path_, std::ios::trunc); }
+  const char *path_;
+};
+
+std::string filter_of(const std::string &level) {
+  if (level == "quick") return "-*InFull*:*UnderStress*";
+  if (level == "stress") return "*UnderStress*";
+  if (level == "tsan") return "*P24_*:*P31_*:*P35_*:*P64_*";
+  return "-*UnderStress*";
+}
+
+} // namespace
+} // namespace tessera_test
 
 int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "--load") == 0) {
@@ -15,5 +45,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   testing::InitGoogleTest(&argc, argv);
+  if (testing::GTEST_FLAG(filter) == "*") testing::GTEST_FLAG(filter) = tessera_test::filter_of(tessera_test::level());
+  if (const char *path = getenv("TSR_CONFORM_RUNNING"))
+    testing::UnitTest::GetInstance()->listeners().Append(new tessera_test::Running(path));
   return RUN_ALL_TESTS();
 }

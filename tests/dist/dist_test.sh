@@ -122,7 +122,7 @@ build_bad() {
     --widths key_payload --out "bad/probing_$1.so" "bad/$1.c" "bad/$1.cuh" >log 2>&1 || fail "$1: $(cat log)"
 }
 
-case_of "the example keeps the contract, all of it"
+case_of "the example keeps the contract"
 run conform "third party/probing_triangular.so"
 expect_status 0
 expect_out '^[0-9]+ compositions worked, '
@@ -142,7 +142,7 @@ case_of "conform survives a plugin that crashes, ends its process or hangs"
 build_bad crashes 'raise(SIGSEGV);' ''
 run conform bad/probing_crashes.so
 expect_status 1
-expect_err 'probing_crashes.so: crashed the kit: Segmentation fault'
+expect_err 'probing_crashes.so: crashed the kit (in the test|before the first test|between two tests).*: Segmentation fault'
 build_bad leaves_early 'exit(0);' ''
 run conform bad/probing_leaves_early.so
 expect_status 1
@@ -150,7 +150,7 @@ expect_err "probing_leaves_early.so: ended the kit's process"
 build_bad hangs 'for (volatile int i = 1; i;) {}' ''
 run conform bad/probing_hangs.so --timeout 2
 expect_status 1
-expect_err 'probing_hangs.so: was not done after 2 seconds'
+expect_err 'probing_hangs.so: was not done after 2 seconds in the test Kit/'
 with=()
 
 case_of "conform refuses what is no plugin"
