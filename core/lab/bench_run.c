@@ -47,10 +47,10 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, tsr_table *table,
   tsr_status status = tsr_size(table, &size, error);
   if (status) return status;
   tsr_bench_check_offered(report, offered, result);
-  if (offered == pairs && size + report->not_placed != offered)
-    tsr_bench_complain(result, "the table holds %llu keys and %llu were handed back, of %llu inserted", (llu)size,
-                       (llu)report->not_placed, (llu)offered);
-  if (report->not_placed) {
+  if (report->not_placed && offered == pairs && size + report->not_placed != pairs) {
+    tsr_bench_complain(result, "of %llu keys the table holds %llu and handed back %llu: the others are lost or doubled",
+                       (llu)pairs, (llu)size, (llu)report->not_placed);
+  } else if (report->not_placed) {
     tsr_bench_complain(result, "%llu of %llu keys found no place and were handed back", (llu)report->not_placed,
                        (llu)offered);
   } else if (size != pairs) {

@@ -65,6 +65,7 @@ TEST_F(Check, NothingIsWrong) {
 TEST_F(Check, WrongInserts) {
   expect_wrong(Fault::LOSES_A_KEY, "insert", "of 10000 keys 9999 were inserted and 0 handed back");
   expect_wrong(Fault::HIDES_A_KEY, "insert", "10000 keys were inserted, but the table holds 9999");
+  expect_wrong(Fault::BACK_AND_HIDDEN, "insert", "of 10000 keys the table holds 9899 and handed back 100");
   expect_wrong(Fault::HANDS_BACK, "insert", "100 of 10000 keys found no place and were handed back");
 }
 

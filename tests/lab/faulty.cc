@@ -76,9 +76,10 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
   if (faulty.fault == Fault::INSERT_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the insert failed");
   for (uint64_t i = 0; i < n; i++) {
     uint32_t key = static_cast<const uint32_t *>(keys)[i];
-    bool is_back = faulty.fault == Fault::HANDS_BACK && i % 100 == 7;
-    bool is_lost = faulty.fault == Fault::LOSES_A_KEY && i == 3,
-         is_hidden = faulty.fault == Fault::HIDES_A_KEY && i == 3;
+    const bool hides = faulty.fault == Fault::HIDES_A_KEY || faulty.fault == Fault::BACK_AND_HIDDEN;
+    const bool hands_back = faulty.fault == Fault::HANDS_BACK || faulty.fault == Fault::BACK_AND_HIDDEN;
+    bool is_back = hands_back && i % 100 == 7;
+    bool is_lost = faulty.fault == Fault::LOSES_A_KEY && i == 3, is_hidden = hides && i == 3;
     if (!is_back && !is_lost && !is_hidden) put(table, key, fetch(values, i));
     table->report.inserted += !is_back && !is_lost;
     table->report.not_placed += is_back;

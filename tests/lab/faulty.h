@@ -14,6 +14,7 @@ enum class Fault {
   LOSES_A_KEY,       // insert says nothing of one key
   HIDES_A_KEY,       // insert counts a key that is not there
   HANDS_BACK,        // insert hands a few keys back: allowed, but to be told
+  BACK_AND_HIDDEN,   // both
   WRONG_VALUE,       // find: one value
   FINDS_NOTHING_NEW, // find writes nothing
   FINDS_TOO_MUCH,    // find: one absent key
