@@ -4,7 +4,7 @@
  */
 #include "bump.cuh"
 
-static tsr_status bump_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status bump_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint64_t units = shape->units_min ? shape->units_min : 1;
   const uint32_t unit_bytes = tsr_plan_unit_bytes(shape, own->unit_bytes);
@@ -14,9 +14,9 @@ static tsr_status bump_plan(const void *config, tsr_shape *shape, tsr_plan *plan
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "allocator = bump numbers its units in 32 bits, and %llu are needed: use larger and fewer units",
                     (unsigned long long)shape->units_min);
-  shape->unit_bytes = unit_bytes;
-  shape->units = units;
-  shape->units_at_once = 0xFFFFFFFFu;
+  plan->allocator.unit_bytes = unit_bytes;
+  plan->allocator.units = units;
+  plan->allocator.units_at_once = 0xFFFFFFFFu;
   plan->regions[BUMP_NEXT] = (tsr_region){.name = "units handed out", .bytes = 8, .fill = 0};
   plan->regions[BUMP_UNITS] = (tsr_region){.name = "units", .bytes = units * unit_bytes, .fill = 0xFF};
   plan->state[BUMP_LIMIT] = units;

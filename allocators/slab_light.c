@@ -4,7 +4,7 @@
  */
 #include "slab_light.cuh"
 
-static tsr_status slab_light_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status slab_light_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint64_t blocks = (shape->units_min + TSR_BLOCK_UNITS - 1) / TSR_BLOCK_UNITS;
   const uint32_t unit_bytes = tsr_plan_unit_bytes(shape, own->unit_bytes);
@@ -18,13 +18,14 @@ static tsr_status slab_light_plan(const void *config, tsr_shape *shape, tsr_plan
         "use an allocator with super blocks",
         (unsigned long long)shape->units_min, unit_bytes);
   if (blocks == 0) blocks = 1;
-  shape->unit_bytes = unit_bytes;
-  shape->units = blocks * TSR_BLOCK_UNITS;
-  shape->units_at_once = TSR_BLOCK_RUN_MAX;
-  shape->reuses_units = 1;
+  plan->allocator.unit_bytes = unit_bytes;
+  plan->allocator.units = blocks * TSR_BLOCK_UNITS;
+  plan->allocator.units_at_once = TSR_BLOCK_RUN_MAX;
+  plan->allocator.reuses_units = 1;
   plan->regions[SLAB_LIGHT_BITMAPS] =
       (tsr_region){.name = "unit bitmaps", .bytes = blocks * TSR_BLOCK_WORDS * 4, .fill = 0};
-  plan->regions[SLAB_LIGHT_UNITS] = (tsr_region){.name = "units", .bytes = shape->units * unit_bytes, .fill = 0xFF};
+  plan->regions[SLAB_LIGHT_UNITS] =
+      (tsr_region){.name = "units", .bytes = plan->allocator.units * unit_bytes, .fill = 0xFF};
   plan->state[SLAB_LIGHT_BLOCKS] = blocks;
   return TSR_OK;
 }

@@ -4,7 +4,7 @@
  */
 #include "identity.cuh"
 
-static tsr_status identity_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status identity_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config;
   (void)error;
   uint64_t seed = shape->seed;

@@ -4,14 +4,14 @@
  */
 #include "aos.cuh"
 
-static tsr_status aos_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status aos_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint32_t pair_bytes = (shape->key_bits + shape->payload_bits) / 8;
   uint32_t slot_bytes = shape->payload_bits && pair_bytes > 8 ? 16 : pair_bytes;
-  tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, slot_bytes, error);
+  tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, slot_bytes, plan, error);
   if (status) return status;
-  shape->can_exchange = shape->payload_bits == 0;
-  shape->whole_pairs = shape->payload_bits == 0;
+  plan->layout.can_exchange = shape->payload_bits == 0;
+  plan->layout.whole_pairs = shape->payload_bits == 0;
   plan->regions[0] =
       (tsr_region){.name = "slots", .bytes_per_bucket = (uint64_t)own->bucket_slots * slot_bytes, .fill = 0xFF};
   return TSR_OK;

@@ -4,14 +4,14 @@
  */
 #include "packed.cuh"
 
-static tsr_status packed_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status packed_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->payload_bits);
   tsr_status status = tsr_plan_pairs(shape, slot_bytes, "packed", error);
-  if (status == TSR_OK) status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, slot_bytes, error);
+  if (status == TSR_OK) status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, slot_bytes, plan, error);
   if (status) return status;
-  shape->can_exchange = 1;
-  shape->whole_pairs = 1;
+  plan->layout.can_exchange = 1;
+  plan->layout.whole_pairs = 1;
   plan->regions[0] =
       (tsr_region){.name = "slots", .bytes_per_bucket = (uint64_t)own->bucket_slots * slot_bytes, .fill = 0xFF};
   return TSR_OK;

@@ -4,7 +4,7 @@
  */
 #include "slab.cuh"
 
-static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status slab_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint32_t slot_bytes = tsr_pair_bytes(shape->key_bits, shape->payload_bits);
   uint32_t places = own->slab_bytes / slot_bytes;
@@ -20,12 +20,12 @@ static tsr_status slab_plan(const void *config, tsr_shape *shape, tsr_plan *plan
                     "no work: lower tile_lanes or raise slab_bytes",
                     own->tile_lanes, own->slab_bytes, places, slot_bytes);
   tsr_status status = tsr_plan_pairs(shape, slot_bytes, "slab", error);
-  if (status == TSR_OK) status = tsr_plan_buckets(shape, places, own->tile_lanes, slot_bytes, error);
+  if (status == TSR_OK) status = tsr_plan_buckets(shape, places, own->tile_lanes, slot_bytes, plan, error);
   if (status) return status;
-  shape->bucket_slots = places - 1;
-  shape->has_link = 1;
-  shape->can_exchange = 1;
-  shape->whole_pairs = 1;
+  plan->layout.bucket_slots = places - 1;
+  plan->layout.has_link = 1;
+  plan->layout.can_exchange = 1;
+  plan->layout.whole_pairs = 1;
   plan->regions[0] = (tsr_region){.name = "slabs", .bytes_per_bucket = own->slab_bytes, .fill = 0xFF};
   return TSR_OK;
 }

@@ -13,7 +13,7 @@
 
 TSR_INLINE tsr_pair *slab_words(const tsr_ctx *c, uint64_t ref) {
   if (ref & TSR_UNIT_REF) return (tsr_pair *)allocator_address(c, (uint32_t)ref);
-  return (tsr_pair *)TSR_REGION(c, 0) + ref * tsr_bucket_places(c);
+  return (tsr_pair *)TSR_REGION(c, 0) + ref * TSR_FACT(c, bucket_places);
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {

@@ -4,12 +4,12 @@
  */
 #include "soa.cuh"
 
-static tsr_status soa_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status soa_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
-  tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, shape->key_bits / 8, error);
+  tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, own->tile_lanes, shape->key_bits / 8, plan, error);
   if (status) return status;
-  shape->can_exchange = shape->payload_bits == 0;
-  shape->whole_pairs = shape->payload_bits == 0;
+  plan->layout.can_exchange = shape->payload_bits == 0;
+  plan->layout.whole_pairs = shape->payload_bits == 0;
   plan->regions[SOA_KEYS] =
       (tsr_region){.name = "keys", .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->key_bits / 8, .fill = 0xFF};
   if (shape->payload_bits)

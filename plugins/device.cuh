@@ -112,6 +112,7 @@ typedef struct tsr_tile_services {
 
 typedef struct tsr_cpu {
   const tsr_shape *shape;
+  const struct tsr_core_facts *core; /* what the core's own code has to know */
   const void *config[TSR_ROLES];
   const void *functions[TSR_ROLES];
   const tsr_tile_services *tile; /* NULL: one lane */
@@ -139,14 +140,15 @@ typedef struct tsr_ctx {
 #define TSR_FACT_ACCESS(fact)                                                                                          \
   extern "C" __device__ const uint32_t tsr_fact_##fact;                                                                \
   TSR_DEVICE uint32_t tsr_fact_of_##fact(const tsr_ctx *c);
+#else
+#define TSR_FACT_ACCESS(fact)                                                                                          \
+  TSR_INLINE uint32_t tsr_fact_of_##fact(const tsr_ctx *c) { return c->cpu->shape->fact; }
+#endif
 TSR_FACTS(TSR_FACT_ACCESS)
 #ifdef TSR_ONE_TABLE
 #define TSR_FACT(c, fact) tsr_fact_##fact
 #else
 #define TSR_FACT(c, fact) tsr_fact_of_##fact(c)
-#endif
-#else
-#define TSR_FACT(c, fact) ((c)->cpu->shape->fact)
 #endif
 
 #ifdef TSR_NAME /* inside a plugin: its own parameters */

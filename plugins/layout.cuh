@@ -82,8 +82,9 @@ TSR_LAYOUT_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
  * lanes' first pieces, then their second ones, as tsr_load reads them. With has_link the number after the last slot is
  * the link's place. slot_bytes: what load reads of one slot. */
 enum { TSR_LANE_SLOTS_MAX = 32 };
-TSR_INLINE uint32_t tsr_bucket_places(const tsr_ctx *c) { return TSR_FACT(c, bucket_slots) + TSR_FACT(c, has_link); }
-TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) { return tsr_bucket_places(c) / TSR_FACT(c, tile_lanes); }
+TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) {
+  return TSR_FACT(c, bucket_places) / TSR_FACT(c, tile_lanes);
+}
 TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (TSR_FACT(c, tile_lanes) - 1u); }
 /* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
 TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && !c->idle; }
@@ -104,7 +105,7 @@ TSR_INLINE uint32_t tsr_slot_place(const tsr_ctx *c, uint32_t slot, uint32_t slo
   return (piece * TSR_FACT(c, tile_lanes) + tsr_slot_lane(c, slot)) * piece_slots + at % piece_slots;
 }
 TSR_INLINE uint64_t tsr_slot_index(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t slot_bytes) {
-  return ref * tsr_bucket_places(c) + tsr_slot_place(c, slot, slot_bytes);
+  return ref * TSR_FACT(c, bucket_places) + tsr_slot_place(c, slot, slot_bytes);
 }
 
 #endif

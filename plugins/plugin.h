@@ -20,10 +20,52 @@
 extern "C" {
 #endif
 
-/* ---- The shape: one plain struct of facts. Each fact has one writer. ------------------------- */
+/* ---- Facts: what is known of a composition. Each has one writer. ------------------------------ */
 
+/* What the plan() of a layout, of an allocator and of a probing scheme says, in tsr_plan; the core then puts it into the
+ * shape, where the parts that plan later read it. A hasher says nothing. F(type, name). */
+#define TSR_LAYOUT_FACTS(F)                                                                                            \
+  F(uint32_t, bucket_slots) /* slots of one bucket, 1 to 32 */                                                         \
+  F(uint32_t,                                                                                                          \
+    bucket_places)         /* its places of a slot's size, a power of two to 32; others than slots are the layout's */ \
+  F(uint32_t, tile_lanes)  /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the CPU */        \
+  F(uint32_t, share_lanes) /* neighbouring lanes that share coherent loads (>= tile_lanes; device.cuh, tsr_load) */    \
+  F(uint32_t, bucket_bytes) /* bytes that loading one bucket reads */                                                  \
+  F(uint32_t, can_exchange) /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                 \
+  F(uint32_t, whole_pairs)  /* 1: key and value become visible together, so a find may overlap an insert */            \
+  F(uint32_t, has_link)     /* 1: the place after the last slot holds a link to a unit of the allocator */
+
+#define TSR_ALLOCATOR_FACTS(F)                                                                                         \
+  F(uint64_t, units)         /* >= units_min, below 2^32 */                                                            \
+  F(uint32_t, unit_bytes)    /* of one unit: a multiple of 16 */                                                       \
+  F(uint32_t, units_at_once) /* the most that one allocate can give */                                                 \
+  F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
+
+/* first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
+ * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket. */
+#define TSR_PROBING_FACTS(F)                                                                                           \
+  F(uint64_t, buckets)       /* >= buckets_min; preset to it */                                                        \
+  F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
+  F(uint32_t, moves_pairs)   /* 1: an insert may move other keys' pairs */                                             \
+  F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
+  F(uint32_t, holds_many)    /* 1: a walk passes every bucket, or grows, and none twice: many pairs of a key */        \
+  F(uint32_t, first_slots)   /* see above */                                                                           \
+  F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
+
+#define TSR_FACT_MEMBER(type, name) type name;
+typedef struct tsr_layout_facts {
+  TSR_LAYOUT_FACTS(TSR_FACT_MEMBER)
+} tsr_layout_facts;
+typedef struct tsr_allocator_facts {
+  TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
+} tsr_allocator_facts;
+typedef struct tsr_probing_facts {
+  TSR_PROBING_FACTS(TSR_FACT_MEMBER)
+} tsr_probing_facts;
+
+/* All of them, as plan() reads them: 0 where the writer has not had its turn. */
 typedef struct tsr_shape {
-  /* written by the core, from the spec, before any plan() */
+  /* from the spec, before any plan() */
   uint32_t kind;         /* TSR_KIND_ */
   uint32_t key_bits;     /* 32 or 64 */
   uint32_t value_bits;   /* 0 (set), 32 or 64 */
@@ -35,45 +77,17 @@ typedef struct tsr_shape {
   uint64_t capacity;     /* pairs the user wants to store */
   uint64_t slots_min;    /* capacity / load_factor, rounded up */
   uint64_t seed;         /* a rebuild draws a new one */
-  /* written by the layout */
-  uint32_t bucket_slots; /* slots of one bucket; with has_link added a power of two, 1 to 32 */
-  uint32_t tile_lanes;   /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the cpu backend */
-  uint32_t
-      share_lanes; /* neighbouring lanes that share their coherent loads (>= tile_lanes, see device.cuh, tsr_load) */
-  uint32_t bucket_bytes; /* bytes that loading one bucket reads */
-  uint32_t can_exchange; /* 1: a whole pair can be swapped atomically, so schemes may move pairs */
-  uint32_t whole_pairs;  /* 1: key and value become visible together, so a find may overlap an insert */
-  uint32_t has_link;     /* 1: a bucket has one more place after its slots, for a link to a unit of the allocator */
-  /* written by the core between the layout's plan() and the probing's */
+  TSR_LAYOUT_FACTS(TSR_FACT_MEMBER)
+  /* from the core, after the layout's plan() */
   uint64_t buckets_min; /* slots_min / bucket_slots, rounded up */
   uint64_t units_min;   /* that the allocator must hold: where buckets link, so many that they hold `capacity` pairs
                          whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
-  /* written by the allocator */
-  uint64_t units;         /* >= units_min, below 2^32 */
-  uint32_t unit_bytes;    /* of one unit: a multiple of 16 */
-  uint32_t units_at_once; /* the most that one allocate can give */
-  uint32_t reuses_units;  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
-  /* written by the probing */
-  uint64_t buckets;       /* >= buckets_min; preset to it */
-  uint32_t ends_at_empty; /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */
-  uint32_t moves_pairs;   /* 1: an insert may move other keys' pairs */
-  uint32_t one_bucket;    /* 1: a key's walk is one bucket, and the list that it begins */
-  uint32_t holds_many;    /* 1: a walk passes every bucket, or grows, and none twice: room for many pairs of a key */
-  /* 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many slots that
-   * were not empty, and that whatever is claimed is the lowest vacant slot of its bucket */
-  uint32_t first_slots;
-  uint32_t has_notes; /* 1: next() reads notes (tsr_note) */
-  /* written by the core after all plan() calls; plugins see them as zero */
-  uint32_t claims_first;       /* 1: an insert may claim an empty slot of the first bucket without the key's lock */
-  uint32_t has_stash;          /* 1: pairs without a slot go to tail buckets that belong to no hash */
-  uint32_t has_place;          /* the probing has place() */
-  uint32_t guard;              /* TSR_GUARD_ */
-  uint32_t is_mixed;           /* 1: operations of all kinds overlap, so every load must be coherent */
-  uint32_t warp_sync;          /* 1: the lanes of a warp make their calls together (device.cuh) */
-  uint32_t places_first;       /* 1: an insert begins with place(): nothing guards it, so it looks nothing up */
-  uint32_t falls_back_to_walk; /* 1: with places_first some pairs take a walk: for want of a place, or of an exchange */
-  uint32_t
-      first_look_cached; /* 1: what writes looks through L1 first; for a lane alone, which past it makes two requests */
+  TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
+  TSR_PROBING_FACTS(TSR_FACT_MEMBER)
+  /* from the core, after all plan() calls: what the kit's own services have to know */
+  uint32_t guard;     /* TSR_GUARD_ */
+  uint32_t is_mixed;  /* 1: operations of all kinds overlap, so every load must be coherent */
+  uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
 } tsr_shape;
 
 /* ---- Regions: memory that the core owns for a part ------------ */
@@ -86,7 +100,13 @@ typedef struct tsr_region {
   uint8_t fill;              /* every byte of an empty table */
 } tsr_region;
 
+/* What a plan() says. Of the facts the core reads those of the plugin's own role. */
 typedef struct tsr_plan {
+  union {
+    tsr_layout_facts layout;
+    tsr_allocator_facts allocator;
+    tsr_probing_facts probing;
+  };
   tsr_region regions[TSR_REGIONS_MAX];
   uint64_t state[TSR_STATE_WORDS]; /* becomes c->t->part[role].word on the device */
 } tsr_plan;
@@ -116,10 +136,11 @@ typedef struct tsr_image {
 
 /* ---- The descriptor -------------------------------------------------------------------------- */
 
-/* Host, any thread, reentrant. Checks config against the facts written so far and returns TSR_INCOMPATIBLE with a
- * sentence (tsr_fail) if it cannot work with them; otherwise writes its own facts and asks for regions and state.
- * config: the struct that the parameter rows describe, every value within its row's range. plan: zeroed. */
-typedef tsr_status tsr_plan_function(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error);
+/* Host, any thread, reentrant. Checks config against the shape and returns TSR_INCOMPATIBLE with a sentence (tsr_fail) if
+ * it cannot work with it; otherwise writes into plan the facts of its role, regions and state.
+ * config: the struct that the parameter rows describe, every value within its row's range. plan: zeroed, but for
+ * plan->probing.buckets. */
+typedef tsr_status tsr_plan_function(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error);
 
 typedef struct tsr_plugin {
   uint32_t abi, size; /* TSR_ABI and sizeof(tsr_plugin): the first two members for ever, checked before anything else */
@@ -156,14 +177,15 @@ static inline uint64_t tsr_next_prime(uint64_t n) {
 
 /* For schemes whose walk passes every bucket unless max_probes bounds it: writes how many it visits, all for 0, and
  * refuses more than tsr_probe counts. scheme: the plugin's name. */
-static inline tsr_status tsr_plan_walk(const tsr_shape *shape, const char *scheme, uint32_t max_probes, uint64_t *limit,
+static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme, uint32_t max_probes, uint64_t *limit,
                                        tsr_error *error) {
-  if (shape->buckets > 0xFFFFFFFFu)
+  const uint64_t buckets = plan->probing.buckets;
+  if (buckets > 0xFFFFFFFFu)
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "probing = %s counts at most 2^32 - 1 buckets, and this capacity needs %llu: raise [layout] "
                     "bucket_slots",
-                    scheme, (unsigned long long)shape->buckets);
-  *limit = max_probes && max_probes < shape->buckets ? max_probes : shape->buckets;
+                    scheme, (unsigned long long)buckets);
+  *limit = max_probes && max_probes < buckets ? max_probes : buckets;
   return TSR_OK;
 }
 
@@ -195,10 +217,12 @@ static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_by
       layout, shape->key_bits, shape->value_bits, shape->sm / 10, shape->sm % 10);
 }
 
-/* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, tile_lanes,
- * share_lanes and bucket_bytes. loaded_bytes: what load reads of one slot. */
-static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slots, uint32_t tile_lanes,
-                                          uint32_t loaded_bytes, tsr_error *error) {
+/* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, bucket_places,
+ * tile_lanes, share_lanes and bucket_bytes. Whose places are not all slots lowers bucket_slots afterwards. loaded_bytes:
+ * what load reads of one slot. */
+static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucket_slots, uint32_t tile_lanes,
+                                          uint32_t loaded_bytes, tsr_plan *plan, tsr_error *error) {
+  tsr_layout_facts *facts = &plan->layout;
   uint32_t lanes = shape->sm ? tile_lanes : 1, bucket_bytes = bucket_slots * loaded_bytes;
   if (bucket_slots & (bucket_slots - 1))
     return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] bucket_slots = %u: must be a power of two from 1 to 32",
@@ -217,12 +241,12 @@ static inline tsr_status tsr_plan_buckets(tsr_shape *shape, uint32_t bucket_slot
                     "[layout] bucket_slots = %u, tile_lanes = %u: a lane would hold %u bytes, and can hold 256: raise "
                     "tile_lanes or lower bucket_slots",
                     bucket_slots, tile_lanes, bucket_bytes / lanes);
-  shape->bucket_slots = bucket_slots;
-  shape->tile_lanes = shape->share_lanes = lanes;
-  shape->bucket_bytes = bucket_bytes;
+  facts->bucket_slots = facts->bucket_places = bucket_slots;
+  facts->tile_lanes = facts->share_lanes = lanes;
+  facts->bucket_bytes = bucket_bytes;
   /* one lane with 32 or 64 bytes: coherent loads are shared (device.cuh, tsr_load); longer buckets would need more shuffles
    * than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
-  if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) shape->share_lanes = bucket_bytes / 16;
+  if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) facts->share_lanes = bucket_bytes / 16;
   return TSR_OK;
 }
 

@@ -68,28 +68,20 @@ enum {
   TSR_RESULTS
 };
 
-/* Composition constants: facts of the shape (plugin.h says who writes each) that device code sees as constants.
- * `tsr_<fact>(c)` in device.cuh, a member of tsr_shape on the host, a line of the glue module: all from this list. */
+/* The facts of a composition (plugin.h says who writes each) that parts and the kit may read in device code, where they
+ * are constants: TSR_FACT(c, tile_lanes) (device.cuh), and a line of the glue module. */
 #define TSR_FACTS(F)                                                                                                   \
   F(bucket_slots)                                                                                                      \
+  F(bucket_places)                                                                                                     \
   F(has_link)                                                                                                          \
   F(tile_lanes)                                                                                                        \
   F(share_lanes)                                                                                                       \
-  F(warp_sync)                                                                                                         \
+  F(unit_bytes)                                                                                                        \
+  F(first_slots)                                                                                                       \
   F(duplicates)                                                                                                        \
   F(guard)                                                                                                             \
   F(is_mixed)                                                                                                          \
-  F(has_place)                                                                                                         \
-  F(has_notes)                                                                                                         \
-  F(first_slots)                                                                                                       \
-  F(claims_first)                                                                                                      \
-  F(has_stash)                                                                                                         \
-  F(ends_at_empty)                                                                                                     \
-  F(places_first)                                                                                                      \
-  F(falls_back_to_walk)                                                                                                \
-  F(first_look_cached)                                                                                                 \
-  F(can_exchange)                                                                                                      \
-  F(unit_bytes)                                                                                                        \
+  F(warp_sync)                                                                                                         \
   F(statistics)
 
 /* A bucket is named by its index, or by this and the handle of the unit that it lies in. */

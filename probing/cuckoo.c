@@ -4,16 +4,16 @@
  */
 #include "cuckoo.cuh"
 
-static tsr_status cuckoo_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   if (!shape->can_exchange)
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "probing = cuckoo moves pairs, and this layout cannot swap a key together with its value: use "
                     "layout = packed, or a scheme that moves nothing");
-  shape->moves_pairs = 1;
-  shape->ends_at_empty = !own->least_loaded;
-  shape->first_slots = own->least_loaded ? 0 : shape->bucket_slots;
-  uint64_t log2_slots = 0, slots = shape->buckets * shape->bucket_slots;
+  plan->probing.moves_pairs = 1;
+  plan->probing.ends_at_empty = !own->least_loaded;
+  plan->probing.first_slots = own->least_loaded ? 0 : shape->bucket_slots;
+  uint64_t log2_slots = 0, slots = plan->probing.buckets * shape->bucket_slots;
   while (slots >> log2_slots > 1) log2_slots++;
   uint64_t chain = 7 * log2_slots;
   plan->state[CUCKOO_MAX_CHAIN] = own->max_chain ? own->max_chain : chain < 64 ? 64 : chain;

@@ -4,11 +4,10 @@
  */
 #include "iceberg.cuh"
 
-static tsr_status iceberg_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status iceberg_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
-  (void)plan;
   uint32_t first = shape->bucket_slots * own->threshold / 100;
-  shape->first_slots = first ? first : 1;
+  plan->probing.first_slots = first ? first : 1;
   return tsr_plan_two_buckets(shape, "iceberg", error);
 }
 

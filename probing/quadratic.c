@@ -4,14 +4,14 @@
  */
 #include "quadratic.cuh"
 
-static tsr_status quadratic_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status quadratic_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   uint64_t buckets = tsr_next_prime(shape->buckets_min);
   while (buckets % 4 != 3) buckets = tsr_next_prime(buckets + 1);
-  shape->buckets = buckets;
-  shape->ends_at_empty = 1;
-  shape->holds_many = 1;
-  return tsr_plan_walk(shape, "quadratic", own->max_probes, &plan->state[QUADRATIC_LIMIT], error);
+  plan->probing.buckets = buckets;
+  plan->probing.ends_at_empty = 1;
+  plan->probing.holds_many = 1;
+  return tsr_plan_walk(plan, "quadratic", own->max_probes, &plan->state[QUADRATIC_LIMIT], error);
 }
 
 TSR_PLUGIN(quadratic_plan, "Quadratic probing: squares to both sides, over a prime number of buckets.",

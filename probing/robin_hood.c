@@ -4,18 +4,18 @@
  */
 #include "robin_hood.cuh"
 
-static tsr_status robin_hood_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status robin_hood_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   const tsr_config *own = config;
   if (!shape->can_exchange)
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "probing = robin_hood moves pairs, and this layout cannot swap a key together with its value: use "
                     "layout = packed, or a scheme that moves nothing");
-  shape->ends_at_empty = 1;
-  shape->moves_pairs = 1;
-  shape->first_slots = shape->bucket_slots;
-  shape->has_notes = 1;
+  plan->probing.ends_at_empty = 1;
+  plan->probing.moves_pairs = 1;
+  plan->probing.first_slots = shape->bucket_slots;
+  plan->probing.has_notes = 1;
   plan->regions[ROBIN_HOOD_NOTES] = (tsr_region){.name = "ages", .bytes = 4, .bytes_per_bucket = 1};
-  plan->state[ROBIN_HOOD_REACH] = own->max_age < shape->buckets ? own->max_age + 1 : shape->buckets;
+  plan->state[ROBIN_HOOD_REACH] = own->max_age < plan->probing.buckets ? own->max_age + 1 : plan->probing.buckets;
   return TSR_OK;
 }
 

@@ -4,16 +4,16 @@
  */
 #include "slab_list.cuh"
 
-static tsr_status slab_list_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
-  (void)config, (void)plan;
+static tsr_status slab_list_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+  (void)config;
   if (!shape->has_link)
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
         "probing = slab_list: a key's pairs lie in a list of buckets, and this layout's buckets have no links: "
         "use a layout that has them (`tessera list layout` shows all), or a scheme with longer walks");
-  shape->ends_at_empty = 1;
-  shape->holds_many = 1;
-  shape->one_bucket = 1;
+  plan->probing.ends_at_empty = 1;
+  plan->probing.holds_many = 1;
+  plan->probing.one_bucket = 1;
   return TSR_OK;
 }
 

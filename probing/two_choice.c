@@ -4,7 +4,7 @@
  */
 #include "two_choice.cuh"
 
-static tsr_status two_choice_plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status two_choice_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config, (void)plan; /* works with every layout, promises nothing */
   return tsr_plan_two_buckets(shape, "two_choice", error);
 }

@@ -73,7 +73,9 @@ static void print_constants(FILE *out, const tsr_composition *t) {
   static const char *const guards[] = {"none", "the claim's own CAS", "key locks"};
   fprintf(out, "%-12s", "constants");
 #define PRINT_FACT(fact) fprintf(out, " " #fact "=%u", t->shape.fact);
+#define PRINT_CORE_FACT(fact) fprintf(out, " " #fact "=%u", t->facts.fact);
   TSR_FACTS(PRINT_FACT)
+  TSR_CORE_FACTS(PRINT_CORE_FACT)
   fprintf(out, "\n%-12s %s\n%-12s %s\n", "uniqueness", guards[t->shape.guard], "overlap", tsr_composition_overlap(t));
 }
 

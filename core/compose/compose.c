@@ -65,25 +65,49 @@ static bool is_power_to(uint32_t value, uint32_t maximum) {
   return value && !(value & (value - 1)) && value <= maximum;
 }
 
-static tsr_status check_facts(const tsr_shape *s, const tsr_plugin *plugin, tsr_error *error) {
+static tsr_status check_layout(const tsr_layout_facts *f, const tsr_plugin *plugin, tsr_error *error) {
   static const char range[] = "a power of two from 1 to 32";
-  if (plugin->role == TSR_ROLE_LAYOUT) {
-    if (s->has_link > 1) return out_of_range(plugin, "has_link", s->has_link, "0 or 1", error);
-    if (!s->bucket_slots || s->bucket_slots > 32 || !is_power_to(s->bucket_slots + s->has_link, 32))
-      return out_of_range(plugin, "bucket_slots", s->bucket_slots,
-                          s->has_link ? "with the link's place a power of two from 2 to 32" : range, error);
-    if (!is_power_to(s->tile_lanes, 32)) return out_of_range(plugin, "tile_lanes", s->tile_lanes, range, error);
-    if (!is_power_to(s->share_lanes, 32)) return out_of_range(plugin, "share_lanes", s->share_lanes, range, error);
-  }
-  if (plugin->role == TSR_ROLE_PROBING && (s->buckets < s->buckets_min || s->buckets > BUCKETS_MAX))
-    return out_of_range(plugin, "buckets", s->buckets, "from buckets_min to 2^48", error);
+  if (f->has_link > 1) return out_of_range(plugin, "has_link", f->has_link, "0 or 1", error);
+  if (!is_power_to(f->bucket_places, 32)) return out_of_range(plugin, "bucket_places", f->bucket_places, range, error);
+  if (f->bucket_slots < 1 || f->bucket_slots + f->has_link > f->bucket_places)
+    return out_of_range(plugin, "bucket_slots", f->bucket_slots,
+                        f->has_link ? "from 1 to one less than bucket_places" : "from 1 to bucket_places", error);
+  if (!is_power_to(f->tile_lanes, 32)) return out_of_range(plugin, "tile_lanes", f->tile_lanes, range, error);
+  if (!is_power_to(f->share_lanes, 32)) return out_of_range(plugin, "share_lanes", f->share_lanes, range, error);
   return TSR_OK;
+}
+
+/* Takes over into the shape what a plan() said: the facts of its role, if the core can work with them. */
+static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_plan *plan, tsr_error *error) {
+  tsr_status status = TSR_OK;
+#define TAKE(of, name) s->name = plan->of.name;
+#define TAKE_LAYOUT(type, name) TAKE(layout, name)
+#define TAKE_ALLOCATOR(type, name) TAKE(allocator, name)
+#define TAKE_PROBING(type, name) TAKE(probing, name)
+  switch (plugin->role) {
+  case TSR_ROLE_LAYOUT:
+    status = check_layout(&plan->layout, plugin, error);
+    TSR_LAYOUT_FACTS(TAKE_LAYOUT)
+    break;
+  case TSR_ROLE_ALLOCATOR:
+    TSR_ALLOCATOR_FACTS(TAKE_ALLOCATOR)
+    break;
+  case TSR_ROLE_PROBING:
+    TSR_PROBING_FACTS(TAKE_PROBING)
+    if (s->buckets < s->buckets_min || s->buckets > BUCKETS_MAX)
+      status = out_of_range(plugin, "buckets", s->buckets, "from buckets_min to 2^48", error);
+    break;
+  default:
+    break;
+  }
+  return status;
 }
 
 static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
   tsr_part *part = &t->part[role];
   tsr_error why = {TSR_OK, ""};
   if (!part->plugin) return TSR_OK;
+  if (role == TSR_ROLE_PROBING) part->plan.probing.buckets = t->shape.buckets_min;
   planning = part->plugin;
   tsr_status status = part->plugin->plan(part->config, &t->shape, &part->plan, &why);
   planning = NULL;
@@ -92,7 +116,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
     return tsr_fail(error, TSR_BAD_PLUGIN,
                     "%s/%s: P-13: its plan() returned status %d%s: a refusal is TSR_INCOMPATIBLE with a sentence",
                     tsr_role_names[role], part->plugin->name, (int)status, why.message[0] ? "" : " and no sentence");
-  status = check_facts(&t->shape, part->plugin, error);
+  status = take_facts(&t->shape, part->plugin, &part->plan, error);
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
   const char *missing = part->image ? tsr_glue_missing(role, part->image) : "code";
@@ -106,19 +130,25 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
 
 static void derive_guard(tsr_composition *t, bool has_place) {
   tsr_shape *s = &t->shape;
-  s->has_place = has_place;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
-  s->claims_first = s->first_slots && s->concurrency == TSR_CONCURRENCY_PHASED;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || s->has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
+  else if (s->moves_pairs || has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
-  s->places_first = s->guard == TSR_GUARD_NONE && s->has_place;
-  s->falls_back_to_walk = s->has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP;
-  s->first_look_cached = s->tile_lanes == 1 && !s->is_mixed;
+  const bool has_stash = t->stash_buckets > 0;
+  t->facts = (tsr_core_facts){
+      .ends_at_empty = s->ends_at_empty,
+      .has_notes = s->has_notes,
+      .has_stash = has_stash,
+      .has_place = has_place,
+      .claims_first = s->first_slots && !s->is_mixed,
+      .places_first = s->guard == TSR_GUARD_NONE && has_place,
+      .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
+      .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
+  };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
    * a time collide on one bit in 32 */
@@ -239,9 +269,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
   if (status) return status;
-  const uint32_t places = s->bucket_slots + s->has_link;
-  if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < places ? cpu_lanes : places;
-  s->buckets = s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
+  if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
+  s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
   status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
@@ -249,7 +278,6 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (status) return status;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
-  s->has_stash = t->stash_buckets > 0;
   const tsr_probing_functions *functions = t->part[TSR_ROLE_PROBING].image->functions;
   derive_guard(t, functions->place != NULL);
   status = check_links(t, spec, error);

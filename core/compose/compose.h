@@ -6,6 +6,7 @@
 #ifndef TSR_COMPOSE_H
 #define TSR_COMPOSE_H
 
+#include "core/compose/facts.h"
 #include "core/spec/settings.h"
 
 #ifdef __cplusplus
@@ -22,6 +23,7 @@ typedef struct tsr_part {
 typedef struct tsr_composition {
   tsr_settings settings; /* its strings are not kept: see part[] */
   tsr_shape shape;
+  tsr_core_facts facts; /* the core's own */
   tsr_part part[TSR_ROLES];
   uint64_t tail_buckets;  /* for reserved keys, then the stash */
   uint64_t stash_buckets; /* of them */

@@ -72,12 +72,15 @@ static void print_suffix(FILE *out, const tsr_image *image) {
 /* ---- Constants ------------------------------------------------------------------------------- */
 
 static void print_facts(FILE *out, const tsr_composition *const *tables, size_t count) {
-#define PRINT_FACT(fact)                                                                                               \
-  fprintf(out, "extern \"C\" __device__ const uint32_t tsr_fact_" #fact " = %uu;\n", tables[0]->shape.fact);           \
+#define PRINT(of, fact)                                                                                                \
+  fprintf(out, "extern \"C\" __device__ const uint32_t tsr_fact_" #fact " = %uu;\n", tables[0]->of.fact);              \
   fprintf(out, "TSR_DEVICE uint32_t tsr_fact_of_" #fact "(const tsr_ctx *c) {\n  switch (c->table) {\n");              \
-  for (size_t i = 1; i < count; i++) fprintf(out, "    case %zu: return %uu;\n", i, tables[i]->shape.fact);            \
-  fprintf(out, "    default: return %uu;\n  }\n}\n", tables[0]->shape.fact);
+  for (size_t i = 1; i < count; i++) fprintf(out, "    case %zu: return %uu;\n", i, tables[i]->of.fact);               \
+  fprintf(out, "    default: return %uu;\n  }\n}\n", tables[0]->of.fact);
+#define PRINT_FACT(fact) PRINT(shape, fact)
+#define PRINT_CORE_FACT(fact) PRINT(facts, fact)
   TSR_FACTS(PRINT_FACT)
+  TSR_CORE_FACTS(PRINT_CORE_FACT)
 }
 
 static void print_parameter_value(FILE *out, const tsr_part *part, const tsr_parameter *parameter) {

@@ -15,6 +15,7 @@
 #ifndef TSR_WALK_CUH
 #define TSR_WALK_CUH
 
+#include "core/kernels/facts.cuh"
 #include "plugins/allocator.cuh"
 #include "plugins/probing.cuh"
 

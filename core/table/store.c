@@ -31,6 +31,7 @@ static bool same_code(const tsr_composition *a, const tsr_composition *b) {
   DIFFERS(key_bits)
   DIFFERS(payload_bits)
 #undef DIFFERS
+  if (memcmp(&a->facts, &b->facts, sizeof a->facts) != 0) return false;
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *x = &a->part[role], *y = &b->part[role];
     if (x->plugin != y->plugin || x->image != y->image) return false;

@@ -433,11 +433,11 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
 tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_flush: the table is NULL");
   const tsr_shape *shape = &t->store.composition->shape;
-  if (!shape->has_link || !shape->can_exchange || shape->has_stash)
+  if (!shape->has_link || !shape->can_exchange || t->store.composition->facts.has_stash)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_flush: %s: use tsr_rehash, which gets rid of erased slots too",
-                    !shape->has_link   ? "the layout's buckets do not link, so there are no lists to pack"
-                    : shape->has_stash ? "pairs in the stash would be cut off by empty slots"
-                                       : "the layout cannot exchange pairs");
+                    !shape->has_link ? "the layout's buckets do not link, so there are no lists to pack"
+                    : t->store.composition->facts.has_stash ? "pairs in the stash would be cut off by empty slots"
+                                                            : "the layout cannot exchange pairs");
   tsr_bulk bulk = {.n = shape->buckets + TSR_TAIL_RESERVED};
   tsr_tally tally;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);

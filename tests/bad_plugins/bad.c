@@ -66,10 +66,10 @@ static void (*const functions[16])(void) = {does_nothing, does_nothing, does_not
 static const tsr_image images[] = {{KEY_BITS, TSR_ANY_BITS, functions, NULL, 0}, {0, 0, NULL, NULL, 0}};
 static const tsr_image no_images[] = {{0, 0, NULL, NULL, 0}};
 
-/* A shape with which the core can go on, if it is of the role that writes it. */
-static inline tsr_status fill(tsr_shape *shape) {
-  shape->bucket_slots = 4;
-  shape->tile_lanes = shape->share_lanes = 1;
+/* A layout's facts with which the core can go on. */
+static inline tsr_status fill(tsr_plan *plan) {
+  plan->layout.bucket_slots = plan->layout.bucket_places = 4;
+  plan->layout.tile_lanes = plan->layout.share_lanes = 1;
   return TSR_OK;
 }
 
@@ -82,7 +82,7 @@ static inline int recurse(volatile int *depth) {
 extern int nobody_defines_this(void);
 #endif
 
-static tsr_status plan(const void *config, tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
+static tsr_status plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config;
   (void)shape;
   (void)plan;

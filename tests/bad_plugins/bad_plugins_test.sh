@@ -232,18 +232,24 @@ expect_status 0
 # ---- plan() ----------------------------------------------------------------------------------------------------------
 
 case_of "P-12: facts out of range"
-plans 'layout/bad: P-12: its plan\(\) wrote bucket_slots = 0: must be a power of two from 1 to 32; correct plan' \
+plans 'layout/bad: P-12: its plan\(\) wrote bucket_places = 0: must be a power of two from 1 to 32; correct plan' \
   layout 'return TSR_OK;'
-for slots in 3 33 64 4294967295u; do
-  plans 'layout/bad: P-12: its plan\(\) wrote bucket_slots = [0-9]+: ' layout \
-    "fill(shape); shape->bucket_slots = $slots; return TSR_OK;"
+for places in 3 33 64 4294967295u; do
+  plans 'layout/bad: P-12: its plan\(\) wrote bucket_places = [0-9]+: ' layout \
+    "fill(plan); plan->layout.bucket_places = $places; return TSR_OK;"
 done
-plans 'layout/bad: P-12: .* tile_lanes = 5: ' layout 'fill(shape); shape->tile_lanes = 5; return TSR_OK;'
-plans 'layout/bad: P-12: .* share_lanes = 0: ' layout 'fill(shape); shape->share_lanes = 0; return TSR_OK;'
+for slots in 0 5 4294967295u; do
+  plans 'layout/bad: P-12: its plan\(\) wrote bucket_slots = [0-9]+: must be from 1 to bucket_places; ' layout \
+    "fill(plan); plan->layout.bucket_slots = $slots; return TSR_OK;"
+done
+plans 'layout/bad: P-12: .* bucket_slots = 4: must be from 1 to one less than bucket_places; ' layout \
+  'fill(plan); plan->layout.has_link = 1; return TSR_OK;'
+plans 'layout/bad: P-12: .* tile_lanes = 5: ' layout 'fill(plan); plan->layout.tile_lanes = 5; return TSR_OK;'
+plans 'layout/bad: P-12: .* share_lanes = 0: ' layout 'fill(plan); plan->layout.share_lanes = 0; return TSR_OK;'
 plans 'probing/bad: P-12: .* buckets = 0: must be from buckets_min to 2\^48; ' probing \
-  'shape->buckets = 0; return TSR_OK;'
-plans 'probing/bad: P-12: .* buckets = [0-9]+: ' probing 'shape->buckets--; return TSR_OK;'
-plans 'probing/bad: P-12: .* buckets = 1152921504606846976: ' probing 'shape->buckets = 1ull << 60; return TSR_OK;'
+  'plan->probing.buckets = 0; return TSR_OK;'
+plans 'probing/bad: P-12: .* buckets = [0-9]+: ' probing 'plan->probing.buckets--; return TSR_OK;'
+plans 'probing/bad: P-12: .* buckets = 1152921504606846976: ' probing 'plan->probing.buckets = 1ull << 60; return TSR_OK;'
 
 case_of "P-13: refusals that are none"
 plans 'hasher/bad: P-13: its plan\(\) returned status 77 and no sentence: a refusal is TSR_INCOMPATIBLE with a sentence' \

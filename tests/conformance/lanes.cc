@@ -54,6 +54,7 @@ std::string Memory::check_guards() const {
 tsr_cpu cpu_of(const tsr_composition *composition, const tsr_tile_services *tile) {
   tsr_cpu cpu = {};
   cpu.shape = &composition->shape;
+  cpu.core = &composition->facts;
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &composition->part[role];
     cpu.config[role] = part->config;

@@ -35,7 +35,7 @@ public:
         policy_(TSR_FACT(c, duplicates)), model_(buckets * slots_) {}
 
   void run() {
-    expect(!TSR_FACT(c_, can_exchange) || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
+    expect(!c_->cpu->shape->can_exchange || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
     uint64_t all = model_.size() / slots_, hashed = c_->t->buckets;
     for (uint64_t ref = 0; ref < all; ref++) verify(ref);
     std::set<uint64_t> refs = {0, hashed - 1};
@@ -46,7 +46,7 @@ public:
     for (uint64_t ref : refs) fill(ref);
     for (uint64_t ref : refs) {
       if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
-      if (TSR_FACT(c_, can_exchange) && has_exchange()) exchange(ref);
+      if (c_->cpu->shape->can_exchange && has_exchange()) exchange(ref);
       stay_idle(ref);
       if (c_->cpu->shape->whole_pairs) swap(ref);
       erase_some(ref);
@@ -513,7 +513,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
       step++;
     }
     if (!findings->expect(found, "key ", key, " is in the table, but not on its walk")) continue;
-    if (TSR_FACT(c, ends_at_empty))
+    if (c->cpu->shape->ends_at_empty)
       findings->expect(!passed_an_empty, "key ", key, " lies at step ", step, " of its walk, but step ",
                        passed_an_empty - 1, " has an empty slot");
     if (step > 0)

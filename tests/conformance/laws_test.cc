@@ -83,8 +83,9 @@ TEST_P(OnPlugin, P14_Regions) {
       EXPECT_GT(tsr_region_bytes(composition.get(), &region), 0u) << region.name;
     }
     const tsr_shape &shape = composition->shape;
-    const uint32_t places = shape.bucket_slots + shape.has_link; // a link lies in the last one
-    EXPECT_TRUE(shape.bucket_slots >= 1 && places <= 32 && (places & (places - 1)) == 0);
+    const uint32_t places = shape.bucket_places; // a link lies behind the last slot
+    EXPECT_TRUE(shape.bucket_slots >= 1 && shape.bucket_slots + shape.has_link <= places);
+    EXPECT_TRUE(places <= 32 && (places & (places - 1)) == 0);
     EXPECT_GE(shape.buckets, shape.buckets_min);
     EXPECT_GE(shape.buckets * shape.bucket_slots, recipe.capacity);
     if (shape.can_exchange) {

@@ -19,7 +19,7 @@ linear=probing:plugins/template/probing/template
 cuckoo=probing:probing/cuckoo
 iceberg=probing:probing/iceberg
 # In front of the line that ends the linear scheme's plan().
-plan_first() { printf 's/^  shape->ends_at_empty = 1;/  %s\\n&/' "${1//$'\n'/\\n}"; }
+plan_first() { printf 's/^  plan->probing.ends_at_empty = 1;/  %s\\n&/' "${1//$'\n'/\\n}"; }
 mixer=hasher:plugins/template/hasher/template
 units=allocator:allocators/slab_light
 
@@ -96,6 +96,8 @@ done
 
 fails_to_build P-01 "a symbol is not resolved" 'undefined reference to .somewhere' "$linear" \
   c "$(plan_first 'extern void somewhere(void);\n  somewhere();')"
+fails_to_build P-12 "its plan() writes a fact of another" 'read-only' "$linear" \
+  c "$(plan_first 'shape->whole_pairs = 1;')"
 fails_to_build P-20 "it includes what is not in the SDK" 'core/tessera\.h: No such file' "$linear" \
   cuh 's/^#include "plugins.*/&\n#include "core\/tessera.h"/'
 fails_to_build P-20 "its function has a prototype of its own" 'incompatible.pointer.type|[Ii]ncompatible' "$linear" \
@@ -118,7 +120,8 @@ breaks P-11 "a parameter is not told in a sentence" "$linear" cuh 's/"Buckets vi
 breaks P-11 "it refuses its own maximum" "$linear" \
   c "$(plan_first 'if (own->max_probes == 4294967295u)
     return tsr_fail(error, TSR_INCOMPATIBLE, "probing = template does not count as far as that");')"
-breaks P-12 "its plan() writes a fact of another" "$linear" c "$(plan_first 'shape->whole_pairs ^= 1;')"
+breaks P-12 "its plan() draws lots" "$linear" \
+  c "$(plan_first 'extern int rand(void);\n  plan->probing.buckets += (uint64_t)rand() % 1024;')"
 breaks P-13 "it refuses without a sentence" "$linear" \
   c "$(plan_first 'if (shape->payload_bits == 64) return tsr_fail(error, TSR_INCOMPATIBLE, "no");')"
 breaks P-13 "its refusal names nothing" "$linear" \
@@ -142,7 +145,7 @@ breaks P-25 "a collective is reached by one lane alone" "$packed" \
 breaks P-30 "erase empties the slot" "$packed" \
   cuh 's/return tsr_pair_erase\(c, (.*), b, slot\);/return tsr_pair_swap(c, \1, b, slot, (tsr_pair) ~(tsr_pair)0);/'
 breaks P-31 "it promises whole pairs and reads payloads apart" "$columns" \
-  c 's/shape->whole_pairs = .*;/shape->whole_pairs = 1;/'
+  c 's/(plan->layout.whole_pairs) = .*;/\1 = 1;/'
 breaks P-32 "cas takes what is there for what load saw" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
 breaks P-32 "cas takes vacant slots alone" "$packed" \
@@ -160,7 +163,7 @@ breaks P-35 "erase leaves the value where the next one is combined into it" "$co
 breaks P-36 "exchange forgets the value" "$packed" \
   cuh 's/return (tsr_pair_exchange\(.*), payload\);/tsr_payload forgotten = *payload;\n  return \1, \&forgotten);/'
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
-  c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  shape->can_exchange = 1;\n&/'
+  c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  plan->layout.can_exchange = 1;\n&/'
 
 breaks P-37 "a slot takes the link's place" layout:layouts/slab \
   cuh 's/return tsr_pair_link\(c, b\);/return (uint32_t)tsr_pair_slot_key(c, b, 0);/'
@@ -188,7 +191,7 @@ breaks P-44 "it hands back the pair it was given" "$cuckoo" \
 breaks P-46 "it leaves the first bucket too early" "$iceberg" \
   cuh 's/<= TSR_FACT\(c, bucket_slots\) - TSR_FACT\(c, first_slots\)/<= TSR_FACT(c, bucket_slots) - 1/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
-  c 's/^  shape->moves_pairs = 1;/&\n  shape->holds_many = 1;/'
+  c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
 
 # ---- Hashers ---------------------------------------------------------------------------------------------------------
 

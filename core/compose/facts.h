@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts of a composition that only the core's kernels read, as constants: like those of plugins/table.h they are
+ * lines of the glue module, and TSR_FACT reads them (kernels/facts.cuh). compose.c derives them when all parts have
+ * planned; no part sees them.
+ */
+#ifndef TSR_COMPOSE_FACTS_H
+#define TSR_COMPOSE_FACTS_H
+
+#include <stdint.h>
+
+/* F(name). ends_at_empty, has_notes: the probing's own (plugins/plugin.h).
+ * has_stash: 1: pairs without a slot go to tail buckets that belong to no hash.
+ * has_place: 1: the probing has place().
+ * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
+ * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
+ * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
+ * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests. */
+#define TSR_CORE_FACTS(F)                                                                                              \
+  F(ends_at_empty)                                                                                                     \
+  F(has_notes)                                                                                                         \
+  F(has_stash)                                                                                                         \
+  F(has_place)                                                                                                         \
+  F(claims_first)                                                                                                      \
+  F(places_first)                                                                                                      \
+  F(falls_back_to_walk)                                                                                                \
+  F(first_look_cached)
+
+#define TSR_CORE_FACT_MEMBER(name) uint32_t name;
+typedef struct tsr_core_facts {
+  TSR_CORE_FACTS(TSR_CORE_FACT_MEMBER)
+} tsr_core_facts;
+
+#endif
