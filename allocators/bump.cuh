@@ -11,26 +11,11 @@
 enum { BUMP_NEXT, BUMP_UNITS }; /* regions: the number of units handed out, and they */
 enum { BUMP_LIMIT };            /* state word: units in all */
 
-/* Relaxed atomics: the counter's value is all that callers learn from each other, for a unit has one owner. */
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  uint64_t *next = (uint64_t *)TSR_REGION(c, BUMP_NEXT), limit = TSR_WORD(c, BUMP_LIMIT), first = limit;
-  uint32_t takes = c->lane == 0 && !c->idle && units > 0;
+  const uint32_t takes = c->lane == 0 && !c->idle && units > 0;
   (void)spread;
-  if (takes) first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */
-  takes = takes && first + units <= limit;
-  if (takes) first = tsr_add64(next, units);
-  uint64_t seen = first + units;
-  uint32_t is_high = takes && seen > limit, handle = takes && !is_high ? (uint32_t)first : TSR_NO_HANDLE;
-  /* Others were faster and the counter is too high; back to the limit, not by what was added: that would hand out units
-   * twice. Bounded: each failure is another thread's addition or its way back. */
-  TSR_NO_UNROLL
-  while (tsr_warp_any(c, is_high)) {
-    uint64_t found = seen;
-    if (is_high) found = tsr_cas64(next, seen, limit);
-    is_high = (found != seen) & (found > limit);
-    seen = found;
-  }
-  return tsr_shuffle32(c, handle, 0);
+  return tsr_shuffle32(
+      c, tsr_count_take(c, (uint64_t *)TSR_REGION(c, BUMP_NEXT), TSR_WORD(c, BUMP_LIMIT), units, takes), 0);
 }
 
 TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t units) {

@@ -12,14 +12,6 @@
 
 #include "plugins/layout.cuh"
 
-#if TSR_KEY_BITS == 64
-#define aos_cas_key tsr_cas64
-#define aos_exchange_key tsr_exchange64
-#else
-#define aos_cas_key tsr_cas32
-#define aos_exchange_key tsr_exchange32
-#endif
-
 /* C's own layout: 8 bytes for 32 + 32 bits, 16 for wider pairs, and no half crosses 8 bytes. */
 typedef struct aos_slot {
   tsr_key key;
@@ -86,31 +78,37 @@ TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint3
 
 /* What load saw of a slot known at run time, on the lane that owns it. */
 TSR_INLINE tsr_key aos_seen_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_key key = aos_key(b, 0);
-  TSR_UNROLL
-  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) key = aos_key(b, j);
+  tsr_key key = 0;
+  TSR_SLOT_SEEN(c, key, slot, j, aos_key(b, j));
   return key;
 }
 
 TSR_INLINE tsr_payload aos_seen_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_payload payload = aos_payload(b, 0);
-  TSR_UNROLL
-  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) payload = aos_payload(b, j);
+  tsr_payload payload = 0;
+  TSR_SLOT_SEEN(c, payload, slot, j, aos_payload(b, j));
   return payload;
 }
 
-/* The owner tries to change the key that load saw; all lanes learn whether it worked. */
-TSR_INLINE bool aos_swap_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired) {
-  uint32_t swapped = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_key expected = aos_seen_key(c, b, slot);
-    swapped = aos_cas_key(&aos_address(c, b->ref, slot)->key, expected, desired) == expected;
-  }
-  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
+/* The owner's part: changes the key that load saw. */
+TSR_INLINE bool aos_try(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired) {
+  tsr_key expected = aos_seen_key(c, b, slot);
+  return tsr_cas_key(&aos_address(c, b->ref, slot)->key, expected, desired) == expected;
+}
+
+TSR_INLINE bool aos_claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
+  bool claimed = aos_try(c, b, slot, key);
+  if (claimed) aos_combine(c, b->ref, slot, TSR_FACT(c, duplicates), payload);
+  return claimed;
+}
+
+/* Stored payloads of vacant slots are all ones. */
+TSR_INLINE bool aos_erase(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
+  bool erased = aos_try(c, b, slot, TSR_ERASED_KEY);
+#if TSR_PAYLOAD_BITS > 0
+  if (erased)
+    tsr_combine_at(&aos_address(c, b->ref, slot)->payload, TSR_DUPLICATES_REPLACE, (tsr_payload) ~(tsr_payload)0);
+#endif
+  return erased;
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
@@ -144,9 +142,7 @@ TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, 
 }
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
-  bool claimed = aos_swap_key(c, b, slot, key);
-  if (claimed && tsr_owns(c, slot)) aos_combine(c, b->ref, slot, TSR_FACT(c, duplicates), payload);
-  return claimed;
+  return TSR_OWNER_DOES(c, slot, aos_claim(c, b, slot, key, payload)) != 0;
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
@@ -156,19 +152,14 @@ TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  bool erased = aos_swap_key(c, b, slot, TSR_ERASED_KEY);
-#if TSR_PAYLOAD_BITS > 0
-  if (erased && tsr_owns(c, slot))
-    tsr_combine_at(&aos_address(c, b->ref, slot)->payload, TSR_DUPLICATES_REPLACE, (tsr_payload) ~(tsr_payload)0);
-#endif
-  return erased;
+  return TSR_OWNER_DOES(c, slot, aos_erase(c, b, slot)) != 0;
 }
 
 #if TSR_PAYLOAD_BITS == 0 /* a key alone is a whole pair */
 TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_key found = 0;
-  if (tsr_owns(c, slot)) found = aos_exchange_key(&aos_address(c, ref, slot)->key, *key);
+  if (tsr_owns(c, slot)) found = tsr_exchange_key(&aos_address(c, ref, slot)->key, *key);
   *key = tsr_shuffle_key(c, found, owner);
   *payload = 0;
   return true;

@@ -12,15 +12,8 @@
 
 #include "plugins/layout.cuh"
 
-#if TSR_KEY_BITS == 64
-#define soa_cas_key tsr_cas64
-#define soa_exchange_key tsr_exchange64
-#else
-#define soa_cas_key tsr_cas32
-#define soa_exchange_key tsr_exchange32
-#endif
-
 enum { SOA_KEYS, SOA_PAYLOADS };
+
 TSR_INLINE tsr_key soa_seen(const tsr_bucket *b, uint32_t j) {
 #if TSR_KEY_BITS == 64
   return (tsr_key)b->word[2 * j + 1] << 32 | b->word[2 * j];
@@ -30,11 +23,8 @@ TSR_INLINE tsr_key soa_seen(const tsr_bucket *b, uint32_t j) {
 }
 
 TSR_INLINE tsr_key soa_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_key key = soa_seen(b, 0);
-  TSR_UNROLL
-  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) key = soa_seen(b, j);
+  tsr_key key = 0;
+  TSR_SLOT_SEEN(c, key, slot, j, soa_seen(b, j));
   return key;
 }
 
@@ -83,26 +73,25 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-#if TSR_PAYLOAD_BITS == 64
-  return tsr_load64(soa_payload_address(c, b->ref, slot), 1);
-#elif TSR_PAYLOAD_BITS == 32
-  return tsr_load32(soa_payload_address(c, b->ref, slot), 1);
+#if TSR_PAYLOAD_BITS > 0
+  return tsr_load_payload(soa_payload_address(c, b->ref, slot), 1);
 #else
-  (void)c;
-  (void)b;
-  (void)slot;
+  (void)c, (void)b, (void)slot;
   return 0;
 #endif
 }
 
+/* The owner's part: changes the key that load saw, and then the value by `policy`. */
+TSR_INLINE bool soa_try(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired, uint32_t policy,
+                        tsr_payload payload) {
+  tsr_key expected = soa_seen_slot(c, b, slot);
+  bool swapped = tsr_cas_key(soa_key_address(c, b->ref, slot), expected, desired) == expected;
+  if (swapped) soa_combine(c, b->ref, slot, policy, payload);
+  return swapped;
+}
+
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
-  uint32_t claimed = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_key expected = soa_seen_slot(c, b, slot);
-    claimed = soa_cas_key(soa_key_address(c, b->ref, slot), expected, key) == expected;
-    if (claimed) soa_combine(c, b->ref, slot, TSR_FACT(c, duplicates), payload);
-  }
-  return tsr_shuffle32(c, claimed, tsr_slot_lane(c, slot)) != 0;
+  return TSR_OWNER_DOES(c, slot, soa_try(c, b, slot, key, TSR_FACT(c, duplicates), payload)) != 0;
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
@@ -112,20 +101,15 @@ TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t erased = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_key expected = soa_seen_slot(c, b, slot);
-    erased = soa_cas_key(soa_key_address(c, b->ref, slot), expected, TSR_ERASED_KEY) == expected;
-    if (erased) soa_combine(c, b->ref, slot, TSR_DUPLICATES_REPLACE, tsr_identity(TSR_FACT(c, duplicates)));
-  }
-  return tsr_shuffle32(c, erased, tsr_slot_lane(c, slot)) != 0;
+  const tsr_payload identity = tsr_identity(TSR_FACT(c, duplicates));
+  return TSR_OWNER_DOES(c, slot, soa_try(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, identity)) != 0;
 }
 
 #if TSR_PAYLOAD_BITS == 0 /* a key alone is a whole pair */
 TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_key found = 0;
-  if (tsr_owns(c, slot)) found = soa_exchange_key(soa_key_address(c, ref, slot), *key);
+  if (tsr_owns(c, slot)) found = tsr_exchange_key(soa_key_address(c, ref, slot), *key);
   *key = tsr_shuffle_key(c, found, owner);
   *payload = 0;
   return true;

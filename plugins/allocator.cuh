@@ -110,4 +110,28 @@ TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
   return blocks * (TSR_BLOCK_WORDS / TSR_FACT(c, tile_lanes));
 }
 
+/* ---- A counter: a service for allocators that hand out units in order ------------------------ */
+
+/* Of the lane that `takes`: the number of the first of `units` units that nobody has had, or TSR_NO_HANDLE if fewer than
+ * that are left. next: how many were handed out, 0 at first. Called together as tsr_warp_any. Relaxed atomics: the
+ * counter's value is all that callers learn from each other, for a unit has one owner. */
+TSR_INLINE uint32_t tsr_count_take(const tsr_ctx *c, uint64_t *next, uint64_t limit, uint32_t units, uint32_t takes) {
+  uint64_t first = limit;
+  if (takes) first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */
+  takes = takes && first + units <= limit;
+  if (takes) first = tsr_add64(next, units);
+  uint64_t seen = first + units;
+  uint32_t is_high = takes && seen > limit, taken = takes && !is_high ? (uint32_t)first : TSR_NO_HANDLE;
+  /* Others were faster and the counter is too high; back to the limit, not by what was added: that would hand out units
+   * twice. Bounded: each failure is another thread's addition or its way back. */
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, is_high)) {
+    uint64_t found = seen;
+    if (is_high) found = tsr_cas64(next, seen, limit);
+    is_high = (found != seen) & (found > limit);
+    seen = found;
+  }
+  return taken;
+}
+
 #endif

@@ -344,13 +344,16 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 
 enum {
   TSR_LOAD_COHERENT = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
-  TSR_LOAD_WARP = 2      /* the tiles of the warp may share their loads */
+  TSR_LOAD_WARP = 2,     /* the tiles of the warp may share their loads */
+  TSR_LOAD_SETTLED =
+      4 /* nothing writes slots meanwhile, nor does the caller: a layout may leave for later what match and
+                          * payload may turn out not to need */
 };
 
 /* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is coherent. */
-TSR_INLINE uint32_t tsr_load_mode(const tsr_ctx *c, uint32_t coherent) {
+TSR_INLINE uint32_t tsr_load_mode(const tsr_ctx *c, uint32_t mode) {
   uint32_t step = TSR_FACT(c, warp_sync) ? TSR_LOAD_WARP : 0;
-  return coherent || TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step;
+  return TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step | mode;
 }
 
 #ifdef __CUDACC__
@@ -389,6 +392,26 @@ TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t coherent) {
 #else
   (void)coherent;
   return __atomic_load_n(address, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Relaxed stores, of one thread. One of 8 bits leaves its neighbours alone. */
+TSR_INLINE void tsr_store8(uint8_t *address, uint8_t value) {
+#ifdef __CUDACC__
+  asm volatile("st.relaxed.gpu.global.u8 [%0], %1;"
+               :
+               : "l"(__cvta_generic_to_global(address)), "r"((uint32_t)value)
+               : "memory");
+#else
+  __atomic_store_n(address, value, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_INLINE void tsr_store32(uint32_t *address, uint32_t value) {
+#ifdef __CUDACC__
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(address)), "r"(value) : "memory");
+#else
+  __atomic_store_n(address, value, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -507,20 +530,56 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 #endif
 }
 
-/* Acquire: what the thread does next comes after what was written before the value that it found was released. */
-TSR_INLINE uint32_t tsr_cas32_acquire(uint32_t *address, uint32_t expected, uint32_t desired) {
+/* Order for words that hand over other memory. Acquire: what the thread does next comes after what was written before the
+ * value that it found was released. Release: what the thread has written is seen by whoever acquires the word from now
+ * on. A compare-and-swap that fails orders nothing. */
 #ifdef __CUDACC__
-  uint32_t found;
-  asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], %2, %3;"
-               : "=r"(found)
-               : "l"(__cvta_generic_to_global(address)), "r"(expected), "r"(desired)
-               : "memory");
-  return found;
+#define TSR_ORDERED_WORD_(bits, letter)                                                                                \
+  TSR_INLINE uint##bits##_t tsr_load##bits##_acquire(const uint##bits##_t *address) {                                  \
+    uint##bits##_t found;                                                                                              \
+    asm volatile("ld.acquire.gpu.global.b" #bits " %0, [%1];"                                                          \
+                 : "=" letter(found)                                                                                   \
+                 : "l"(__cvta_generic_to_global(address))                                                              \
+                 : "memory");                                                                                          \
+    return found;                                                                                                      \
+  }                                                                                                                    \
+  TSR_INLINE void tsr_store##bits##_release(uint##bits##_t *address, uint##bits##_t value) {                           \
+    asm volatile("st.release.gpu.global.b" #bits " [%0], %1;"                                                          \
+                 :                                                                                                     \
+                 : "l"(__cvta_generic_to_global(address)), letter(value)                                               \
+                 : "memory");                                                                                          \
+  }                                                                                                                    \
+  TSR_ORDERED_CAS_(bits, letter, acquire, _)                                                                           \
+  TSR_ORDERED_CAS_(bits, letter, release, _)
+#define TSR_ORDERED_CAS_(bits, letter, order, unused)                                                                  \
+  TSR_INLINE uint##bits##_t tsr_cas##bits##_##order(uint##bits##_t *address, uint##bits##_t expected,                  \
+                                                    uint##bits##_t desired) {                                          \
+    uint##bits##_t found;                                                                                              \
+    asm volatile("atom." #order ".gpu.global.cas.b" #bits " %0, [%1], %2, %3;"                                         \
+                 : "=" letter(found)                                                                                   \
+                 : "l"(__cvta_generic_to_global(address)), letter(expected), letter(desired)                           \
+                 : "memory");                                                                                          \
+    return found;                                                                                                      \
+  }
 #else
-  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-  return expected;
+#define TSR_ORDERED_WORD_(bits, letter)                                                                                \
+  TSR_INLINE uint##bits##_t tsr_load##bits##_acquire(const uint##bits##_t *address) {                                  \
+    return __atomic_load_n(address, __ATOMIC_ACQUIRE);                                                                 \
+  }                                                                                                                    \
+  TSR_INLINE void tsr_store##bits##_release(uint##bits##_t *address, uint##bits##_t value) {                           \
+    __atomic_store_n(address, value, __ATOMIC_RELEASE);                                                                \
+  }                                                                                                                    \
+  TSR_ORDERED_CAS_(bits, letter, acquire, __ATOMIC_ACQUIRE)                                                            \
+  TSR_ORDERED_CAS_(bits, letter, release, __ATOMIC_RELEASE)
+#define TSR_ORDERED_CAS_(bits, letter, order, c11)                                                                     \
+  TSR_INLINE uint##bits##_t tsr_cas##bits##_##order(uint##bits##_t *address, uint##bits##_t expected,                  \
+                                                    uint##bits##_t desired) {                                          \
+    __atomic_compare_exchange_n(address, &expected, desired, 0, c11, __ATOMIC_RELAXED);                                \
+    return expected;                                                                                                   \
+  }
 #endif
-}
+TSR_ORDERED_WORD_(32, "r")
+TSR_ORDERED_WORD_(64, "l")
 
 /* Release: what the thread has written is seen by whoever acquires the word from now on. */
 TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
@@ -605,7 +664,33 @@ TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
 #endif
 }
 
+#ifdef TSR_KEY_BITS
+TSR_INLINE tsr_key tsr_cas_key(tsr_key *address, tsr_key expected, tsr_key desired) {
+#if TSR_KEY_BITS == 64
+  return tsr_cas64(address, expected, desired);
+#else
+  return tsr_cas32(address, expected, desired);
+#endif
+}
+
+TSR_INLINE tsr_key tsr_exchange_key(tsr_key *address, tsr_key desired) {
+#if TSR_KEY_BITS == 64
+  return tsr_exchange64(address, desired);
+#else
+  return tsr_exchange32(address, desired);
+#endif
+}
+#endif
+
 #ifdef TSR_PAYLOAD_BITS
+TSR_INLINE tsr_payload tsr_load_payload(const tsr_payload *address, uint32_t coherent) {
+#if TSR_PAYLOAD_BITS == 64
+  return tsr_load64(address, coherent);
+#else
+  return tsr_load32(address, coherent);
+#endif
+}
+
 /* The value that `policy` leaves when `offered` meets `present`. */
 TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_payload offered) {
   switch (policy) {

@@ -5,7 +5,7 @@
  * key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
  *
  * These are the layout's functions but for one thing, where a bucket's first word is: callers pass it as `words`, which
- * only the lane that owns the slot uses. How slots lie in it: layout.cuh, tsr_slot_lane. Collective as in layout.cuh.
+ * only the lane that owns the slot uses, or give a function of it to TSR_PAIR_LAYOUT. How slots lie in it: layout.cuh, tsr_slot_lane. Collective as in layout.cuh.
  */
 #ifndef TSR_PAIR_CUH
 #define TSR_PAIR_CUH
@@ -64,13 +64,10 @@ TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
   return pair;
 }
 
-/* The same for a slot number known at run time, on the lane that owns it: registers cannot be indexed. */
+/* The same for a slot number known at run time, on the lane that owns it. */
 TSR_INLINE tsr_pair tsr_pair_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_pair pair = tsr_pair_seen(b, 0);
-  TSR_UNROLL
-  for (uint32_t j = 1; j < TSR_LANE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) pair = tsr_pair_seen(b, j);
+  tsr_pair pair = 0;
+  TSR_SLOT_SEEN(c, pair, slot, j, tsr_pair_seen(b, j));
   return pair;
 }
 
@@ -98,14 +95,14 @@ TSR_INLINE tsr_payload tsr_pair_slot_payload(const tsr_ctx *c, const tsr_bucket 
   return tsr_shuffle_payload(c, tsr_pair_payload(tsr_pair_seen_slot(c, b, slot)), tsr_slot_lane(c, slot));
 }
 
-/* The owner tries what load saw -> desired; all lanes learn whether it worked. */
+/* What load saw -> desired, if it is still there: the owner's part. */
+TSR_INLINE bool tsr_pair_try(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, tsr_pair desired) {
+  tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
+  return tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired) == seen;
+}
+
 TSR_INLINE bool tsr_pair_swap(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, tsr_pair desired) {
-  uint32_t swapped = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_pair expected = tsr_pair_seen_slot(c, b, slot);
-    swapped = tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), expected, desired) == expected;
-  }
-  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
+  return TSR_OWNER_DOES(c, slot, tsr_pair_try(c, words, b, slot, desired)) != 0;
 }
 
 TSR_INLINE bool tsr_pair_erase(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot) {
@@ -139,13 +136,51 @@ TSR_INLINE uint32_t tsr_pair_link(const tsr_ctx *c, const tsr_bucket *b) {
 }
 
 TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t expected, uint32_t desired) {
-  uint32_t last = TSR_FACT(c, bucket_slots), owner = tsr_slot_lane(c, last), found = 0;
+  uint32_t last = TSR_FACT(c, bucket_slots);
   const tsr_pair spare = (tsr_pair) ~(tsr_pair)0xFFFFFFFFu;
-  if (tsr_owns(c, last))
-    found =
-        (uint32_t)tsr_pair_cas_(words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired);
-  return tsr_shuffle32(c, found, owner);
+  return TSR_OWNER_DOES(
+      c, last, tsr_pair_cas_(words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired));
 }
+
+/* All functions of a layout whose buckets are nothing but such words; WORDS(c, ref) is a bucket's first one. */
+#define TSR_PAIR_LAYOUT(WORDS)                                                                                         \
+  TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {      \
+    b->ref = ref;                                                                                                      \
+    tsr_pair_load(c, WORDS(c, ref), active, mode, b);                                                                  \
+  }                                                                                                                    \
+  TSR_DEVICE uint32_t TSR_PART(match)(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {                            \
+    return tsr_pair_match(c, b, key);                                                                                  \
+  }                                                                                                                    \
+  TSR_DEVICE uint32_t TSR_PART(empties)(const tsr_ctx *c, const tsr_bucket *b) {                                       \
+    return tsr_pair_match(c, b, TSR_EMPTY_KEY);                                                                        \
+  }                                                                                                                    \
+  TSR_DEVICE uint32_t TSR_PART(vacant)(const tsr_ctx *c, const tsr_bucket *b) { return tsr_pair_vacant(c, b); }        \
+  TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {                             \
+    return tsr_pair_slot_key(c, b, slot);                                                                              \
+  }                                                                                                                    \
+  TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {                     \
+    return tsr_pair_slot_payload(c, b, slot);                                                                          \
+  }                                                                                                                    \
+  TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key,                     \
+                                tsr_payload payload) {                                                                 \
+    return tsr_pair_swap(c, WORDS(c, b->ref), b, slot, tsr_pair_join(key, payload));                                   \
+  }                                                                                                                    \
+  TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key,                      \
+                                     tsr_payload *payload) {                                                           \
+    return tsr_pair_exchange(c, WORDS(c, ref), slot, key, payload);                                                    \
+  }                                                                                                                    \
+  TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,              \
+                                   tsr_payload payload) {                                                              \
+    return tsr_pair_update(c, WORDS(c, b->ref), b, slot, policy, payload);                                             \
+  }                                                                                                                    \
+  TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {                              \
+    return tsr_pair_erase(c, WORDS(c, b->ref), b, slot);                                                               \
+  }
+/* For TSR_PART_FUNCTIONS. */
+#define TSR_PAIR_LAYOUT_FUNCTIONS                                                                                      \
+  .load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties), .vacant = TSR_PART(vacant),          \
+  .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas), .exchange = TSR_PART(exchange),            \
+  .update = TSR_PART(update), .erase = TSR_PART(erase)
 #endif
 
 #endif

@@ -317,7 +317,7 @@ TSR_INLINE uint64_t bulk_search_all(const tsr_ctx *c, const tsr_bulk *a, tsr_key
       to.at = turn_at;
       to.end = turn_end;
     }
-    uint32_t matches = walk_search_look(c, &search, 0, &b);
+    uint32_t matches = walk_search_look(c, &search, TSR_LOAD_SETTLED, &b);
     pairs += tsr_count_bits(matches);
     if (writes) bulk_put_payloads(c, a, &b, matches, &to);
     /* where a key has one pair its walk may pass that bucket twice */

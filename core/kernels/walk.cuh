@@ -167,7 +167,7 @@ TSR_INLINE void walk_search_go_on(const tsr_ctx *c, walk_search *s, const tsr_bu
 TSR_INLINE void walk_search_step(const tsr_ctx *c, walk_search *s, uint32_t wants_payload) {
   tsr_bucket b;
   s->found = 0;
-  uint32_t matches = walk_search_look(c, s, 0, &b);
+  uint32_t matches = walk_search_look(c, s, TSR_LOAD_SETTLED, &b);
   if (tsr_warp_any(c, matches != 0)) {
     tsr_payload payload = wants_payload ? layout_payload(c, &b, matches ? tsr_lowest(matches) : 0) : 0;
     if (matches) {

@@ -18,6 +18,8 @@ columns=layout:layouts/soa
 linear=probing:plugins/template/probing/template
 cuckoo=probing:probing/cuckoo
 iceberg=probing:probing/iceberg
+# In packed, whose functions are the kit's: another text for one of these.
+kit_says() { printf 's/^#include "plugins.pair.cuh"/&\n#define %s/' "$1"; }
 # In front of the line that ends the linear scheme's plan().
 plan_first() { printf 's/^  plan->probing.ends_at_empty = 1;/  %s\\n&/' "${1//$'\n'/\\n}"; }
 mixer=hasher:plugins/template/hasher/template
@@ -138,37 +140,37 @@ expect_status 1
 expect_err 'was not done after 10 seconds in the test Kit/.*P23_.*: a loop in it has no end \(P-23\)'
 
 breaks P-25 "a collective is reached by one lane alone" "$packed" \
-  cuh '/TSR_PART\(vacant\)\(const/s/\{ return/{ if (c->lane != 0) return 0; return/'
+  cuh "$(kit_says 'tsr_pair_vacant(c, b) (c->lane != 0 ? 0 : tsr_pair_vacant(c, b))')"
 
 # ---- Layouts ---------------------------------------------------------------------------------------------------------
 
 breaks P-30 "erase empties the slot" "$packed" \
-  cuh 's/return tsr_pair_erase\(c, (.*), b, slot\);/return tsr_pair_swap(c, \1, b, slot, (tsr_pair) ~(tsr_pair)0);/'
+  cuh "$(kit_says 'tsr_pair_erase(c, words, b, slot) tsr_pair_swap(c, words, b, slot, (tsr_pair) ~(tsr_pair)0)')"
 breaks P-31 "it promises whole pairs and reads payloads apart" "$columns" \
   c 's/(plan->layout.whole_pairs) = .*;/\1 = 1;/'
 breaks P-32 "cas takes what is there for what load saw" "$columns" \
-  cuh '/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/= soa_seen_slot.*;/= *soa_key_address(c, b->ref, slot);/'
+  cuh 's/tsr_key expected = soa_seen_slot.*;/tsr_key expected = *soa_key_address(c, b->ref, slot);/'
 breaks P-32 "cas takes vacant slots alone" "$packed" \
-  cuh '/TSR_PART\(cas\)/,/^}/s/return (tsr_pair_swap\(.*\));/return tsr_pair_vacant(c, b) >> slot \& 1u \&\& \1;/'
+  cuh "$(kit_says 'tsr_pair_swap(c, words, b, slot, pair) \\\n  (tsr_pair_vacant(c, b) >> slot \& 1u \&\& tsr_pair_swap(c, words, b, slot, pair))')"
 breaks P-32 "only the owner learns whether cas worked" "$packed" \
-  cuh 's/return (tsr_pair_swap\(.*\));/return \1 \&\& c->lane == tsr_slot_lane(c, slot);/'
+  cuh "$(kit_says 'tsr_pair_swap(c, words, b, slot, pair) \\\n  (tsr_pair_swap(c, words, b, slot, pair) \&\& c->lane == tsr_slot_lane(c, slot))')"
 breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
-  cuh 's/return (tsr_pair_match\(c, b, key\));/return \1 << (TSR_FACT(c, tile_lanes) > 1);/'
+  cuh "$(kit_says 'tsr_pair_match(c, b, key) (tsr_pair_match(c, b, key) << (TSR_FACT(c, tile_lanes) > 1))')"
 breaks P-33 "an erased slot is not vacant" "$packed" \
-  cuh 's/return tsr_pair_vacant\(c, b\);/return tsr_pair_match(c, b, TSR_EMPTY_KEY);/'
+  cuh "$(kit_says 'tsr_pair_vacant(c, b) tsr_pair_match(c, b, TSR_EMPTY_KEY)')"
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
-  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/if \(erased\) soa_combine.*;//'
+  cuh 's/if \(swapped\) soa_combine/if (swapped \&\& desired < TSR_ERASED_KEY) soa_combine/'
 breaks P-36 "exchange forgets the value" "$packed" \
-  cuh 's/return (tsr_pair_exchange\(.*), payload\);/tsr_payload forgotten = *payload;\n  return \1, \&forgotten);/'
+  cuh "$(kit_says 'tsr_pair_exchange(c, words, slot, key, payload) \\\n  tsr_pair_exchange(c, words, slot, key, \&(tsr_payload){*payload})')"
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
   c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  plan->layout.can_exchange = 1;\n&/'
 
 breaks P-37 "a slot takes the link's place" layout:layouts/slab \
   cuh 's/return tsr_pair_link\(c, b\);/return (uint32_t)tsr_pair_slot_key(c, b, 0);/'
 breaks P-38 "a tile without work erases" "$columns" \
-  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/tsr_owns\(c, slot\)/c->lane == tsr_slot_lane(c, slot)/'
+  cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/return (TSR_OWNER_DOES.*);/tsr_ctx works = *c;\n  works.idle = 0, c = \&works;\n  return \1;/'
 
 # ---- Probing schemes -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@
 #include "plugins/layout.cuh"
 
 enum { TEMPLATE_KEYS, TEMPLATE_PAYLOADS }; /* regions */
-enum { TEMPLATE_SLOTS_MAX = 32 };          /* of one lane */
 
 /* The key that load saw in this lane's slot j; j is a constant after unrolling. */
 TSR_INLINE tsr_key template_seen(const tsr_bucket *b, uint32_t j) {
@@ -24,14 +23,10 @@ TSR_INLINE tsr_key template_seen(const tsr_bucket *b, uint32_t j) {
 #endif
 }
 
-/* The same for a slot known at run time, on the lane that owns it. Registers cannot be indexed, hence the loop; with
- * `at` computed inside it nvcc would put the bucket on a stack after all (see `tessera link`). */
+/* The same for a slot known at run time, on the lane that owns it. */
 TSR_INLINE tsr_key template_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  uint32_t at = tsr_slot_of_lane(c, slot);
-  tsr_key key = template_seen(b, 0);
-  TSR_UNROLL
-  for (uint32_t j = 1; j < TEMPLATE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c) && j == at) key = template_seen(b, j);
+  tsr_key key = 0;
+  TSR_SLOT_SEEN(c, key, slot, j, template_seen(b, j));
   return key;
 }
 
@@ -39,22 +34,14 @@ TSR_INLINE tsr_payload *template_payload_at(const tsr_ctx *c, uint64_t ref, uint
   return (tsr_payload *)TSR_REGION(c, TEMPLATE_PAYLOADS) + tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
 
-/* The owner of the slot swaps the key that load saw for `desired` and then writes the payload by `policy`; all lanes learn
- * whether it worked. */
+/* What the slot's owner does: swaps the key that load saw for `desired`, and then writes the payload by `policy`. */
 TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key desired, uint32_t policy,
                               tsr_payload payload) {
-  uint32_t swapped = 0;
-  if (tsr_owns(c, slot)) {
-    tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot, sizeof(tsr_key));
-    tsr_key seen = template_seen_slot(c, b, slot);
-#if TSR_KEY_BITS == 64
-    swapped = tsr_cas64(address, seen, desired) == seen;
-#else
-    swapped = tsr_cas32(address, seen, desired) == seen;
-#endif
-    if (swapped && TSR_PAYLOAD_BITS > 0) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
-  }
-  return tsr_shuffle32(c, swapped, tsr_slot_lane(c, slot)) != 0;
+  tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot, sizeof(tsr_key));
+  tsr_key seen = template_seen_slot(c, b, slot);
+  bool swapped = tsr_cas_key(address, seen, desired) == seen;
+  if (swapped && TSR_PAYLOAD_BITS > 0) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
+  return swapped;
 }
 
 TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, uint32_t mode, tsr_bucket *b) {
@@ -66,11 +53,7 @@ TSR_DEVICE void TSR_PART(load)(const tsr_ctx *c, uint64_t ref, uint32_t active, 
 /* Slots whose key is from lowest to highest. */
 TSR_INLINE uint32_t template_range(const tsr_ctx *c, const tsr_bucket *b, tsr_key lowest, tsr_key highest) {
   uint32_t mask = 0;
-  TSR_UNROLL
-  for (uint32_t j = 0; j < TEMPLATE_SLOTS_MAX; j++)
-    if (j < tsr_slots_per_lane(c))
-      mask |= tsr_ballot(c, template_seen(b, j) >= lowest && template_seen(b, j) <= highest)
-              << (j * TSR_FACT(c, tile_lanes));
+  TSR_SLOTS_WHERE(c, mask, j, template_seen(b, j) >= lowest && template_seen(b, j) <= highest);
   return mask;
 }
 
@@ -92,15 +75,11 @@ TSR_DEVICE tsr_key TSR_PART(key)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 
 TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
   if (TSR_PAYLOAD_BITS == 0) return 0; /* a set has no payloads in memory */
-#if TSR_PAYLOAD_BITS == 64
-  return tsr_load64(template_payload_at(c, b->ref, slot), 1);
-#else
-  return tsr_load32(template_payload_at(c, b->ref, slot), 1);
-#endif
+  return tsr_load_payload(template_payload_at(c, b->ref, slot), 1);
 }
 
 TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
-  return template_swap(c, b, slot, key, TSR_FACT(c, duplicates), payload);
+  return TSR_OWNER_DOES(c, slot, template_swap(c, b, slot, key, TSR_FACT(c, duplicates), payload)) != 0;
 }
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
@@ -110,7 +89,8 @@ TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t
 }
 
 TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return template_swap(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, tsr_identity(TSR_FACT(c, duplicates)));
+  const tsr_payload identity = tsr_identity(TSR_FACT(c, duplicates));
+  return TSR_OWNER_DOES(c, slot, template_swap(c, b, slot, TSR_ERASED_KEY, TSR_DUPLICATES_REPLACE, identity)) != 0;
 }
 
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
