@@ -14,7 +14,6 @@
 typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PART } row_type;
 
 typedef struct row {
-  tsr_setting_info shown;
   row_type type;
   size_t offset;
   uint64_t minimum, maximum;
@@ -26,77 +25,46 @@ enum { ROW_WORD_BYTES = 24 };
 #define ROW(member) offsetof(tsr_settings, member)
 #define ROW_PART_OF(role) (offsetof(tsr_settings, part) + (role) * sizeof(const char *))
 
-/* `values` of a choice row lists its words in the order of the enum of plugins/table.h. */
-static const row rows[] = {
-    {{"kind", "set | map | multiset | multimap", NULL, "What the table means; the last two keep every pair of a key."},
-     ROW_CHOICE,
-     ROW(kind),
-     0,
-     0},
-    {{"key_bits", "32 | 64", NULL, "Width of a key."}, ROW_NUMBER, ROW(key_bits), 32, 64},
-    {{"value_bits", "32 | 64", "", "Width of a value; required for a map or multimap, refused for a set or multiset."},
-     ROW_NUMBER,
-     ROW(value_bits),
-     32,
-     64},
-    {{"capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing."},
-     ROW_NUMBER,
-     ROW(capacity),
-     1,
-     TSR_CAPACITY_MAX},
-    {{"layout", "a layout", NULL, "How pairs lie in memory."}, ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0},
-    {{"probing", "a probing scheme", NULL, "In which buckets a key may live."},
-     ROW_PART,
-     ROW_PART_OF(TSR_ROLE_PROBING),
-     0,
-     0},
-    {{"hasher", "a hasher", NULL, "The family of hash functions."}, ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0},
-    {{"allocator", "an allocator", "", "Where a scheme that needs one gets its units."},
-     ROW_PART,
-     ROW_PART_OF(TSR_ROLE_ALLOCATOR),
-     0,
-     0},
-    {{"load_factor", "0.01 .. 64", "0.8",
-      "capacity / slots: what the table is sized for; above 1 only where buckets link, and their lists get long."},
-     ROW_FRACTION,
-     ROW(load_factor),
-     0,
-     0},
-    {{"stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full."},
-     ROW_NUMBER,
-     ROW(stash),
-     0,
-     65536},
-    {{"growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits."},
-     ROW_CHOICE,
-     ROW(growth),
-     0,
-     0},
-    {{"growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted."},
-     ROW_NUMBER,
-     ROW(growth_limit),
-     0,
-     TSR_CAPACITY_MAX},
-    {{"duplicates", "first | replace | add | min | max | promise_unique", "first",
-      "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset or multimap."},
-     ROW_CHOICE,
-     ROW(duplicates),
-     0,
-     0},
-    {{"concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may."},
-     ROW_CHOICE,
-     ROW(concurrency),
-     0,
-     0},
-    {{"seed", "1 .. 2^63", "1", "Seed of the hash functions."}, ROW_NUMBER, ROW(seed), 1, 1ull << 63},
-    {{"backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used."},
-     ROW_CHOICE,
-     ROW(backend),
-     0,
-     0},
-    {{"device", "0 .. 63", "0", "Which GPU."}, ROW_NUMBER, ROW(device), 0, 63},
-    {{"statistics", "no | yes", "no", "Count probes; costs nothing when no."}, ROW_CHOICE, ROW(statistics), 0, 0},
-};
+/* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
+ * a choice lists its words in the order of the enum of plugins/table.h. */
+#define SETTINGS(R)                                                                                                    \
+  R("kind", "set | map | multiset | multimap", NULL, "What the table means; the last two keep every pair of a key.",   \
+    ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
+  R("key_bits", "32 | 64", NULL, "Width of a key.", ROW_NUMBER, ROW(key_bits), 32, 64)                                 \
+  R("value_bits", "32 | 64", "", "Width of a value; required for a map or multimap, refused for a set or multiset.",   \
+    ROW_NUMBER, ROW(value_bits), 32, 64)                                                                               \
+  R("capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing.", ROW_NUMBER,     \
+    ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
+  R("layout", "a layout", NULL, "How pairs lie in memory.", ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)              \
+  R("probing", "a probing scheme", NULL, "In which buckets a key may live.", ROW_PART, ROW_PART_OF(TSR_ROLE_PROBING),  \
+    0, 0)                                                                                                              \
+  R("hasher", "a hasher", NULL, "The family of hash functions.", ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0)         \
+  R("allocator", "an allocator", "", "Where a scheme that needs one gets its units.", ROW_PART,                        \
+    ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                             \
+  R("load_factor", "0.01 .. 64", "0.8",                                                                                \
+    "capacity / slots: what the table is sized for; above 1 only where buckets link, and their lists get long.",       \
+    ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
+  R("stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full.", ROW_NUMBER,          \
+    ROW(stash), 0, 65536)                                                                                              \
+  R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
+    ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
+  R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
+    ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
+  R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
+    "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset or multimap.",        \
+    ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
+  R("concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may.",        \
+    ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
+  R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
+  R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
+    ROW(backend), 0, 0)                                                                                                \
+  R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(device), 0, 63)                                            \
+  R("statistics", "no | yes", "no", "Count probes; costs nothing when no.", ROW_CHOICE, ROW(statistics), 0, 0)
+
+#define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
+#define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
+static const tsr_setting_info shown[] = {SETTINGS(SHOWN)};
+static const row rows[] = {SETTINGS(MEANING)};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* ---- Words ----------------------------------------------------------------------------------- */
@@ -116,14 +84,12 @@ static size_t split_words(const char *values, char words[WORDS_MAX][ROW_WORD_BYT
 const char *tsr_settings_word(const char *key, uint64_t value) {
   static _Thread_local char words[WORDS_MAX][ROW_WORD_BYTES];
   for (size_t i = 0; i < ROWS; i++)
-    if (strcmp(rows[i].shown.key, key) == 0 && value < split_words(rows[i].shown.values, words)) return words[value];
+    if (strcmp(shown[i].key, key) == 0 && value < split_words(shown[i].values, words)) return words[value];
   return "?";
 }
 
-size_t tsr_settings_list(const tsr_setting_info **shown) {
-  static tsr_setting_info copies[ROWS];
-  for (size_t i = 0; i < ROWS; i++) copies[i] = rows[i].shown;
-  *shown = copies;
+size_t tsr_settings_list(const tsr_setting_info **list) {
+  *list = shown;
   return ROWS;
 }
 
@@ -135,10 +101,10 @@ static tsr_status bad_entry(const tsr_spec_entry *entry, tsr_error *error, const
   return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
 }
 
-static tsr_status read_choice(const row *r, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
+static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
   char words[WORDS_MAX][ROW_WORD_BYTES], rule[256];
   const char *names[WORDS_MAX];
-  size_t count = split_words(r->shown.values, words);
+  size_t count = split_words(values, words);
   for (size_t i = 0; i < count; i++) {
     names[i] = words[i];
     if (strcmp(entry->value, words[i]) == 0) {
@@ -147,18 +113,19 @@ static tsr_status read_choice(const row *r, const tsr_spec_entry *entry, uint64_
     }
   }
   const char *nearest = tsr_nearest(entry->value, names, count);
-  snprintf(rule, sizeof rule, "must be one of %s%s%s%s", r->shown.values, nearest ? "; did you mean " : "",
+  snprintf(rule, sizeof rule, "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
            nearest ? nearest : "", nearest ? "?" : "");
   return bad_entry(entry, error, rule);
 }
 
-static tsr_status read_row(const row *r, const tsr_spec_entry *entry, tsr_settings *settings, tsr_error *error) {
+static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings *settings, tsr_error *error) {
+  const row *r = &rows[at];
   void *out = (char *)settings + r->offset;
   char rule[128];
-  snprintf(rule, sizeof rule, "must be %s", r->shown.values);
+  snprintf(rule, sizeof rule, "must be %s", shown[at].values);
   switch (r->type) {
   case ROW_CHOICE:
-    return read_choice(r, entry, out, error);
+    return read_choice(shown[at].values, entry, out, error);
   case ROW_NUMBER: {
     uint64_t value;
     if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum)
@@ -197,14 +164,13 @@ static tsr_status unknown_key(const tsr_spec_entry *entry, const char *const *na
 
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
   const char *names[ROWS];
-  for (size_t i = 0; i < ROWS; i++) names[i] = rows[i].shown.key;
+  for (size_t i = 0; i < ROWS; i++) names[i] = shown[i].key;
   for (size_t i = 0; i < tsr_spec_count(spec); i++) {
     const tsr_spec_entry *entry = tsr_spec_at(spec, i);
     if (strcmp(entry->section, "table") != 0) continue;
     size_t at = 0;
     while (at < ROWS && strcmp(entry->key, names[at]) != 0) at++;
-    tsr_status status =
-        at < ROWS ? read_row(&rows[at], entry, settings, error) : unknown_key(entry, names, ROWS, error);
+    tsr_status status = at < ROWS ? read_row(at, entry, settings, error) : unknown_key(entry, names, ROWS, error);
     if (status) return status;
   }
   return TSR_OK;
@@ -212,9 +178,9 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
 
 static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
   for (size_t i = 0; i < ROWS; i++)
-    if (!rows[i].shown.initial && !tsr_spec_find(spec, "table", rows[i].shown.key))
+    if (!shown[i].initial && !tsr_spec_find(spec, "table", shown[i].key))
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
-                      rows[i].shown.key, rows[i].shown.key, rows[i].shown.values);
+                      shown[i].key, shown[i].key, shown[i].values);
   return TSR_OK;
 }
 

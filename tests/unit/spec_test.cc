@@ -12,8 +12,24 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 
 namespace {
+
+TEST(Settings, AreListedToThreadsAtOnce) { // of which ThreadSanitizer hears
+  const tsr_setting_info *lists[2] = {};
+  size_t counts[2] = {};
+  auto list = [&](int i) {
+    counts[i] = tsr_settings_list(&lists[i]);
+    EXPECT_STREQ(lists[i][0].key, "kind");
+  };
+  std::thread other(list, 0);
+  list(1);
+  other.join();
+  EXPECT_EQ(counts[0], counts[1]);
+  EXPECT_GT(counts[0], 10u);
+  EXPECT_EQ(lists[0], lists[1]);
+}
 
 struct Free {
   void operator()(tsr_spec *spec) const { tsr_spec_free(spec); }
