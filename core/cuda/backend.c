@@ -294,15 +294,22 @@ static tsr_status cuda_work(tsr_program *program, uint32_t op, const tsr_pool_ru
   return launch(program, op, run, run->n, stream, error);
 }
 
-/* The heap of the context, which others may share: it is made larger, never smaller. */
+/* The heap of the context, which others may share: it is made larger, never smaller. A driver may give it another size than
+ * the one that was asked for, and says so only when it is asked again. */
 static tsr_status cuda_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error *error) {
   cuda_device *d = of(device);
   size_t now = 0;
   tsr_status status = push(d, error);
   if (status) return status;
   cu_result result = d->driver->limit_get(&now, CU_LIMIT_MALLOC_HEAP_BYTES);
-  if (result == 0 && now < bytes) result = d->driver->limit_set(CU_LIMIT_MALLOC_HEAP_BYTES, bytes);
-  return pop(d, result, "cuCtxSetLimit", error);
+  if (result == 0 && now < bytes) {
+    result = d->driver->limit_set(CU_LIMIT_MALLOC_HEAP_BYTES, bytes);
+    if (result == 0) result = d->driver->limit_get(&now, CU_LIMIT_MALLOC_HEAP_BYTES);
+  }
+  status = pop(d, result, "cuCtxSetLimit", error);
+  if (status || now >= bytes) return status;
+  return tsr_fail(error, TSR_NO_MEMORY, "%s gives malloc a heap of %llu bytes, not of %llu: ask for fewer items",
+                  d->base.info.name, (unsigned long long)now, (unsigned long long)bytes);
 }
 
 static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {

@@ -128,10 +128,22 @@ static tsr_status check_units_each(const tsr_pool *p, tsr_error *error) {
                   p->composition->part[TSR_ROLE_ALLOCATOR].plugin->name, shape->units_at_once, p->units_each);
 }
 
+/* What the items can hold, with room for what malloc keeps for itself; the same for all pools of a comparison, because a
+ * heap in use cannot be made larger. */
+static tsr_status heap_bytes(const tsr_pool *p, uint64_t *bytes, tsr_error *error) {
+  const uint64_t place_bytes = (uint64_t)p->units_each * p->composition->shape.unit_bytes;
+  *bytes = 0;
+  if (!p->is_system || !__builtin_mul_overflow(4 * p->items, place_bytes, bytes)) return TSR_OK;
+  return tsr_fail(error, TSR_NO_MEMORY,
+                  "tsr_pool_create: %llu items of %llu bytes each from malloc: no heap is so large: ask for fewer",
+                  (unsigned long long)p->items, (unsigned long long)place_bytes);
+}
+
 static tsr_status furnish(tsr_pool *p, tsr_error *error) {
   const tsr_backend *b = p->device->backend;
   void *places = NULL, *tally = NULL;
-  tsr_status status = TSR_OK;
+  uint64_t heap;
+  tsr_status status = heap_bytes(p, &heap, error);
   p->state = tsr_composition_state(p->composition);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX; i++) {
     const tsr_region *region = &p->composition->part[TSR_ROLE_ALLOCATOR].plan.regions[i];
@@ -145,9 +157,6 @@ static tsr_status furnish(tsr_pool *p, tsr_error *error) {
   p->tally = tally;
   if (status == TSR_OK) status = b->event_create(p->device, &p->from, error);
   if (status == TSR_OK) status = b->event_create(p->device, &p->to, error);
-  /* what the items can hold, with room for what malloc keeps for itself; the same for all pools of a comparison,
-   * because a heap in use cannot be made larger */
-  uint64_t heap = 4 * p->items * p->units_each * p->composition->shape.unit_bytes;
   if (status == TSR_OK && p->is_system) status = b->reserve_heap(p->device, heap, error);
   if (status == TSR_OK) status = b->program_create(p->device, p->composition, &p->program, error);
   p->code_composition = p->composition;

@@ -112,6 +112,17 @@ TEST(Pools, MallocInTheirPlace) {
   EXPECT_EQ(operate(pool, TSR_POOL_ALLOCATE).allocated, 5000u); // which destroying the pool frees
 }
 
+TEST(Pools, MallocNeedsAHeapThatCanBeCounted) {
+  tsr_error error = {};
+  tsr_pool_options options = options_of(5000, 5000, 1);
+  options.system = true;
+  options.items = uint64_t{1} << 36;
+  options.units_each = 1u << 31;
+  EXPECT_FALSE(make("slab", options, &error));
+  EXPECT_EQ(error.status, TSR_NO_MEMORY);
+  EXPECT_NE(std::string(error.message).find("no heap is so large: ask for fewer"), std::string::npos) << error.message;
+}
+
 TEST(Pools, ReserveKeepsPlaces) {
   for (const char *name : all) {
     SCOPED_TRACE(name);

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "core/backend.h"
 #include "core/kernels/roofline.h"
 #include "plugins/table.h"
 #include "tests/hostile/life.h"
@@ -159,6 +160,23 @@ TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
     EXPECT_NE(std::string(error.message).find("at most 2^39 - 256 keys a call"), std::string::npos) << error.message;
   }
   tsr_table_destroy(table);
+}
+
+// ---- The heap of malloc -------------------------------------------------------------------------
+
+TEST(Heap, IsAsLargeAsWasAskedForOrTheFailureSaysHowLarge) {
+  tsr_device *device = nullptr;
+  tsr_error error = {};
+  heal();
+  ASSERT_EQ(tsr_cuda_backend.open(0, &device, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_cuda_backend.reserve_heap(device, 1 << 20, &error), TSR_OK) << error.message;
+  EXPECT_EQ(fake().heap_bytes, 1u << 20);
+  EXPECT_EQ(tsr_cuda_backend.reserve_heap(device, 1 << 10, &error), TSR_OK) << error.message;
+  EXPECT_EQ(fake().heap_bytes, 1u << 20) << "others may use what is there";
+  EXPECT_EQ(tsr_cuda_backend.reserve_heap(device, 1 << 21, &error), TSR_NO_MEMORY);
+  EXPECT_NE(std::string(error.message).find("a heap of 1048576 bytes, not of 2097152"), std::string::npos)
+      << error.message;
+  tsr_cuda_backend.close(device);
 }
 
 TEST(Roofline, MayFailAtEveryCall) {

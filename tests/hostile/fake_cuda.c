@@ -25,6 +25,7 @@ __attribute__((constructor)) static void start(void) {
                                 .driver_version = number_of("FAKE_CUDA_DRIVER", 13000),
                                 .devices = number_of("FAKE_CUDA_DEVICES", 1),
                                 .sm = number_of("FAKE_CUDA_SM", 90),
+                                .heap_bytes_max = 1 << 20,
                                 .calls_left = -1,
                                 .failure = FAKE_ILLEGAL_ADDRESS};
 }
@@ -168,14 +169,14 @@ API int cuCtxPopCurrent_v2(void **context) {
 API int cuCtxGetLimit(size_t *value, int limit) {
   NEEDS_CONTEXT;
   (void)limit;
-  *value = 0;
+  *value = fake_cuda.heap_bytes;
   return result_of(__func__, false);
 }
 
 API int cuCtxSetLimit(int limit, size_t value) {
   NEEDS_CONTEXT;
   (void)limit;
-  (void)value; /* malloc needs no heap here */
+  fake_cuda.heap_bytes = value < fake_cuda.heap_bytes_max ? value : fake_cuda.heap_bytes_max;
   return result_of(__func__, false);
 }
 
