@@ -54,8 +54,8 @@ TSR_API const char *tsr_spec_get(const tsr_spec *spec, const char *section, cons
 typedef struct tsr_table tsr_table;
 
 typedef struct tsr_options { /* all zero = what the spec says */
-  const char *plugins;       /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS, then
-                                beside the library */
+  const char *plugins;       /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS (not in a
+                                setuid program), then beside the library */
   uint64_t capacity;         /* pairs; overrides the spec's */
   uint64_t seed;             /* overrides the spec's if not 0 */
 } tsr_options;

@@ -2,7 +2,7 @@
  *
  * Loading and listing plugins (registry.h). The rules it checks are numbered in plugins/README.md.
  */
-#define _GNU_SOURCE /* dladdr, asprintf */
+#define _GNU_SOURCE /* dladdr, asprintf, secure_getenv */
 #include "core/compose/registry.h"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ static void find_beside_the_library(char directory[PATH_MAX]) {
 
 /* The caller's directories, then the environment's, then the library's own, as one list. The caller frees it. */
 static char *search_path(const char *directories) {
-  const char *environment = getenv("TESSERA_PLUGINS");
+  const char *environment = secure_getenv("TESSERA_PLUGINS"); /* code comes from there */
   char *path = NULL, beside[PATH_MAX];
   find_beside_the_library(beside);
   if (asprintf(&path, "%s:%s:%s", directories ? directories : "", environment ? environment : "", beside) < 0)

@@ -2,7 +2,7 @@
  *
  * The cubin cache (cache.h).
  */
-#define _GNU_SOURCE /* futimens */
+#define _GNU_SOURCE /* futimens, secure_getenv */
 #include "core/cuda/cache.h"
 
 #include <dirent.h>
@@ -64,7 +64,7 @@ static tsr_cache_key checksum_of(const void *data, size_t bytes) {
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 static bool cache_directory(char *path, size_t bytes) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *base = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
   int length;
   if (base && base[0] == '/') {
     mkdir(base, 0700);

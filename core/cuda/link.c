@@ -2,7 +2,7 @@
  *
  * Link-time composition (link.h) by NVRTC and nvJitLink, loaded when first needed.
  */
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE /* clock_gettime, secure_getenv */
 #include "core/cuda/link.h"
 
 #include <dlfcn.h>
@@ -51,14 +51,15 @@ static struct { JITLINK_FUNCTIONS(MEMBER) } jitlink;
 static tsr_error toolkit_error;
 static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
 
-/* The loader's own path first, then where toolkits are installed. */
+/* The loader's own path first, then where toolkits are installed. A program with more rights than its caller must not
+ * load what that one names. */
 static void *open_library(const char *name) {
   static const char *const roots[] = {"CUDA_PATH", "CUDA_HOME", NULL};
   char path[4096];
   snprintf(path, sizeof path, "%s.13", name);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; !library && i < sizeof roots / sizeof roots[0]; i++) {
-    const char *root = roots[i] ? getenv(roots[i]) : "/usr/local/cuda";
+    const char *root = roots[i] ? secure_getenv(roots[i]) : "/usr/local/cuda";
     if (!root || !*root) continue;
     snprintf(path, sizeof path, "%s/lib64/%s", root, name);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -61,6 +61,9 @@ void *__wrap_dlopen(const char *path, int flags) {
   return is_there(path) ? fake_library() : __real_dlopen("/nonexistent/library.so", flags); // sets dlerror
 }
 
+// What glibc's does by AT_SECURE.
+char *__wrap_secure_getenv(const char *name) { return is_privileged() ? nullptr : getenv(name); }
+
 void *__wrap_dlsym(void *library, const char *symbol) {
   return symbol == missing().symbol ? nullptr : __real_dlsym(library, symbol);
 }
@@ -107,6 +110,11 @@ fake_cuda_state &fake() { return *static_cast<fake_cuda_state *>(__real_dlsym(fa
 Missing &missing() {
   static Missing none;
   return none;
+}
+
+bool &is_privileged() {
+  static bool privileged = false;
+  return privileged;
 }
 
 std::string &toolkit_folder() {

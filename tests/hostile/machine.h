@@ -26,6 +26,9 @@ Missing &missing();
 // Where bare names of the toolkit's libraries are not found, but files under this folder are; empty: bare names are.
 std::string &toolkit_folder();
 
+// Whether the program has more rights than its caller, as a setuid program has.
+bool &is_privileged();
+
 // Lets launches do on the CPU what the kernels of this spec do, until the next call; NULL: nothing.
 void launch_as(const tsr_spec *spec);
 

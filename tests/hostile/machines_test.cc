@@ -148,6 +148,34 @@ TEST(Toolkit, IsFoundUnderCudaPathAndCudaHome) {
     });
 }
 
+TEST(Toolkit, OfTheCallersChoiceIsNotLoadedByAPrivilegedProgram) {
+  in_a_process([] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    toolkit_folder() = "/somewhere/else";
+    setenv("CUDA_PATH", "/somewhere/else", 1);
+    setenv("CUDA_HOME", "/somewhere/else", 1);
+    is_privileged() = true;
+    EXPECT_EQ(create("backend=cuda", &table, &error), TSR_NOT_FOUND);
+    expect_words(error.message, "libnvrtc.so of the CUDA toolkit 13 is not on the loader's path");
+  });
+}
+
+TEST(Plugins, OfTheCallersChoiceAreNotLoadedByAPrivilegedProgram) {
+  for (bool privileged : {false, true})
+    in_a_process([&] {
+      tsr_table *table = nullptr;
+      tsr_error error = {};
+      tsr_spec *spec = spec_of("backend=cpu");
+      setenv("TESSERA_PLUGINS", plugin_folders(), 1);
+      is_privileged() = privileged;
+      EXPECT_EQ(tsr_table_create(spec, nullptr, &table, &error), privileged ? TSR_NOT_FOUND : TSR_OK) << error.message;
+      if (privileged) expect_words(error.message, "there is no hasher_murmur3.so in");
+      tsr_table_destroy(table);
+      tsr_spec_free(spec);
+    });
+}
+
 TEST(Toolkit, IsAskedOnlyOnce) { // what was missing does not appear in a running process
   in_a_process([] {
     tsr_table *table = nullptr;
