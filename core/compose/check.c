@@ -100,6 +100,7 @@ static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes)
 }
 
 tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error) {
+  if (!spec || !text) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_check needs a spec and a place for the text");
   tsr_settings settings;
   tsr_composition *t;
   char why[TSR_MESSAGE_BYTES];
@@ -133,6 +134,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
                          tsr_error *error) {
+  if (!spec || !link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_link needs a spec and a place for the code");
   tsr_composition *t;
   tsr_kernels kernels;
   if (!options) options = &no_options;

@@ -314,6 +314,8 @@ static tsr_status describe_plugin(const char *path, const tsr_plugin *plugin, ts
 }
 
 tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, size_t *count, tsr_error *error) {
+  if (!list || !count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_plugins_list needs places for the list and its length");
   found_file *files;
   size_t files_count;
   tsr_status status = find_files(plugins, &files, &files_count, error);
@@ -336,6 +338,7 @@ tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, s
 }
 
 void tsr_plugins_free(const tsr_plugin_info *list, size_t count) {
+  if (!list) return;
   for (size_t i = 0; i < count; i++) { /* entries past a failed one are zero */
     free((void *)(uintptr_t)list[i].parameters);
     free((void *)(uintptr_t)list[i].path);

@@ -82,6 +82,7 @@ static tsr_status find_device(int number, const cu_driver **driver, cu_device *f
 }
 
 tsr_status tsr_device_describe(int number, tsr_device_info *info, tsr_error *error) {
+  if (!info) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_device_describe needs a place for what it tells");
   const cu_driver *driver;
   cu_device found;
   tsr_device_info read = {0};

@@ -418,6 +418,7 @@ tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count
 }
 
 void tsr_link_free(tsr_link *link) {
+  if (!link) return;
   free(link->kernels);
   free(link->cubin);
   memset(link, 0, sizeof *link);

@@ -117,6 +117,8 @@ static tsr_status measure_all(meter *m, tsr_roofline_row *rows, size_t *count, t
 
 tsr_status tsr_roofline(int number, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
                         tsr_error *error) {
+  if (!rows || !count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_roofline needs places for the rows and their number");
   meter m = {.footprint_bytes = footprint_bytes ? footprint_bytes : FOOTPRINT_BYTES};
   if (m.footprint_bytes < 4096 || m.footprint_bytes > 1ull << 40 || m.footprint_bytes % 4096 != 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "a footprint of %llu bytes: must be a multiple of 4096 up to 2^40",

@@ -225,6 +225,9 @@ void tsr_pool_destroy(tsr_pool *p) {
 }
 
 void tsr_pool_describe(const tsr_pool *p, tsr_pool_info *info) {
+  if (!info) return;
+  *info = (tsr_pool_info){.backend = "", .device = "", .backend_reason = "", .allocator = ""};
+  if (!p) return;
   const tsr_composition *t = p->composition;
   const tsr_plugin *plugin = t->part[TSR_ROLE_ALLOCATOR].plugin;
   *info = (tsr_pool_info){.backend = p->device->backend->name,
@@ -267,6 +270,7 @@ static tsr_status work(tsr_pool *p, uint32_t op, uint64_t n, bool checks, tsr_po
 }
 
 tsr_status tsr_pool_used(tsr_pool *p, uint64_t *units, tsr_error *error) {
+  if (!p || !units) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_used needs a pool and a place for the number");
   tsr_pool_tally tally;
   if (p->is_system) {
     *units = p->held * p->units_each;
@@ -313,6 +317,8 @@ static void check_tally(const tsr_pool *p, int operation, uint64_t held_before, 
 }
 
 tsr_status tsr_pool_operate(tsr_pool *p, int operation, bool checks, tsr_pool_result *result, tsr_error *error) {
+  if (!p || !result)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_operate needs a pool and a place for the result");
   tsr_pool_tally tally;
   *result = (tsr_pool_result){.milliseconds = 0};
   if (operation < TSR_POOL_ALLOCATE || operation > TSR_POOL_CHURN)
@@ -331,6 +337,7 @@ tsr_status tsr_pool_operate(tsr_pool *p, int operation, bool checks, tsr_pool_re
 }
 
 tsr_status tsr_pool_clear(tsr_pool *p, tsr_error *error) {
+  if (!p) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_clear: the pool is NULL");
   const tsr_backend *b = p->device->backend;
   tsr_status status = TSR_OK;
   if (p->is_system && p->held) {
@@ -352,6 +359,7 @@ tsr_status tsr_pool_clear(tsr_pool *p, tsr_error *error) {
 /* ---- Growth ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_pool_reserve(tsr_pool *p, uint64_t units, tsr_error *error) {
+  if (!p) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_reserve: the pool is NULL");
   const tsr_shape *shape = &p->composition->shape;
   tsr_composition *next = NULL;
   uint64_t used = 0;

@@ -244,6 +244,7 @@ const tsr_spec_entry *tsr_spec_find(const tsr_spec *spec, const char *section, c
 }
 
 const char *tsr_spec_get(const tsr_spec *spec, const char *section, const char *key) {
+  if (!spec || !section || !key) return NULL;
   const tsr_spec_entry *entry = find_entry(spec, section, key);
   return entry ? entry->value : NULL;
 }

@@ -88,6 +88,7 @@ void tsr_table_destroy(tsr_table *t) {
 }
 
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_clear: the table is NULL");
   t->knows_pairs = false;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);

@@ -42,6 +42,7 @@ tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_wait: the table is NULL");
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < t->order.user_count; i++)
     status = t->backend->event_finish(t->device, t->order.users[i].event, error);

@@ -137,4 +137,4 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
   return status ? status : tsr_table_leave(t, NULL, error);
 }
 
-const tsr_spec *tsr_table_spec(const tsr_table *t) { return t->spec; }
+const tsr_spec *tsr_table_spec(const tsr_table *t) { return t ? t->spec : NULL; }

@@ -18,6 +18,9 @@ static const tsr_call no_call;
 /* ---- What it is ------------------------------------------------------------------------------- */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
+  if (!info) return;
+  *info = (tsr_table_info){.backend = "", .device = "", .backend_reason = ""};
+  if (!t) return;
   const tsr_shape *shape = &t->store.composition->shape;
   *info = (tsr_table_info){.backend = t->backend->name,
                            .device = t->device->info.name,
@@ -516,6 +519,7 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
 }
 
 tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report_reset: the table is NULL");
   tsr_status status = tsr_table_wait(t, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
@@ -530,23 +534,30 @@ tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
 /* ---- Memory and time ------------------------------------------------------------------------- */
 
 tsr_status tsr_memory_allocate(tsr_table *t, uint64_t bytes, void **memory, tsr_error *error) {
+  if (!t || !memory)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_memory_allocate needs a table and a place for the address");
   return t->backend->allocate(t->device, bytes, memory, error);
 }
 
 void tsr_memory_free(tsr_table *t, void *memory) {
-  if (memory) t->backend->free(t->device, memory);
+  if (t && memory) t->backend->free(t->device, memory);
 }
 
 tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t bytes, tsr_error *error) {
+  if (!t || (bytes && (!to || !from)))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_memory_copy needs a table and two arrays");
   tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, error);
   return status ? status : t->backend->synchronize(t->device, NULL, error);
 }
 
 tsr_status tsr_timer_start(tsr_table *t, void *stream, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_start: the table is NULL");
   return t->backend->event_record(t->device, t->timer_from, stream, error);
 }
 
 tsr_status tsr_timer_stop(tsr_table *t, void *stream, double *milliseconds, tsr_error *error) {
+  if (!t || !milliseconds)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_stop needs a table and a place for the time");
   tsr_status status = t->backend->event_record(t->device, t->timer_to, stream, error);
   if (status == TSR_OK) status = t->backend->event_finish(t->device, t->timer_to, error);
   return status ? status : t->backend->event_between(t->device, t->timer_from, t->timer_to, milliseconds, error);
