@@ -85,17 +85,23 @@ typedef unsigned __int128 tsr_u128;
 
 /* ---- The one argument ------------------------------------------------------------------------ */
 
-/* Per-thread memory of one operation; unused members vanish. */
+/* Per-thread memory of one operation; unused members vanish. The counts of one key fit 32 bits, those of many do not. */
+#define TSR_COUNTS(type)                                                                                               \
+  type probes;      /* buckets looked at */                                                                            \
+  type moves;       /* pairs evicted */                                                                                \
+  type lost_claims; /* compare-and-swaps that found the slot changed */                                                \
+  type stashed;     /* pairs put into the stash */                                                                     \
+  type changes;     /* memory blocks that an allocator left for another, because they had no room */
 typedef struct tsr_counts {
-  uint32_t probes;      /* buckets looked at */
-  uint32_t moves;       /* pairs evicted */
-  uint32_t lost_claims; /* compare-and-swaps that found the slot changed */
-  uint32_t stashed;     /* pairs put into the stash */
-  uint32_t changes;     /* memory blocks that an allocator left for another, because they had no room */
+  TSR_COUNTS(uint32_t)
 } tsr_counts;
+typedef struct tsr_sums {
+  TSR_COUNTS(uint64_t)
+} tsr_sums;
 
 typedef struct tsr_scratch { /* all of it only with statistics */
-  tsr_counts key, sum;       /* of the key in work, and of the keys before it */
+  tsr_counts key;            /* of the key in work */
+  tsr_sums sum;              /* of the keys before it */
   uint32_t probes_max, moves_max;
   uint32_t aside;      /* buckets looked at for this lane's key, which the tile will come back to */
   uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */

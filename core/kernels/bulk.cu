@@ -16,7 +16,8 @@ static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
 
 /* What the statistics of a block need; a table without them has none. */
 struct bulk_statistics {
-  uint32_t probes, moves, lost_claims, stashed, probes_max, moves_max, histogram[TSR_HISTOGRAM_BINS];
+  unsigned long long probes, moves, lost_claims, stashed;
+  uint32_t probes_max, moves_max, histogram[TSR_HISTOGRAM_BINS];
 };
 static_assert(sizeof(bulk_statistics) <= 4 * TSR_BLOCK_THREADS, "a thread clears a word");
 
