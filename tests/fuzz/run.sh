@@ -26,7 +26,7 @@ sources_of() {
     number) echo core/spec/number.c ;;
     sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
     save)
-      ls core/*.c core/cpu/*.c core/cuda/*.c | grep -v '^core/cpu/bulk.c$'
+      ls core/*.c core/{spec,compose,table,pool,cpu,cuda}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"
       ;;
     *)
