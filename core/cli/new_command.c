@@ -20,13 +20,13 @@ enum { NAME_MAX_LETTERS = 24 };
 
 typedef struct role {
   const char *name, *room, *widths;
-  const char *recipe; /* one that the template fits in; NULL: there is no template */
+  const char *recipe; /* one that the template fits in */
 } role;
 
 static const role roles[] = {{"layout", "layouts", "key_payload", "u64_map.ini"},
                              {"probing", "probing", "key_payload", "quickstart.ini"},
                              {"hasher", "hashers", "key", "quickstart.ini"},
-                             {"allocator", "allocators", "none", NULL}};
+                             {"allocator", "allocators", "none", "slab_hash.ini"}};
 enum { ROLES = sizeof roles / sizeof roles[0] };
 
 /* ---- What was asked for ---------------------------------------------------------------------- */
@@ -37,10 +37,7 @@ static tsr_exit check_role(const char *word, const role **found) {
     names[i] = roles[i].name;
     if (strcmp(word, roles[i].name) != 0) continue;
     *found = &roles[i];
-    if (roles[i].recipe) return TSR_EXIT_OK;
-    return tsr_say_usage("there is no template of role %s yet, as no composition needs one: start from "
-                         "plugins/%s.cuh, the role's contract",
-                         word, word);
+    return TSR_EXIT_OK;
   }
   const char *nearest = tsr_nearest(word, names, ROLES);
   return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,

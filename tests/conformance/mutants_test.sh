@@ -86,7 +86,8 @@ breaks() {
 
 # ---- What is not broken ----------------------------------------------------------------------------------------------
 
-for part in "$linear" "$mixer" layout:plugins/template/layout/template "$units"; do
+for part in "$linear" "$mixer" layout:plugins/template/layout/template "$units" \
+  allocator:plugins/template/allocator/template; do
   case_of "${part#*:} keeps the contract"
   make_mutant "$part"
   GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*' run conform "$file"
@@ -158,6 +159,8 @@ breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
   cuh "$(kit_says 'tsr_pair_match(c, b, key) (tsr_pair_match(c, b, key) << (TSR_FACT(c, tile_lanes) > 1))')"
 breaks P-33 "an erased slot is not vacant" "$packed" \
   cuh "$(kit_says 'tsr_pair_vacant(c, b) tsr_pair_match(c, b, TSR_EMPTY_KEY)')"
+breaks P-33 "a tag is not stored with its pair" layout:layouts/tagged \
+  cuh 's/^  if \(swapped \&\& tagged_has_tags\(c\)\) tsr_store8.*$//'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \

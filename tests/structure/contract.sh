@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# The numbered rules of plugins/README.md and who enforces them, over the checkout in the current folder: functions that
+# The numbered rules of plugins/README.md and rules.md, and who enforces them, over the checkout in the current folder: functions that
 # print one line for each rule whose enforcer is not there. It is sourced, by contract_test.sh.
 
-# One line `NUMBER ENFORCERS` for each rule of the table; NUMBER like 01.
-list_rules() { sed -nE 's/^\| P-([0-9]{2}) \|.*\| ([^|]*) \|$/\1 \2/p' plugins/README.md; }
+# One line `NUMBER ENFORCERS` for each rule of the tables; NUMBER like 01.
+list_rules() { sed -nE 's/^\| P-([0-9]{2}) \|.*\| ([^|]*) \|$/\1 \2/p' plugins/README.md plugins/rules.md 2>/dev/null; }
 
 # has_test NUMBER FILE...: a GoogleTest test is named after the rule, as in P30_P32_Slots.
 has_test() {
@@ -56,7 +56,7 @@ breaches_of_contract() {
   done < <(list_rules)
   # a number that the table does not have any more
   while read -r number; do
-    [[ $known == *" $number "* ]] || echo "P-$number: is mentioned, and is no rule of plugins/README.md"
+    [[ $known == *" $number "* ]] || echo "P-$number: is mentioned, and is no rule of plugins/README.md or plugins/rules.md"
   done < <({
     grep -rhoE '\bP-[0-9]{2}\b' core tests/conformance tests/structure/structure_test.sh tests/bad_plugins 2>/dev/null
     grep -hE '^TEST' tests/conformance/*_test.cc tests/codegen/*_test.cc 2>/dev/null | grep -oE '\bP[0-9]{2}_|_P[0-9]{2}_'

@@ -13,13 +13,15 @@ cd "$root" || exit 1
 case_of "every rule has its enforcer"
 rules=$(list_rules)
 (($(wc -l <<<"$rules") >= 40)) || fail "few rules were found: $rules"
-(($(wc -l <<<"$rules") == $(grep -c '^| P-' plugins/README.md))) || fail "some rows of the table cannot be read"
+(($(wc -l <<<"$rules") == $(cat plugins/README.md plugins/rules.md | grep -c '^| P-'))) || fail "some rows of the table cannot be read"
 while IFS= read -r line; do fail "$line"; done < <(breaches_of_contract)
 
 case_of "no number stands for two rules"
-twice=$(cut -d ' ' -f 1 <<<"$rules" | uniq -d)
+twice=$(cut -d ' ' -f 1 <<<"$rules" | sort | uniq -d)
 [[ ! $twice ]] || fail "$twice"
-cut -d ' ' -f 1 <<<"$rules" | sort -c 2>/dev/null || fail "the numbers are not in order"
+for page in plugins/README.md plugins/rules.md; do
+  grep -oE '^\| P-[0-9]{2}' "$page" | sort -c 2>/dev/null || fail "$page: the numbers are not in order"
+done
 
 # ---- The test itself -----------------------------------------------------------------------------
 
