@@ -19,7 +19,7 @@ linear=probing:plugins/template/probing/template
 cuckoo=probing:probing/cuckoo
 iceberg=probing:probing/iceberg
 # In packed, whose functions are the kit's: another text for one of these.
-kit_says() { printf 's/^#include "plugins.pair.cuh"/&\n#define %s/' "$1"; }
+kit_says() { printf 's/^#include "plugins.pair.cuh"/&\\n#define %s/' "$1"; }
 # In front of the line that ends the linear scheme's plan().
 plan_first() { printf 's/^  plan->probing.ends_at_empty = 1;/  %s\\n&/' "${1//$'\n'/\\n}"; }
 mixer=hasher:plugins/template/hasher/template
