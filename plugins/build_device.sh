@@ -40,7 +40,7 @@ done
 # nvcc names its intermediate files after the source, so two runs must not share a folder.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-TMPDIR=$scratch "$TSR_NVCC" -O3 -std=c++17 -x cu -dc -fatbin \
+TMPDIR=$scratch "$TSR_NVCC" -O3 -std=c++17 -x cu -dc -fatbin -Werror all-warnings \
   -gencode arch=compute_80,code=lto_80 -gencode arch=compute_90,code=lto_90 \
   -I"$sdk_root" -I"$(dirname "$source")" ${defines[@]+"${defines[@]}"} -o "$out" "$source" ||
   fail "$source: nvcc failed (CUDA 13.0 or newer is needed)"
