@@ -69,13 +69,13 @@ bazel_test() {
   fi
 }
 
-# Arguments that name no target mean all targets.
+# targets TARGET: what the arguments name, else TARGET.
 targets() {
   local arg
   for arg in ${bazel_args[@]+"${bazel_args[@]}"}; do
     [[ $arg == -* ]] || return 0
   done
-  echo //...
+  echo "$1"
 }
 
 job_format() {
@@ -87,19 +87,19 @@ job_format() {
 }
 
 # shellcheck disable=SC2046
-job_default() { bazel_test default $(targets); }
+job_default() { bazel_test default $(targets //...); }
 
 # shellcheck disable=SC2046
-job_asan() { bazel_test asan --config=asan $(targets); }
+job_asan() { bazel_test asan --config=asan $(targets //...); }
 
 # shellcheck disable=SC2046
-job_tsan() { bazel_test tsan --config=tsan $(targets); }
+job_tsan() { bazel_test tsan --config=tsan $(targets //...); }
 
-# Everything builds, and the demo runs, where there is no CUDA toolkit.
+# The program and the plugins build, the commands work, and the demo runs, where there is no CUDA toolkit.
 job_nocuda() {
   local folder path='' status=0
   # shellcheck disable=SC2046
-  bazel_test nocuda --config=nocuda $(targets)
+  bazel_test nocuda --config=nocuda $(targets //tests/cli/...)
   while IFS= read -r -d : folder; do
     [[ -x $folder/nvcc ]] || path+=${path:+:}$folder
   done <<<"$PATH:"

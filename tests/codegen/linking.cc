@@ -24,16 +24,21 @@ Composed::Composed(const tsr_spec *spec, uint32_t sm, tsr_status *status, tsr_er
   *status = tsr_compose(spec, &options, sm, 1, &composition, error);
 }
 
+void expect_refusal(tsr_status status, const tsr_error &error) {
+  const std::string sentence = error.message;
+  EXPECT_TRUE(status == TSR_INCOMPATIBLE || status == TSR_BAD_SPEC) << "status " << status << ": " << sentence;
+  EXPECT_EQ(error.status, status);
+  EXPECT_GT(sentence.size(), 20u) << "a refusal is a sentence: " << sentence;
+  EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+}
+
 bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal) {
   tsr_options options = options_of_tests();
   tsr_error error = {};
   tsr_status status = tsr_spec_link(spec, &options, sm, use_cache, &link->link, &error);
   if (status == TSR_OK) return true;
-  EXPECT_TRUE(status == TSR_INCOMPATIBLE || status == TSR_BAD_SPEC) << "status " << status << ": " << error.message;
-  EXPECT_EQ(error.status, status);
+  expect_refusal(status, error);
   *refusal = error.message;
-  EXPECT_GT(refusal->size(), 20u) << "a refusal is a sentence: " << *refusal;
-  EXPECT_EQ(refusal->find('\n'), std::string::npos) << *refusal;
   return false;
 }
 

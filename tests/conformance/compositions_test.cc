@@ -56,27 +56,36 @@ uint64_t effort(uint64_t operations) {
   return std::max<uint64_t>(10, scaled(operations, 3) * 12 / std::max<uint64_t>(12, count));
 }
 
-std::set<std::string> took_part; // "layout_packed", ...: in a composition that worked
-uint64_t composed, refused;
+Recipe recipe_of(const Triple &triple) {
+  Recipe recipe;
+  recipe.part[TSR_ROLE_LAYOUT] = triple.layout;
+  recipe.part[TSR_ROLE_PROBING] = triple.probing;
+  recipe.part[TSR_ROLE_HASHER] = triple.hasher;
+  return recipe;
+}
+
+// Whether the parts compose; a scheme that needs an allocator gets the first that it accepts. `first` is what was said
+// of the composition without one.
+bool compose_with_an_allocator(Recipe *recipe, tsr_error *first) {
+  tsr_error error = {};
+  bool works = compose(*recipe, 1, first) != nullptr;
+  for (const std::string &allocator : plugins_of(TSR_ROLE_ALLOCATOR)) {
+    if (works) break;
+    recipe->part[TSR_ROLE_ALLOCATOR] = allocator;
+    works = compose(*recipe, 1, &error) != nullptr;
+  }
+  return works;
+}
 
 class OnComposition : public testing::TestWithParam<Triple> {
 protected:
-  Recipe recipe() const {
-    Recipe result;
-    result.part[TSR_ROLE_LAYOUT] = GetParam().layout;
-    result.part[TSR_ROLE_PROBING] = GetParam().probing;
-    result.part[TSR_ROLE_HASHER] = GetParam().hasher;
-    return result;
-  }
-
-  // Calls body(recipe) for every combination of widths and policy; those that are refused must say why. A scheme that
-  // needs an allocator gets the first that it accepts.
+  // Calls body(recipe) for every combination of widths and policy; those that are refused must say why.
   template <class Body>
   void for_each(bool mixed, Body body) {
     for (Widths widths : all_widths)
       for (uint32_t policy = 0; policy < TSR_DUPLICATES_POLICIES; policy++) {
         if (!is_policy_for(widths.value_bits, policy)) continue;
-        Recipe r = recipe();
+        Recipe r = recipe_of(GetParam());
         r.key_bits = widths.key_bits;
         r.value_bits = widths.value_bits;
         r.duplicates = policy;
@@ -84,22 +93,12 @@ protected:
         std::ostringstream text;
         text << r;
         SCOPED_TRACE(text.str());
-        tsr_error error = {}, first = {};
-        bool works = compose(r, 1, &first) != nullptr;
-        for (const std::string &allocator : plugins_of(TSR_ROLE_ALLOCATOR)) {
-          if (works) break;
-          r.part[TSR_ROLE_ALLOCATOR] = allocator;
-          works = compose(r, 1, &error) != nullptr;
-        }
-        if (!works) {
-          refused++;
+        tsr_error first = {};
+        if (!compose_with_an_allocator(&r, &first)) {
           EXPECT_TRUE(first.status == TSR_INCOMPATIBLE || first.status == TSR_UNSUPPORTED) << first.message;
           expect_sentence(first, "a refused composition");
           continue;
         }
-        composed++;
-        took_part.insert(
-            {"layout_" + GetParam().layout, "probing_" + GetParam().probing, "hasher_" + GetParam().hasher});
         body(r);
         if (HasFailure()) return; // one composition that shows it is enough
       }
@@ -157,7 +156,7 @@ TEST_P(OnCompositionInFull, ParametersDoNotChangeTheMeaning) {
   const bool first_hasher = GetParam().hasher == plugins_of(TSR_ROLE_HASHER)[0]; // enough for the other roles
   const tsr_plugin *plugins[TSR_ROLES] = {};
   for (const PluginFile &file : plugin_files())
-    if (file.name == recipe().part[role_of(file.role)]) plugins[role_of(file.role)] = loaded(file);
+    if (file.name == recipe_of(GetParam()).part[role_of(file.role)]) plugins[role_of(file.role)] = loaded(file);
   for_each(false, [&](Recipe r) {
     r.capacity = 120;
     for (uint32_t role : {TSR_ROLE_LAYOUT, TSR_ROLE_PROBING, TSR_ROLE_HASHER})
@@ -260,20 +259,26 @@ TEST_P(OnCompositionInFull, StatisticsAndOptionalArgumentsChangeNothing) {
 INSTANTIATE_TEST_SUITE_P(Kit, OnComposition, testing::ValuesIn(triples()), triple_name);
 INSTANTIATE_TEST_SUITE_P(Kit, OnCompositionInFull, testing::ValuesIn(triples()), triple_name);
 
-// Runs after the compositions: no plugin may have been refused everywhere.
-class Tally : public testing::Environment {
-  void TearDown() override {
-    if (composed + refused == 0) return; // a filter chose other tests
-    printf("%llu compositions worked, %llu were refused with a sentence\n", (unsigned long long)composed,
-           (unsigned long long)refused);
-    if (getenv("TEST_TOTAL_SHARDS")) return; // each process saw a part
-    for (const PluginFile &file : subjects()) {
-      if (file.role == tsr_role_names[TSR_ROLE_ALLOCATOR] || testing::GTEST_FLAG(filter)[0] != '-') continue;
-      EXPECT_TRUE(took_part.count(file.role + "_" + file.name)) << file << " took part in no composition that works";
+// No plugin may be refused everywhere.
+TEST(Compositions, EveryPluginTakesPartInOneThatWorks) {
+  std::set<std::string> took_part;
+  uint64_t composed = 0, refused = 0;
+  for (const Triple &triple : triples())
+    for (Widths widths : all_widths) {
+      Recipe recipe = recipe_of(triple);
+      recipe.key_bits = widths.key_bits;
+      recipe.value_bits = widths.value_bits;
+      tsr_error error = {};
+      const bool works = compose_with_an_allocator(&recipe, &error);
+      (works ? composed : refused)++;
+      if (works) took_part.insert({"layout_" + triple.layout, "probing_" + triple.probing, "hasher_" + triple.hasher});
     }
+  printf("%llu compositions worked, %llu were refused\n", (unsigned long long)composed, (unsigned long long)refused);
+  for (const PluginFile &file : subjects()) {
+    if (file.role == tsr_role_names[TSR_ROLE_ALLOCATOR]) continue;
+    EXPECT_TRUE(took_part.count(file.role + "_" + file.name)) << file << " takes part in no composition that works";
   }
-};
-const testing::Environment *const tally = testing::AddGlobalTestEnvironment(new Tally);
+}
 
 } // namespace
 } // namespace tessera_test

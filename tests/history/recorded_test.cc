@@ -104,8 +104,6 @@ protected:
     Random random(load.keys);
     Records records = record(&table, GetParam().key_bits, rules, load, &random);
     EXPECT_TRUE(records.complaint.empty()) << records.complaint << load.keys << " keys, capacity " << capacity;
-    // on a GPU up to 80 items of a key overlap, and of some histories too many orders would have to be tried
-    EXPECT_LE(records.undecided * (device::backend() == "cpu" ? 50 : 10), records.keys);
     all_records += records;
   }
 };
@@ -134,6 +132,9 @@ class Overlaps : public testing::Environment {
               << " of " << all_records.keys << " keys undecided\n";
     if (all_records.operations == 0) return; // --gtest_filter
     EXPECT_GT(all_records.most_overlapping, 1u) << "nothing ran at the same time";
+    // Of some histories too many orders would have to be tried: on a GPU up to 80 items of a key overlap. Judged over all
+    // tables, as one busy moment may leave a table of one key undecided.
+    EXPECT_LE(all_records.undecided * (device::backend() == "cpu" ? 50 : 10), all_records.keys);
   }
 };
 const testing::Environment *const overlaps = testing::AddGlobalTestEnvironment(new Overlaps);

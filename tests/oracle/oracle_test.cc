@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/oracle/chance.h"
 #include "tests/oracle/exercise.h"
 
 namespace {
@@ -283,6 +284,26 @@ TEST(Exercise, FindsEveryFaultAndNoneWhereThereIsNone) {
     }
     EXPECT_EQ(complaint.empty(), fault == Model::NONE) << "fault " << fault << ": " << complaint;
   }
+}
+
+// Against sums that can be done by hand.
+TEST(Chance, BoundsAreTheTailsOfTheBinomial) {
+  using tessera_test::fewest_of;
+  using tessera_test::most_of;
+  EXPECT_NEAR(tessera_test::binomial(10, .5, 3), 120. / 1024, 1e-12);
+  EXPECT_EQ(fewest_of(10, .5, 10.9 / 1024), 1u); // fewer than two: 11 of 1024
+  EXPECT_EQ(fewest_of(10, .5, 11.1 / 1024), 2u);
+  EXPECT_EQ(most_of(10, .5, 11.1 / 1024), 8u);
+  EXPECT_EQ(most_of(10, .5, 10.9 / 1024), 9u);
+  EXPECT_EQ(fewest_of(200, 1), 200u);
+  EXPECT_EQ(most_of(200, 0), 0u);
+}
+
+// 5 %, 1 % and .1 % are exceeded at 82.529, 92.010 and 103.442 of 63 degrees of freedom.
+TEST(Chance, ChiSquareIsAsFarOutAsANormalVariable) {
+  EXPECT_NEAR(tessera_test::deviations_of_chi_square(82.529, 63), 1.6449, .02);
+  EXPECT_NEAR(tessera_test::deviations_of_chi_square(92.010, 63), 2.3263, .02);
+  EXPECT_NEAR(tessera_test::deviations_of_chi_square(103.442, 63), 3.0902, .02);
 }
 
 TEST(MultiOracle, KeepsEveryPair) {

@@ -2,7 +2,12 @@
 //
 // The loads that schemes reach: BGHT 7.3 builds a table with 200 hash functions at each load and calls a load reached
 // when 99 % of the builds place every pair. Here in small; success_rates.cc does it at any size. Each scheme also has a
-// load that it cannot reach. Read next: success_rates.cc.
+// load that it cannot reach.
+//
+// Threads race, so that builds differ from run to run. Of 2000 builds at these loads, measured, at least 99 % were whole
+// (cht1: 1981), and of 300 at the loads beyond none. What is asked is what tables of which 97 %, and 5 %, are whole would
+// fail with a probability of 10^-10 (chance.h). Read next: success_rates.cc.
+#include "tests/oracle/chance.h"
 #include "tests/probing/tables.h"
 
 namespace tessera_test {
@@ -18,11 +23,11 @@ class Success : public testing::TestWithParam<Claim> {};
 
 TEST_P(Success, ReachesItsLoad) {
   TSR_TRACE_SEED;
-  const uint64_t builds = scaled(200), pairs = 1 << 13;
+  const uint64_t builds = 200, beyond = 20, pairs = 1 << 13;
   uint64_t whole = whole_builds(GetParam().scheme, pairs, GetParam().reached, builds, 1 + seed() % 1000);
-  EXPECT_GE(whole, builds * 99 / 100) << "at load " << GetParam().reached;
-  EXPECT_EQ(whole_builds(GetParam().scheme, pairs, GetParam().beyond, 5, 1 + seed() % 1000), 0u)
-      << "at load " << GetParam().beyond;
+  EXPECT_GE(whole, fewest_of(builds, .97)) << "at load " << GetParam().reached;
+  whole = whole_builds(GetParam().scheme, pairs, GetParam().beyond, beyond, 1 + seed() % 1000);
+  EXPECT_LE(whole, most_of(beyond, .05)) << "at load " << GetParam().beyond;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -47,7 +52,8 @@ TEST(Evictions, EndWhereFunctionsOfAKeyAgree) {
       ASSERT_EQ(tsr_table_report_reset(table.get(), &error), TSR_OK) << error.message;
       unplaced += fill(table.get(), keys_from(2 * i, 2));
     }
-    EXPECT_LE(unplaced, pairs / 5000) << functions << " functions"; // where three functions of both agree
+    const double agree = std::pow(8, 1 - 2. * functions); // all functions of both keys, on one of eight buckets
+    EXPECT_LE(unplaced, most_of(pairs, agree)) << functions << " functions";
   }
 }
 
