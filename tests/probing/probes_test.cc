@@ -2,6 +2,9 @@
 //
 // Mean probes per key, against what BGHT measured (its abstract, 7.1 and 7.4) and what theory says. A probe is a bucket
 // looked at, or exchanged with without a look. BGHT's tables hold 50 million keys; means do not depend on that.
+//
+// The seed is fixed, so only the order of threads differs from run to run. Over repeated runs it moves means by a standard
+// deviation of .2 % at most; what is asked, 3 %, is ten of those and more away from every mean, a probability below 10^-20.
 // Read next: success_test.cc.
 #include <iostream>
 
