@@ -87,9 +87,11 @@ Recipe recipe_of(const Case &c, uint64_t capacity) {
   return recipe;
 }
 
-// Every layout x scheme that composes; policies at the narrow widths, the wide ones once each.
+// Every layout x scheme that composes; policies at the narrow widths, the wide ones once each. Without the guard every
+// fourth of them is enough: more than a third of such tests showed a race, on two busy cores.
 std::vector<Case> cases() {
   std::vector<Case> result;
+  uint64_t turn = 0;
   if (plugins_of(TSR_ROLE_HASHER).empty()) return result;
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
@@ -100,6 +102,7 @@ std::vector<Case> cases() {
           if (!narrow && policy != TSR_DUPLICATES_FIRST && policy != TSR_DUPLICATES_ADD) continue;
           Case c = {layout, probing, widths.key_bits, widths.value_bits, policy};
           tsr_error error = {};
+          if (!guarded && turn++ % 4 != 0) continue;
           if (compose(recipe_of(c, 100), 1, &error)) result.push_back(c);
         }
   return result;
@@ -270,7 +273,8 @@ TEST_P(Uniqueness, InsertEraseInsert) {
 
 INSTANTIATE_TEST_SUITE_P(All, Uniqueness, testing::ValuesIn(cases()), case_name);
 
-// Runs last: whether one test shows a race depends on luck, but hardly all can miss it.
+// Runs last: whether one test shows a race depends on luck. If only one in twenty did, all of some 400 would miss it with
+// a probability of 10^-9.
 class Caught : public testing::Environment {
   void TearDown() override {
     if (guarded || Uniqueness::tests_run == 0) return;
