@@ -1,21 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting with growth = double. The keys are worked through in pieces: a piece is inserted; while pairs come back the
- * capacity is doubled and they are inserted again; then, if the table holds more than its capacity, it is doubled once
- * more. A piece is as large as the room that is left: a key that finds none may look at every bucket before it comes
- * back. Where keys repeat, the room hardly shrinks and may be small; so the least size of a piece doubles as long as
- * nothing comes back, up to what such a vain search may cost. Read next: settle.c.
+ * Inserting with growth = double: the keys are worked through in pieces, in their order.
+ *
+ * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and where
+ * they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for are such a
+ * piece. Where the room is small and keys may repeat, more of them are looked up, and the piece ends before the first
+ * new key that has no room; if that is its first one, the capacity is doubled.
+ *
+ * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a pair
+ * is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be one
+ * that was in the table before, and a later input of the same launch may have inserted its key as if it were new. So a
+ * piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs out and
+ * adds what they had before the piece, and their inputs are inserted again.
  */
 #include "core/table/growth.h"
-
-#include "core/table/order.h"
-#include "core/table/rebuild.h"
-#include "core/table/store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_MIN = 4096, PIECE_MAX = 1 << 21, VAIN_LOOKS_MAX = 1 << 28 };
+#include "core/table/order.h"
+#include "core/table/rebuild.h"
+#include "core/table/stage.h"
+#include "core/table/store.h"
+
+enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21 };
+
+/* A pair to insert, or that came back, and the input of the piece whose result it decides. */
+typedef struct item {
+  uint64_t key, value, index;
+} item;
+
+/* A key that came back, and what the table held of it before the piece. */
+typedef struct undone {
+  uint64_t key, value;
+  bool was_there;
+} undone;
 
 typedef struct growing {
   tsr_table *t;
@@ -23,138 +42,108 @@ typedef struct growing {
   const tsr_call *call;
   const char *keys, *values; /* the caller's */
   uint64_t n, done;
-  uint64_t piece_min;
+  uint64_t key_bytes, value_bytes;
+  bool looks;    /* a key that is present is not inserted */
+  bool undoes;   /* and a launch may hand back pairs that are not its inputs' */
+  uint64_t look; /* how many keys are looked up to find the end of a piece */
   bool may_grow;
+  /* device memory of a piece's items */
+  void *back_keys, *back_values, *again_keys, *again_values, *old_values, *results, *olds;
+  /* host memory of as many */
+  void *host_keys, *host_values, *host_old_values;
+  uint8_t *codes;   /* what the caller learns */
+  uint8_t *answers; /* of one launch */
+  uint8_t *were;    /* of the find before it */
+  item *now, *back, *next;
+  undone *undone;
+  uint64_t back_count, next_count;
 } growing;
 
-/* ---- A piece's arrays ------------------------------------------------------------------------ */
+/* ---- Arrays ---------------------------------------------------------------------------------- */
 
-static void piece_free(tsr_piece *p) {
-  void *on_device[] = {p->some_keys, p->some_values, p->back_keys, p->back_values, p->results};
-  void *on_host[] = {p->host_keys, p->host_values, p->codes, p->own, p->unplaced};
-  for (uint32_t i = 0; i < 5; i++) {
-    if (on_device[i]) p->table->backend->free(p->table->device, on_device[i]);
-    free(on_host[i]);
+enum { ON_DEVICE = 7, ON_HOST = 10 };
+
+static void free_arrays(growing *g) {
+  void *on_device[ON_DEVICE] = {g->back_keys,  g->back_values, g->again_keys, g->again_values,
+                                g->old_values, g->results,     g->olds};
+  void *on_host[ON_HOST] = {g->host_keys, g->host_values, g->host_old_values, g->codes, g->answers, g->were, g->now,
+                            g->back,      g->next,        g->undone};
+  for (uint32_t i = 0; i < ON_DEVICE; i++)
+    if (on_device[i]) g->t->backend->free(g->t->device, on_device[i]);
+  for (uint32_t i = 0; i < ON_HOST; i++) free(on_host[i]);
+}
+
+/* All that a piece can need is there before the first launch: later, a pair could get lost for want of memory. */
+static tsr_status allocate_arrays(growing *g, tsr_error *error) {
+  const uint64_t n = g->n < PIECE_MAX ? g->n : PIECE_MAX;
+  void **on_device[ON_DEVICE] = {&g->results,    &g->back_keys,    &g->again_keys, &g->olds,
+                                 &g->old_values, &g->again_values, &g->back_values};
+  const uint64_t bytes[ON_DEVICE] = {1, g->key_bytes, g->key_bytes, 1, g->value_bytes, g->value_bytes, g->value_bytes};
+  for (uint32_t i = 0; i < ON_DEVICE; i++) {
+    tsr_status status = bytes[i] ? g->t->backend->allocate(g->t->device, n * bytes[i], on_device[i], error) : TSR_OK;
+    if (status) return status;
   }
+  g->host_keys = malloc(n * 8);
+  g->host_values = malloc(n * 8);
+  g->host_old_values = malloc(n * 8);
+  g->codes = malloc(n);
+  g->answers = malloc(n);
+  g->were = malloc(n);
+  g->now = malloc(n * sizeof *g->now);
+  g->back = malloc(n * sizeof *g->back);
+  g->next = malloc(n * sizeof *g->next);
+  g->undone = malloc(n * sizeof *g->undone);
+  if (g->host_keys && g->host_values && g->host_old_values && g->codes && g->answers && g->were && g->now && g->back &&
+      g->next && g->undone)
+    return TSR_OK;
+  return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)n);
 }
 
-/* All that the piece can need is there before its first launch: later, a pair could get lost for want of memory. */
-static tsr_status piece_allocate(tsr_piece *p, tsr_error *error) {
-  void **on_device[] = {&p->some_keys, &p->back_keys, &p->some_values, &p->back_values};
-  void *results;
-  tsr_status status = p->table->backend->allocate(p->table->device, p->n, &results, error);
-  if (status) return status;
-  p->results = results;
-  for (uint32_t i = 0; status == TSR_OK && i < (p->value_bytes ? 4 : 2); i++)
-    status = p->table->backend->allocate(p->table->device, p->n * (i < 2 ? p->key_bytes : p->value_bytes), on_device[i],
-                                         error);
-  if (status) return status;
-  p->host_keys = malloc(p->n * 8);
-  p->host_values = malloc(p->n * 8);
-  p->codes = malloc(p->n);
-  p->own = malloc(p->n);
-  p->unplaced = malloc(p->n * sizeof *p->unplaced);
-  if (p->host_keys && p->host_values && p->codes && p->own && p->unplaced) return TSR_OK;
-  return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)p->n);
+static uint64_t number_at(const void *numbers, uint64_t bytes, uint64_t i) {
+  uint64_t number = 0;
+  memcpy(&number, (const char *)numbers + i * bytes, bytes); /* little-endian, like every host of a GPU */
+  return number;
 }
 
-uint64_t tsr_piece_item(const void *items, uint64_t bytes, uint64_t i) {
-  uint64_t item = 0;
-  memcpy(&item, (const char *)items + i * bytes, bytes); /* little-endian, like every host of a GPU */
-  return item;
+static tsr_status copy(const growing *g, void *to, const void *from, uint64_t bytes, tsr_error *error) {
+  return bytes ? g->t->backend->copy(g->t->device, to, from, bytes, g->call->stream, error) : TSR_OK;
 }
 
-tsr_status tsr_piece_fetch(tsr_piece *p, uint64_t n, const void *keys, const void *values, tsr_error *error) {
-  const tsr_backend *b = p->table->backend;
-  tsr_status status = b->copy(p->table->device, p->host_keys, keys, n * p->key_bytes, p->stream, error);
-  if (status == TSR_OK && values)
-    status = b->copy(p->table->device, p->host_values, values, n * p->value_bytes, p->stream, error);
-  return status ? status : b->synchronize(p->table->device, p->stream, error);
+static tsr_status wait(const growing *g, tsr_error *error) {
+  return g->t->backend->synchronize(g->t->device, g->call->stream, error);
 }
 
-tsr_status tsr_piece_run(tsr_piece *p, uint32_t op, uint64_t count, tsr_tally *tally, tsr_error *error) {
-  tsr_device *device = p->table->device;
-  const tsr_backend *b = p->table->backend;
-  for (uint64_t i = 0; i < count; i++) {
-    memcpy((char *)p->host_keys + i * p->key_bytes, &p->unplaced[i].key, p->key_bytes);
-    memcpy((char *)p->host_values + i * p->value_bytes, &p->unplaced[i].value, p->value_bytes);
-  }
-  tsr_status status = b->copy(device, p->some_keys, p->host_keys, count * p->key_bytes, p->stream, error);
-  if (status == TSR_OK && p->value_bytes)
-    status = b->copy(device, p->some_values, p->host_values, count * p->value_bytes, p->stream, error);
-  tsr_bulk bulk = {.n = count,
-                   .keys = p->some_keys,
-                   .values = p->some_values,
-                   .values_out = op == TSR_BULK_find ? p->back_values : NULL,
-                   .unplaced_keys = p->back_keys,
-                   .unplaced_values = p->back_values,
-                   .results = p->results};
-  if (status == TSR_OK) status = tsr_store_run(p->table, &p->table->store, op, &bulk, p->stream, tally, error);
-  if (status == TSR_OK) status = b->copy(device, p->codes, p->results, count, p->stream, error);
-  return status ? status : b->synchronize(device, p->stream, error);
+/* Copies keys and values from the device to host_keys and host_values. */
+static tsr_status fetch(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
+  tsr_status status = copy(g, g->host_keys, keys, n * g->key_bytes, error);
+  if (status == TSR_OK) status = copy(g, g->host_values, values, n * g->value_bytes, error);
+  return status ? status : wait(g, error);
 }
 
-/* ---- Inserting a piece ----------------------------------------------------------------------- */
-
-static tsr_status insert_piece(tsr_piece *p, tsr_tally *tally, tsr_error *error) {
-  tsr_bulk bulk = {.n = p->n,
-                   .keys = p->keys,
-                   .values = p->values,
-                   .unplaced_keys = p->back_keys,
-                   .unplaced_values = p->back_values,
-                   .results = p->results};
-  tsr_status status = tsr_store_run(p->table, &p->table->store, p->op, &bulk, p->stream, tally, error);
-  if (status == TSR_OK)
-    status = p->table->backend->copy(p->table->device, p->codes, p->results, p->n, p->stream, error);
-  if (status == TSR_OK) status = tsr_piece_fetch(p, p->n, p->back_keys, p->back_values, error);
-  if (status) return status;
-  for (uint64_t i = 0; i < p->n; i++) {
-    p->own[i] = p->codes[i] == TSR_NOT_PLACED ? TSR_INSERTED : p->codes[i];
-    if (p->codes[i] != TSR_NOT_PLACED) continue;
-    p->unplaced[p->unplaced_count++] =
-        (tsr_unplaced){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
-                       .value = p->value_bytes ? tsr_piece_item(p->host_values, p->value_bytes, i) : 0,
-                       .index = i};
-  }
-  return TSR_OK;
+/* And the other way. */
+static tsr_status send(growing *g, uint64_t n, void *keys, void *values, tsr_error *error) {
+  tsr_status status = copy(g, keys, g->host_keys, n * g->key_bytes, error);
+  if (status == TSR_OK && values) status = copy(g, values, g->host_values, n * g->value_bytes, error);
+  return status ? status : wait(g, error);
 }
 
-/* Inserts the unplaced pairs; keeps those that came back. Where nothing moves a pair is its own input's, and what
- * happens to it now is that input's result; otherwise settling has said it. */
-static tsr_status insert_again(tsr_piece *p, bool settled, tsr_tally *sum, tsr_error *error) {
-  uint64_t kept = 0;
-  tsr_tally tally;
-  tsr_status status = tsr_piece_run(p, p->op, p->unplaced_count, &tally, error);
-  if (status == TSR_OK) status = tsr_piece_fetch(p, p->unplaced_count, p->back_keys, p->back_values, error);
-  if (status) return status;
-  tsr_tally_add(sum, &tally);
-  for (uint64_t i = 0; i < p->unplaced_count; i++) {
-    uint64_t index = p->unplaced[i].index;
-    if (p->codes[i] != TSR_NOT_PLACED) {
-      if (!settled) p->own[index] = p->codes[i];
-      continue;
-    }
-    p->unplaced[kept++] =
-        (tsr_unplaced){.key = tsr_piece_item(p->host_keys, p->key_bytes, i),
-                       .value = p->value_bytes ? tsr_piece_item(p->host_values, p->value_bytes, i) : 0,
-                       .index = index};
-  }
-  p->unplaced_count = kept;
-  return TSR_OK;
+static void put(growing *g, uint64_t i, uint64_t key, uint64_t value) {
+  memcpy((char *)g->host_keys + i * g->key_bytes, &key, g->key_bytes);
+  memcpy((char *)g->host_values + i * g->value_bytes, &value, g->value_bytes);
 }
+
+/* ---- Growing --------------------------------------------------------------------------------- */
 
 /* Doubles the capacity. *grown = false, and the table as it was, where it cannot. */
-static tsr_status grow(growing *g, bool *grown, tsr_error *error) {
+static tsr_status grow(growing *g, const tsr_change *change, bool *grown, tsr_error *error) {
   const tsr_composition *composition = g->t->store.composition;
   uint64_t limit = composition->settings.growth_limit, capacity = composition->shape.capacity;
   tsr_error why = {TSR_OK, ""};
-  *grown = false;
   if (!limit || limit > TSR_CAPACITY_MAX) limit = TSR_CAPACITY_MAX;
   tsr_status status = TSR_UNSUPPORTED;
   while (g->may_grow && status == TSR_UNSUPPORTED && capacity < limit) { /* not placed there: the next size */
     capacity = capacity > limit / 2 ? limit : 2 * capacity;
-    status = tsr_rebuild(g->t, g->t->spec, capacity, composition->shape.seed, g->call->stream, &why);
-    composition = g->t->store.composition;
+    status = tsr_rebuild(g->t, g->t->spec, capacity, composition->shape.seed, change, g->call->stream, &why);
   }
   *grown = g->may_grow && status == TSR_OK;
   g->may_grow = *grown;
@@ -166,142 +155,230 @@ static tsr_status grow(growing *g, bool *grown, tsr_error *error) {
 
 /* The keys whose bits mark empty and erased slots have a bucket each, of the same size in every table: what a multimap
  * has too many of stays unplaced. */
-static bool growing_helps(const tsr_piece *p) {
-  const uint64_t reserved = (p->key_bytes == 8 ? UINT64_MAX : UINT32_MAX) - (TSR_TAIL_RESERVED - 1);
-  for (uint64_t i = 0; i < p->unplaced_count; i++)
-    if (p->unplaced[i].key < reserved) return true;
+static bool growing_helps(const growing *g) {
+  const uint64_t reserved = (g->key_bytes == 8 ? UINT64_MAX : UINT32_MAX) - (TSR_TAIL_RESERVED - 1);
+  for (uint64_t i = 0; i < g->back_count; i++)
+    if (g->back[i].key < reserved) return true;
   return false;
 }
 
-static tsr_status place_unplaced(growing *g, tsr_piece *p, tsr_tally *tally, tsr_error *error) {
-  const bool moves = g->t->store.composition->shape.moves_pairs;
-  bool settles = moves && p->policy < TSR_DUPLICATES_PROMISE_UNIQUE, grown = true;
+/* ---- Undoing --------------------------------------------------------------------------------- */
+
+static int compare(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
+
+static int by_key(const void *a, const void *b) { return compare(((const item *)a)->key, ((const item *)b)->key); }
+
+static int key_to_undone(const void *key, const void *member) {
+  return compare(*(const uint64_t *)key, ((const undone *)member)->key);
+}
+
+/* Makes the change that undoes what a launch of n inputs did to the keys that came back, and the list of their inputs,
+ * `next`. A key that no input names was in the table before, with the value that came back. now: NULL: input i is the
+ * piece's. */
+static tsr_status plan_undoing(growing *g, uint64_t n, const void *keys, const void *values, const item *now,
+                               tsr_change *change, tsr_error *error) {
+  const uint8_t found = g->value_bytes ? TSR_FOUND : 1;
+  uint64_t count = 0, added = 0;
+  qsort(g->back, g->back_count, sizeof *g->back, by_key);
+  for (uint64_t i = 0; i < g->back_count; i++)
+    if (count == 0 || g->undone[count - 1].key != g->back[i].key)
+      g->undone[count++] = (undone){g->back[i].key, g->back[i].value, true};
+  tsr_status status = copy(g, g->were, g->olds, n, error);
+  if (status == TSR_OK) status = copy(g, g->host_old_values, g->old_values, n * g->value_bytes, error);
+  if (status == TSR_OK) status = fetch(g, n, keys, values, error);
+  if (status) return status;
+  g->next_count = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t key = number_at(g->host_keys, g->key_bytes, i);
+    undone *u = bsearch(&key, g->undone, count, sizeof *u, key_to_undone);
+    if (!u) continue;
+    u->was_there = g->were[i] == found;
+    if (u->was_there) u->value = number_at(g->host_old_values, g->value_bytes, i);
+    g->next[g->next_count++] = (item){key, number_at(g->host_values, g->value_bytes, i), now ? now[i].index : i};
+  }
+  for (uint64_t i = 0; i < count; i++) put(g, i, g->undone[i].key, 0);
+  status = send(g, count, g->again_keys, NULL, error);
+  for (uint64_t i = 0; i < count; i++)
+    if (g->undone[i].was_there) put(g, added++, g->undone[i].key, g->undone[i].value);
+  if (status == TSR_OK) status = send(g, added, g->back_keys, g->back_values, error);
+  *change = (tsr_change){count, g->again_keys, added, g->back_keys, g->back_values};
+  return status;
+}
+
+/* ---- Inserting a piece ----------------------------------------------------------------------- */
+
+static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error *error) {
+  tsr_tally tally;
+  tsr_bulk bulk = {.n = n, .keys = keys, .values_out = g->old_values, .results = g->olds};
+  return tsr_store_run(g->t, &g->t->store, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, &bulk, g->call->stream,
+                       &tally, error);
+}
+
+static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, tsr_tally *tally,
+                         tsr_error *error) {
+  tsr_bulk bulk = {.n = n,
+                   .keys = keys,
+                   .values = values,
+                   .unplaced_keys = g->back_keys,
+                   .unplaced_values = g->back_values,
+                   .results = g->results};
+  return tsr_store_run(g->t, &g->t->store, g->op, &bulk, g->call->stream, tally, error);
+}
+
+/* Takes the answers of a launch, and what came back, from the device. */
+static tsr_status take_answers(growing *g, uint64_t n, const item *now, bool any_back, tsr_error *error) {
+  tsr_status status = copy(g, g->answers, g->results, n, error);
+  if (status == TSR_OK) status = any_back ? fetch(g, n, g->back_keys, g->back_values, error) : wait(g, error);
+  if (status) return status;
+  g->back_count = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t index = now ? now[i].index : i;
+    g->codes[index] = g->answers[i];
+    if (g->answers[i] == TSR_NOT_PLACED)
+      g->back[g->back_count++] =
+          (item){number_at(g->host_keys, g->key_bytes, i), number_at(g->host_values, g->value_bytes, i), index};
+  }
+  return TSR_OK;
+}
+
+/* After a launch of which pairs came back: grows, and makes `now` the list of what is to be inserted again, on the device
+ * too. *count = 0 where growing is at its end. */
+static tsr_status prepare_again(growing *g, uint64_t *count, const void *keys, const void *values, const item *now,
+                                bool undoes, tsr_error *error) {
+  tsr_change change = {.erased = 0};
+  bool grown = false;
+  const uint64_t n = *count;
+  *count = 0;
+  tsr_status status = undoes ? plan_undoing(g, n, keys, values, now, &change, error) : TSR_OK;
+  if (status == TSR_OK) status = grow(g, &change, &grown, error);
+  if (status || !grown) return status;
+  for (uint64_t i = 0; i < g->back_count; i++) g->codes[g->back[i].index] = TSR_INSERTED; /* or it is in `next` */
+  item **list = undoes ? &g->next : &g->back, *former = g->now;
+  *count = undoes ? g->next_count : g->back_count;
+  g->now = *list;
+  *list = former;
+  g->back_count = 0;
+  for (uint64_t i = 0; i < *count; i++) put(g, i, g->now[i].key, g->now[i].value);
+  return send(g, *count, g->again_keys, g->again_values, error);
+}
+
+/* Fills codes, and back with what could not be placed in the end. *tally: of all launches. */
+static tsr_status insert_piece(growing *g, uint64_t n, const void *keys, const void *values, tsr_tally *tally,
+                               tsr_error *error) {
+  const item *now = NULL;
   tsr_status status = TSR_OK;
-  while (status == TSR_OK && growing_helps(p)) {
-    status = grow(g, &grown, error);
-    if (status || !grown) break;
-    if (settles) status = tsr_piece_settle(p, error);
-    settles = false;
-    if (status == TSR_OK && p->unplaced_count) status = insert_again(p, moves, tally, error);
+  for (uint64_t count = n; status == TSR_OK && count;) {
+    tsr_tally launched = {.hits = 0};
+    const bool undoes = g->undoes && g->may_grow;
+    if (undoes) status = find_olds(g, count, keys, error);
+    if (status == TSR_OK) status = insert(g, count, keys, values, &launched, error);
+    if (status) return status;
+    tsr_tally_add(tally, &launched);
+    if (g->call->results || launched.not_placed || now)
+      status = take_answers(g, count, now, launched.not_placed != 0, error);
+    if (status || !launched.not_placed || !g->may_grow || !growing_helps(g)) return status;
+    status = prepare_again(g, &count, keys, values, now, undoes, error);
+    now = g->now;
+    keys = g->again_keys;
+    values = g->again_values;
   }
   return status;
 }
 
 /* ---- What the caller learns ------------------------------------------------------------------ */
 
-/* Writes which inputs hand back a pair, into codes, and all others' results. A pair whose index was settled otherwise
- * takes another input that claims a place: there are as many as the table has failed to grow by. */
-static void assign_results(tsr_piece *p) {
-  memcpy(p->codes, p->own, p->n);
-  for (uint64_t i = 0; i < p->unplaced_count; i++)
-    if (p->own[p->unplaced[i].index] == TSR_INSERTED) p->codes[p->unplaced[i].index] = TSR_NOT_PLACED;
-  uint64_t free_index = 0;
-  for (uint64_t i = 0; i < p->unplaced_count; i++) {
-    if (p->own[p->unplaced[i].index] == TSR_INSERTED) continue;
-    while (free_index < p->n && p->codes[free_index] != TSR_INSERTED) free_index++;
-    if (free_index < p->n) p->unplaced[i].index = free_index;
-    p->codes[p->unplaced[i].index] = TSR_NOT_PLACED;
-  }
-}
-
 /* One of the caller's arrays of unplaced items: read, changed where a pair is handed back, written. */
-static tsr_status write_unplaced(tsr_piece *p, char *users, uint64_t bytes, bool wants_keys, tsr_error *error) {
-  const tsr_backend *b = p->table->backend;
-  tsr_device *device = p->table->device;
-  if (!users || !bytes || !p->unplaced_count) return TSR_OK;
-  tsr_status status = b->copy(device, p->host_keys, users, p->n * bytes, p->stream, error);
-  if (status == TSR_OK) status = b->synchronize(device, p->stream, error);
+static tsr_status write_unplaced(growing *g, uint64_t n, void *users, uint64_t bytes, bool wants_keys,
+                                 tsr_error *error) {
+  if (!users || !bytes || !g->back_count) return TSR_OK;
+  char *theirs = (char *)users + g->done * bytes;
+  tsr_status status = copy(g, g->host_keys, theirs, n * bytes, error);
+  if (status == TSR_OK) status = wait(g, error);
   if (status) return status;
-  for (uint64_t i = 0; i < p->unplaced_count; i++)
-    memcpy((char *)p->host_keys + p->unplaced[i].index * bytes,
-           wants_keys ? &p->unplaced[i].key : &p->unplaced[i].value, bytes);
-  status = b->copy(device, users, p->host_keys, p->n * bytes, p->stream, error);
-  return status ? status : b->synchronize(device, p->stream, error);
+  for (uint64_t i = 0; i < g->back_count; i++)
+    memcpy((char *)g->host_keys + g->back[i].index * bytes, wants_keys ? &g->back[i].key : &g->back[i].value, bytes);
+  status = copy(g, theirs, g->host_keys, n * bytes, error);
+  return status ? status : wait(g, error);
 }
 
-static tsr_status tell(const growing *g, tsr_piece *p, tsr_error *error) {
+static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   const tsr_call *call = g->call;
-  tsr_status status = TSR_OK;
-  if (call->results) {
-    status = p->table->backend->copy(p->table->device, call->results + g->done, p->codes, p->n, p->stream, error);
-    if (status == TSR_OK) status = p->table->backend->synchronize(p->table->device, p->stream, error);
-  }
-  if (status == TSR_OK && call->unplaced_keys)
-    status = write_unplaced(p, (char *)call->unplaced_keys + g->done * p->key_bytes, p->key_bytes, true, error);
-  if (status == TSR_OK && call->unplaced_values)
-    status = write_unplaced(p, (char *)call->unplaced_values + g->done * p->value_bytes, p->value_bytes, false, error);
+  tsr_status status = call->results ? copy(g, call->results + g->done, g->codes, n, error) : TSR_OK;
+  if (status == TSR_OK) status = wait(g, error);
+  if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_keys, g->key_bytes, true, error);
+  if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_values, g->value_bytes, false, error);
   return status;
+}
+
+/* The whole way of a piece. Whatever fails, its pairs are accounted for and told of. */
+static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
+  tsr_tally tally = {.hits = 0};
+  g->back_count = 0;
+  memset(g->codes, 0, n);
+  tsr_status status = insert_piece(g, n, keys, values, &tally, error);
+  if (tally.not_placed) { /* the launches have counted pairs that were inserted again */
+    tally.hits = tally.not_placed = 0;
+    for (uint64_t i = 0; i < n; i++) {
+      tally.hits += g->codes[i] == TSR_INSERTED;
+      tally.not_placed += g->codes[i] == TSR_NOT_PLACED;
+    }
+  }
+  tsr_tally_add(&g->t->counted, &tally);
+  g->t->insert_keys += n;
+  g->t->pairs += tally.hits;
+  /* Keys that are mostly present hardly fill the room, so that a piece may be longer than it. */
+  g->look = tally.hits > n / 2 ? LOOK_MIN : g->look < PIECE_MAX ? 2 * g->look : PIECE_MAX;
+  tsr_status told = tell(g, n, status ? NULL : error);
+  return status ? status : told;
 }
 
 /* ---- Piece by piece -------------------------------------------------------------------------- */
 
-/* The whole way of a piece whose arrays are there. Whatever fails, its pairs are accounted for and told of. */
-static tsr_status work_piece(growing *g, tsr_piece *p, tsr_error *error) {
-  tsr_tally tally = {.hits = 0};
-  tsr_status status = insert_piece(p, &tally, error);
-  if (status) return status; /* the device failed */
-  g->piece_min = p->unplaced_count ? PIECE_MIN : g->piece_min < PIECE_MAX ? 2 * g->piece_min : PIECE_MAX;
-  status = place_unplaced(g, p, &tally, error);
-  assign_results(p);
-  tally.hits = tally.not_placed = 0;
-  for (uint64_t i = 0; i < p->n; i++) {
-    tally.hits += p->codes[i] == TSR_INSERTED;
-    tally.not_placed += p->codes[i] == TSR_NOT_PLACED;
-  }
-  tsr_tally_add(&g->t->counted, &tally);
-  g->t->insert_keys += p->n;
-  g->t->pairs += tally.hits;
-  tsr_status told = tell(g, p, status ? NULL : error);
-  bool grown = true;
-  while (status == TSR_OK && grown && g->t->pairs > g->t->store.composition->shape.capacity)
-    status = grow(g, &grown, error);
-  return status ? status : told;
-}
-
-static uint64_t piece_size(const growing *g) {
-  const tsr_shape *shape = &g->t->store.composition->shape;
-  uint64_t least = VAIN_LOOKS_MAX / shape->buckets;
-  if (least > g->piece_min) least = g->piece_min;
-  if (least < PIECE_MIN) least = PIECE_MIN;
-  uint64_t n = shape->capacity > g->t->pairs ? shape->capacity - g->t->pairs : 0;
-  if (n < least) n = least;
-  if (n > PIECE_MAX) n = PIECE_MAX;
-  return n < g->n - g->done ? n : g->n - g->done;
+/* How many of n keys make a piece whose new keys have room. 0: not even the first one. */
+static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64_t room, uint64_t *size,
+                                tsr_error *error) {
+  tsr_tally tally;
+  tsr_bulk bulk = {.n = n, .keys = keys, .results = g->results};
+  *size = n;
+  if (n <= room) return TSR_OK;
+  tsr_status status = tsr_store_run(g->t, &g->t->store, TSR_BULK_contains, &bulk, g->call->stream, &tally, error);
+  if (status || n - tally.hits <= room) return status;
+  status = copy(g, g->answers, g->results, n, error);
+  if (status == TSR_OK) status = wait(g, error);
+  if (status) return status;
+  uint64_t i = 0;
+  for (uint64_t absent = 0; i < n && (absent += !g->answers[i]) <= room;) i++;
+  *size = i;
+  if (i < n / 2) g->look = LOOK_MIN;
+  return TSR_OK;
 }
 
 static tsr_status next_piece(growing *g, tsr_error *error) {
-  const tsr_shape *shape = &g->t->store.composition->shape;
-  uint64_t n = piece_size(g);
-  tsr_piece p = {.table = g->t,
-                 .stream = g->call->stream,
-                 .op = g->op,
-                 .policy = g->op == TSR_BULK_find_or_insert ? TSR_DUPLICATES_FIRST : shape->duplicates,
-                 .n = n,
-                 .key_bytes = shape->key_bits / 8,
-                 .value_bytes = shape->value_bits / 8};
-  tsr_array keys = {.users = (void *)(uintptr_t)(g->keys + g->done * p.key_bytes), .bytes = n * p.key_bytes};
-  tsr_array values = {.users = p.value_bytes ? (void *)(uintptr_t)(g->values + g->done * p.value_bytes) : NULL,
-                      .bytes = n * p.value_bytes};
-  p.present = g->op == TSR_BULK_find_or_insert     ? TSR_FOUND
-              : p.policy == TSR_DUPLICATES_FIRST   ? TSR_PRESENT
-              : p.policy == TSR_DUPLICATES_REPLACE ? TSR_REPLACED
-                                                   : TSR_COMBINED;
-  tsr_status status = piece_allocate(&p, error);
-  if (status == TSR_OK) status = tsr_stage_in(g->t, &keys, p.stream, error);
-  if (status == TSR_OK) status = tsr_stage_in(g->t, &values, p.stream, error);
-  p.keys = keys.devices;
-  p.values = values.devices;
-  if (status == TSR_OK) status = work_piece(g, &p, error);
-  tsr_status freed = tsr_stage_out(g->t, &keys, p.stream, true, status ? NULL : error);
-  if (status == TSR_OK) status = freed;
-  freed = tsr_stage_out(g->t, &values, p.stream, true, status ? NULL : error);
-  if (status) { /* a copy may be under way to or from the piece's arrays, or the caller's */
-    tsr_status waited = g->t->backend->synchronize(g->t->device, p.stream, NULL);
-    (void)waited; /* the first failure is what the caller hears of */
+  const uint64_t capacity = g->t->store.composition->shape.capacity;
+  const uint64_t room = capacity > g->t->pairs ? capacity - g->t->pairs : 0;
+  uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX;
+  const uint64_t wanted = !g->may_grow ? n : g->looks && g->look > room ? g->look : room;
+  if (n > wanted) n = wanted;
+  tsr_array keys = {.users = (void *)(uintptr_t)(g->keys + g->done * g->key_bytes), .bytes = n * g->key_bytes};
+  tsr_array values = {.users = g->value_bytes ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL,
+                      .bytes = n * g->value_bytes};
+  uint64_t size = n;
+  bool grown;
+  tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
+  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, room, &size, error);
+  if (status == TSR_OK && size == 0) status = grow(g, NULL, &grown, error);
+  if (status == TSR_OK && size) {
+    values.bytes = size * g->value_bytes;
+    status = tsr_stage_in(g->t, &values, g->call->stream, error);
+    if (status == TSR_OK) status = work_piece(g, size, keys.devices, values.devices, error);
   }
-  piece_free(&p);
-  if (status == TSR_OK) g->done += n;
-  return status ? status : freed;
+  tsr_array *arrays[] = {&keys, &values};
+  for (uint32_t i = 0; i < 2; i++) {
+    tsr_status freed = tsr_stage_out(g->t, arrays[i], g->call->stream, true, status ? NULL : error);
+    if (status == TSR_OK) status = freed;
+  }
+  if (status == TSR_OK) g->done += size;
+  return status;
 }
 
 /* How many pairs there are: known from the last time, and from what was erased since. */
@@ -322,8 +399,20 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
 
 tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) {
-  growing g = {
-      .t = t, .op = op, .call = call, .keys = keys, .values = values, .n = n, .piece_min = PIECE_MIN, .may_grow = true};
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint32_t policy = op == TSR_BULK_find_or_insert ? TSR_DUPLICATES_FIRST : shape->duplicates;
+  growing g = {.t = t,
+               .op = op,
+               .call = call,
+               .keys = keys,
+               .values = values,
+               .n = n,
+               .key_bytes = shape->key_bits / 8,
+               .value_bytes = shape->value_bits / 8,
+               .looks = policy < TSR_DUPLICATES_PROMISE_UNIQUE,
+               .undoes = policy < TSR_DUPLICATES_PROMISE_UNIQUE && shape->moves_pairs,
+               .look = LOOK_MIN,
+               .may_grow = true};
   tsr_array results = {.users = call->results, .bytes = n, .use = TSR_ARRAY_WRITTEN};
   if (n == 0) return TSR_OK;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, call->stream, error);
@@ -334,7 +423,13 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   tsr_status freed = tsr_stage_out(t, &results, call->stream, status != TSR_OK, status ? NULL : error);
   if (status == TSR_OK) status = freed;
   if (status == TSR_OK) status = count_pairs(t, call->stream, error);
+  if (status == TSR_OK) status = allocate_arrays(&g, error);
   while (status == TSR_OK && g.done < n) status = next_piece(&g, error);
+  if (status) { /* a copy may be under way to or from these arrays, or the caller's */
+    tsr_status waited = wait(&g, NULL);
+    (void)waited; /* the first failure is what the caller hears of */
+  }
+  free_arrays(&g);
   tsr_status left = tsr_table_leave(t, call->stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
   if (status) t->knows_pairs = false;

@@ -44,14 +44,24 @@ static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_err
 }
 
 /* The keys are distinct and the slots hold the policy's identity: whatever the policy, values stay as they are. */
-static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p, void *stream, uint64_t *not_placed,
-                            tsr_error *error) {
+static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p, const tsr_change *change,
+                            void *stream, uint64_t *not_placed, tsr_error *error) {
   tsr_bulk bulk = {.n = p->count, .keys = p->keys, .values = p->values};
   tsr_tally tally = {.not_placed = 0};
   tsr_status status = tsr_store_clear(t, store, stream, error);
   if (status == TSR_OK && p->count) status = tsr_store_run(t, store, TSR_BULK_insert, &bulk, stream, &tally, error);
-  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   *not_placed = tally.not_placed;
+  if (status == TSR_OK && change && change->erased) {
+    tsr_bulk erase = {.n = change->erased, .keys = change->erased_keys};
+    store->state.has_erased = 1;
+    status = tsr_store_run(t, store, TSR_BULK_erase, &erase, stream, &tally, error);
+  }
+  if (status == TSR_OK && change && change->added) {
+    tsr_bulk add = {.n = change->added, .keys = change->added_keys, .values = change->added_values};
+    status = tsr_store_run(t, store, TSR_BULK_insert, &add, stream, &tally, error);
+    *not_placed += tally.not_placed;
+  }
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   return status;
 }
 
@@ -68,28 +78,28 @@ static tsr_status too_many(const tsr_composition *composition, uint64_t count, u
 }
 
 /* Fills `store`, which was made with `seed`; more tries only where the pairs could fit at all. */
-static tsr_status fill_store(const tsr_table *t, const tsr_spec *spec, tsr_store *store, const pairs *p, void *stream,
-                             tsr_error *error) {
+static tsr_status fill_store(const tsr_table *t, const tsr_spec *spec, tsr_store *store, const pairs *p,
+                             const tsr_change *change, void *stream, tsr_error *error) {
   const uint64_t seed = store->composition->shape.seed;
   uint64_t slots = tsr_composition_refs(store->composition) * store->composition->shape.bucket_slots, not_placed = 0;
   if (p->count > slots) return too_many(store->composition, p->count, p->count - slots, 0, error);
-  tsr_status status = put_pairs(t, store, p, stream, &not_placed, error);
+  tsr_status status = put_pairs(t, store, p, change, stream, &not_placed, error);
   for (uint32_t try = 1; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
     status = tsr_store_reseed(t, spec, tsr_next_seed(seed, try), store, error);
-    if (status == TSR_OK) status = put_pairs(t, store, p, stream, &not_placed, error);
+    if (status == TSR_OK) status = put_pairs(t, store, p, change, stream, &not_placed, error);
   }
   if (status == TSR_OK && not_placed)
     status = too_many(store->composition, p->count, not_placed, TSR_REHASH_TRIES, error);
   return status;
 }
 
-tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, void *stream,
-                       tsr_error *error) {
+tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, const tsr_change *change,
+                       void *stream, tsr_error *error) {
   pairs p = {.count = 0};
   tsr_store store = {.code = NULL};
   tsr_status status = take_pairs(t, &p, stream, error);
   if (status == TSR_OK) status = tsr_store_make(t, spec, capacity, seed, &store, error);
-  if (status == TSR_OK) status = fill_store(t, spec, &store, &p, stream, error);
+  if (status == TSR_OK) status = fill_store(t, spec, &store, &p, change, stream, error);
   tsr_store *useless = status ? &store : &t->store;
   tsr_store_free(t, useless);
   if (status == TSR_OK) t->store = store;
@@ -127,7 +137,7 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
   tsr_status status = check_kind(t, options->spec ? options->spec : t->spec, &chosen, error);
   if (status == TSR_OK && options->spec) status = tsr_spec_copy(options->spec, &spec, error);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
-  if (status == TSR_OK) status = tsr_rebuild(t, spec ? spec : t->spec, chosen.capacity, chosen.seed, NULL, error);
+  if (status == TSR_OK) status = tsr_rebuild(t, spec ? spec : t->spec, chosen.capacity, chosen.seed, NULL, NULL, error);
   if (status == TSR_OK && spec) {
     tsr_spec *old = t->spec;
     t->spec = spec;

@@ -7,9 +7,19 @@
 
 #include "core/table/handle.h"
 
-/* Moves all pairs to a new store and swaps. In the order of `stream`, which has entered TSR_PHASE_ALONE; waits. */
-tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed, void *stream,
-                       tsr_error *error) TSR_MUST_CHECK;
+/* What the new store holds besides the old one's pairs: it lacks some keys and has some more pairs. Arrays in device
+ * memory of distinct keys; those added are not in the old store, or among the erased ones. */
+typedef struct tsr_change {
+  uint64_t erased;
+  const void *erased_keys;
+  uint64_t added;
+  const void *added_keys, *added_values;
+} tsr_change;
+
+/* Moves all pairs to a new store, changed if `change` is not NULL, and swaps. In the order of `stream`, which has entered
+ * TSR_PHASE_ALONE; waits. On failure the table is as it was. */
+tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
+                       const tsr_change *change, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* The seed of the try-th build, from 1. */
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try);
 
