@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cli/data_file.h"
 #include "core/cli/npy.h"
 #include "core/cli/sequence.h"
 
@@ -204,21 +203,6 @@ static void from_little_endian(void *keys, uint32_t bits, uint64_t count) {
   }
 }
 
-tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes, tsr_error *error) {
-  uint64_t done = 0;
-  while (done < bytes) {
-    ssize_t got = read(file, (char *)to + done, bytes - done);
-    if (got == 0) {
-      return tsr_fail(error, TSR_IO, "%s: became shorter while it was read: leave it alone", path);
-    }
-    if (got < 0 && errno != EINTR) {
-      return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    }
-    done += got > 0 ? (uint64_t)got : 0;
-  }
-  return TSR_OK;
-}
-
 /* Refuses counts whose indices do not fit the values. */
 static tsr_status check_ordinals(const char *path, const tsr_dataset_options *options, uint64_t count,
                                  tsr_error *error) {
@@ -390,10 +374,4 @@ tsr_status tsr_dataset_read(const char *path, const tsr_dataset_options *options
   }
   *out = data;
   return TSR_OK;
-}
-
-void tsr_dataset_free(tsr_dataset *dataset) {
-  free(dataset->keys);
-  free(dataset->values);
-  *dataset = (tsr_dataset){.count = 0};
 }

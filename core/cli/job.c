@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cli/job_json.h"
 #include "core/cli/rows.h"
 #include "core/spec/number.h"
 
@@ -436,7 +435,6 @@ tsr_exit tsr_job_run(tsr_job *job) {
   if (status == TSR_OK) status = print_size(job, &error);
   if (status == TSR_OK && job->save) status = tsr_table_save(job->table, job->save, &error);
   if (status == TSR_OK && job->out) status = write_rows(job, &error);
-  if (status == TSR_OK && job->json) status = tsr_job_write_json(job, job->json, &error);
   return status == TSR_OK ? TSR_EXIT_OK : tsr_say_error(status, &error);
 }
 

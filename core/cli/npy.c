@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cli/data_file.h"
-
 enum {
   TSR_MAGIC_BYTES = 8,        /* "\x93NUMPY", major, minor */
   TSR_NPY_TEXT_MAX = 1 << 16, /* of a dictionary; that of an array of numbers has some 100 bytes */

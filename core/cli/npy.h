@@ -10,7 +10,7 @@
 #ifndef TSR_NPY_H
 #define TSR_NPY_H
 
-#include "core/cli/dataset.h"
+#include "core/cli/data_file.h"
 
 #ifdef __cplusplus
 extern "C" {

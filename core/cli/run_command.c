@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/job.h"
+#include "core/cli/job_json.h"
 #include "core/spec/number.h"
 
 static const tsr_option options[] = {
@@ -86,6 +86,8 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
     } else {
       job.spec = spec;
       failed = tsr_job_run(&job);
+      status = failed == TSR_EXIT_OK && job.json ? tsr_job_write_json(&job, job.json, &error) : TSR_OK;
+      if (status) failed = tsr_say_error(status, &error);
       tsr_spec_free(spec);
     }
   }

@@ -11,7 +11,7 @@
 #ifndef TSR_SEQUENCE_H
 #define TSR_SEQUENCE_H
 
-#include "core/cli/dataset.h"
+#include "core/cli/data_file.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/compose/glue.h"
+#include "core/compose/entries.h"
 #include "core/compose/registry.h"
 #include "plugins/probing.cuh"
 
@@ -119,7 +119,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   status = take_facts(&t->shape, part->plugin, &part->plan, error);
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
-  const char *missing = part->image ? tsr_glue_missing(role, part->image) : "code";
+  const char *missing = part->image ? tsr_entry_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
                     tsr_role_names[role], part->plugin->name, missing, t->shape.key_bits, t->shape.value_bits);

@@ -8,38 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/entries.h"
 #include "core/compose/registry.h"
-#include "plugins/allocator.cuh"
-#include "plugins/probing.cuh"
-
-/* ---- The contract as data -------------------------------------------------------------------- */
-
-typedef struct entry {
-  uint32_t role;
-  const char *result, *verb, *parameters, *arguments;
-  const char *absent; /* NULL: required */
-  size_t slot;        /* in the role's CPU function table, which tells whether a plugin has it */
-} entry;
-
-#define ENTRY_F(role, result, verb, parameters, arguments)                                                             \
-  {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, NULL, offsetof(tsr_##role##_functions, verb)},
-#define ENTRY_O(role, result, verb, parameters, arguments, absent)                                                     \
-  {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, #absent, offsetof(tsr_##role##_functions, verb)},
-static const entry entries[] = {TSR_HASHER_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_LAYOUT_FUNCTIONS(ENTRY_F, ENTRY_O)
-                                    TSR_ALLOCATOR_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_PROBING_FUNCTIONS(ENTRY_F, ENTRY_O)};
-enum { ENTRIES = sizeof entries / sizeof entries[0] };
-
-static bool has_function(const tsr_image *image, const entry *f) {
-  const void *function;
-  memcpy(&function, (const char *)image->functions + f->slot, sizeof function);
-  return function != NULL;
-}
-
-const char *tsr_glue_missing(uint32_t role, const tsr_image *image) {
-  for (size_t i = 0; i < ENTRIES; i++)
-    if (entries[i].role == role && !entries[i].absent && !has_function(image, &entries[i])) return entries[i].verb;
-  return NULL;
-}
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
@@ -115,8 +85,8 @@ static void print_parameters(FILE *out, const tsr_composition *const *tables, si
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-static void print_call(FILE *out, const tsr_part *part, const entry *f) {
-  if (!part->plugin || !has_function(part->image, f)) { /* of an absent role nobody needs the result */
+static void print_call(FILE *out, const tsr_part *part, const tsr_entry *f) {
+  if (!part->plugin || !tsr_entry_is_there(part->image, f)) { /* of an absent role nobody needs the result */
     if (part->plugin && f->absent)
       fprintf(out, "return %s;\n", f->absent);
     else
@@ -128,15 +98,15 @@ static void print_call(FILE *out, const tsr_part *part, const entry *f) {
   fprintf(out, "%s;\n", f->arguments);
 }
 
-static void print_declaration(FILE *out, const tsr_part *part, const entry *f) {
-  if (!part->plugin || !has_function(part->image, f)) return;
+static void print_declaration(FILE *out, const tsr_part *part, const tsr_entry *f) {
+  if (!part->plugin || !tsr_entry_is_there(part->image, f)) return;
   fprintf(out, "TSR_DEVICE %s %s_%s_%s", f->result, tsr_role_names[f->role], part->plugin->name, f->verb);
   print_suffix(out, part->image);
   fprintf(out, "%s;\n", f->parameters);
 }
 
 static void print_entry(FILE *out, const tsr_composition *const *tables, size_t count, const tsr_composition *leader,
-                        const entry *f) {
+                        const tsr_entry *f) {
   size_t last = 0, parts = 0;
   for (size_t i = 0; i < count; i++)
     if (same_widths(tables[i], leader)) {
@@ -174,7 +144,7 @@ char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t m
     for (size_t i = 0; i < count; i++)
       for (uint32_t role = 0; role < TSR_ROLES; role++) print_parameters(out, tables, count, i, role);
   }
-  for (size_t i = 0; i < ENTRIES; i++) print_entry(out, tables, count, leader, &entries[i]);
+  for (size_t i = 0; i < tsr_entry_count; i++) print_entry(out, tables, count, leader, &tsr_entries[i]);
   if (fclose(out) != 0) {
     free(text);
     return NULL;

@@ -21,9 +21,6 @@ typedef struct tsr_header {
 } tsr_header;
 extern const tsr_header tsr_sdk_headers[];
 
-/* The name of a function that the role requires and this code lacks, or NULL. */
-const char *tsr_glue_missing(uint32_t role, const tsr_image *image);
-
 /* The number of modules that these tables need: one for each pair of widths. */
 size_t tsr_glue_modules(const tsr_composition *const *tables, size_t count);
 

@@ -6,11 +6,24 @@
 #ifndef TSR_BENCH_OPERATION_H
 #define TSR_BENCH_OPERATION_H
 
-#include "core/lab/bench_run.h"
+#include "core/lab/bench_arrays.h"
+#include "core/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A table and the keys that it handed back when it was filled. */
+typedef struct tsr_bench_subject {
+  tsr_table *table;
+  uint64_t *unplaced, unplaced_count; /* ascending; a key for each pair */
+} tsr_bench_subject;
+
+typedef struct tsr_bench_result {
+  double milliseconds;
+  uint64_t done;       /* what the row's mops count (bench.h) */
+  char complaint[256]; /* what is wrong with the result; "" = it is right */
+} tsr_bench_result;
 
 /* One run of an operation on one table. */
 typedef struct tsr_bench_turn {

@@ -7,26 +7,14 @@
 #ifndef TSR_BENCH_RUN_H
 #define TSR_BENCH_RUN_H
 
-#include "core/lab/bench_arrays.h"
+#include "core/lab/bench_operation.h"
 #include "core/lab/bench_options.h"
-#include "core/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A table and the keys that it handed back when it was filled. */
-typedef struct tsr_bench_subject {
-  tsr_table *table;
-  uint64_t *unplaced, unplaced_count; /* ascending; a key for each pair */
-} tsr_bench_subject;
 void tsr_bench_subject_free(tsr_bench_subject *subject); /* and its table; all zero is fine */
-
-typedef struct tsr_bench_result {
-  double milliseconds;
-  uint64_t done;       /* what the row's mops count (bench.h) */
-  char complaint[256]; /* what is wrong with the result; "" = it is right */
-} tsr_bench_result;
 
 /* Makes what the operation works on; an insert needs nothing but the pairs. */
 TSR_MUST_CHECK tsr_status tsr_bench_prepare(tsr_bench_arrays *arrays, tsr_bench_op op, tsr_error *error);

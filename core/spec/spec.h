@@ -53,6 +53,20 @@ typedef struct tsr_spec_section {
   uint64_t line;
 } tsr_spec_section;
 
+/* A spec that says nothing, or NULL without memory. The caller frees it with tsr_spec_free. */
+tsr_spec *tsr_spec_new(const char *name);
+
+/* The section of that name, or NULL. */
+const tsr_spec_section *tsr_spec_find_section(const tsr_spec *spec, const char *name);
+
+/* Add one to the list. line: where the spec's text says it; 0: --set does. pre: names and value are legal, the list has
+ * no such section or entry and holds fewer than TSR_SPEC_KEYS_MAX. Status: TSR_NO_MEMORY. */
+tsr_status tsr_spec_add_section(tsr_spec *spec, const char *name, uint64_t line, tsr_error *error);
+tsr_status tsr_spec_add_entry(tsr_spec *spec, const char *section, const char *key, const char *value, uint64_t line,
+                              tsr_error *error);
+/* Says something else in the place of an entry, or adds it; as one --set. Status: TSR_BAD_SPEC if it is one too many. */
+tsr_status tsr_spec_put(tsr_spec *spec, const char *section, const char *key, const char *value, tsr_error *error);
+
 /* The path or name that the spec was read from; lives as long as the spec. */
 const char *tsr_spec_name(const tsr_spec *spec);
 

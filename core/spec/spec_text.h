@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between spec.c, which holds what a spec says, and spec_text.c, which reads it from texts. No other file includes
- * this: those that use specs include spec.h.
+ * The grammar of specs: of an INI text, and of one --set. Read next: spec_read.c, which makes specs by it.
  */
 #ifndef TSR_SPEC_TEXT_H
 #define TSR_SPEC_TEXT_H
 
 #include "core/spec/spec.h"
-
-/* ---- spec.c: the lists ----------------------------------------------------------------------- */
-
-/* The section of that name, or NULL. */
-const tsr_spec_section *tsr_spec_find_section(const tsr_spec *spec, const char *name);
-
-/* Add one to the list. line: where the spec's text says it; 0: --set does. pre: names and value are legal, the list has
- * no such section or entry and holds fewer than TSR_SPEC_KEYS_MAX. Status: TSR_NO_MEMORY. */
-tsr_status tsr_spec_add_section(tsr_spec *spec, const char *name, uint64_t line, tsr_error *error);
-tsr_status tsr_spec_add_entry(tsr_spec *spec, const char *section, const char *key, const char *value, uint64_t line,
-                              tsr_error *error);
-
-/* ---- spec_text.c: the texts ------------------------------------------------------------------ */
 
 /* Adds all that an INI text says to a new spec. After a refusal the spec holds a part of it. */
 tsr_status tsr_spec_take_text(tsr_spec *spec, const char *text, size_t bytes, tsr_error *error);

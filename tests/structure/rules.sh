@@ -63,6 +63,18 @@ breaches_of_arrows() {
   done < <(sources_in plugins "${rooms[@]}" core)
 }
 
+# A file is a header and the sources of its name. tsort prints the files of each circle; one line for each.
+breaches_of_circles() {
+  local file header
+  while read -r file; do
+    while read -r header; do
+      [[ ${file%.*} == "${header%.*}" ]] || echo "${file%.*} ${header%.*}"
+    done < <(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](core[^">]*)[">].*/\1/p' "$file")
+  done < <(sources_in core) | tsort 2>&1 >/dev/null |
+    awk '/contains a loop/ { if (circle) print circle; circle = "a circle of includes:"; next }
+         { circle = circle " " $2 } END { if (circle) print circle }'
+}
+
 # ---- Names ---------------------------------------------------------------------------------------
 
 # One line `ROLE NAME` for each plugin: its room and its .c file.

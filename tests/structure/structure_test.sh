@@ -22,6 +22,9 @@ case_of "P-20: includes follow the arrows between rooms"
 (($(sources_in plugins "${rooms[@]}" core | wc -l) > 50)) || fail "few sources were found"
 no_breach breaches_of_arrows
 
+case_of "no file of the core includes, by whatever way, one that includes it"
+no_breach breaches_of_circles
+
 case_of "the core names no plugin"
 (($(list_plugins | wc -l) >= 5)) || fail "few plugins were found"
 no_breach breaches_of_names
@@ -102,6 +105,7 @@ finds_none() {
 case_of "the rules find nothing where nothing is wrong"
 fresh_checkout
 finds_none breaches_of_arrows
+finds_none breaches_of_circles
 finds_none breaches_of_names
 finds_none breaches_of_schemes
 finds_none breaches_of_licences
@@ -133,6 +137,15 @@ ARROWS
 fresh_checkout
 write core/core.c '#include HEADER'
 finds 'core/core.c: cannot tell' breaches_of_arrows
+
+case_of "a circle of includes is found"
+fresh_checkout
+write core/a.h '#include "core/b.h"'
+write core/b.h '#include "core/tessera.h"'
+finds_none breaches_of_circles
+write core/b.c '#include "core/b.h"' '#include <core/c.h>'
+write core/c.h '#include "core/a.h"'
+finds 'a circle of includes:.* core/b' breaches_of_circles
 
 case_of "a plugin's name in the core is found"
 while IFS= read -r line; do
