@@ -11,6 +11,7 @@
 #include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
+#include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,16 +4,19 @@
  *
  *   tsr_spec_read -> tsr_table_create -> tsr_insert, tsr_find, ... -> tsr_table_report -> tsr_table_destroy
  *
- * README.md has a complete program of thirty lines. Order of this file: specs, tables, operations, what happened,
- * memory and time, the plugins, offline linking, the device's limits.
+ * README.md has a complete program of thirty lines. Order of this file: specs, tables, operations, rebuilding and saving,
+ * what happened. tessera_tools.h has the rest: memory, timers, plugins, linking without a GPU, pools, the device's limits.
  *
- * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has no values.
+ * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
  * Streams: `stream` is a CUstream / cudaStream_t passed as void *, NULL for the default stream; the cpu backend ignores
  * it and returns when the work is done. On CUDA, operations only enqueue work (host arrays apart, see tsr_call); the
  * table orders operations that may not overlap, whatever streams they are on, without waiting on the host.
+ * Sizes: structs get members at their end in later versions. So that a program and a library of different versions agree,
+ * their first member is their size: set it to sizeof the struct, or leave it 0 for the members that this version has. The
+ * library fills no more than that. Initialise every struct to zero before a call, also those that the library fills.
  */
 #ifndef TESSERA_H
 #define TESSERA_H
@@ -32,6 +35,9 @@ extern "C" {
 
 #define TSR_API __attribute__((visibility("default"), warn_unused_result))
 #define TSR_API_VOID __attribute__((visibility("default")))
+
+/* The version of the library that runs; TSR_VERSION is the one that the program was compiled for. */
+TSR_API const char *tsr_version(void);
 
 /* ---- Specs ----------------------------------------------------------------------------------- */
 
@@ -54,10 +60,11 @@ TSR_API const char *tsr_spec_get(const tsr_spec *spec, const char *section, cons
 typedef struct tsr_table tsr_table;
 
 typedef struct tsr_options { /* all zero = what the spec says */
-  const char *plugins;       /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS (not in a
-                                setuid program), then beside the library */
-  uint64_t capacity;         /* pairs; overrides the spec's */
-  uint64_t seed;             /* overrides the spec's if not 0 */
+  size_t size;
+  const char *plugins; /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS, then
+                                beside the library */
+  uint64_t capacity;   /* pairs; overrides the spec's */
+  uint64_t seed;       /* overrides the spec's if not 0 */
 } tsr_options;
 
 /* Composes, links nothing yet, allocates and clears. The spec is not needed afterwards. */
@@ -67,6 +74,7 @@ TSR_API tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *opt
 TSR_API_VOID void tsr_table_destroy(tsr_table *table);
 
 typedef struct tsr_table_info {
+  size_t size;
   const char *backend;        /* "cuda" or "cpu" */
   const char *device;         /* its name */
   const char *backend_reason; /* why backend = auto chose it; "" if the spec named it */
@@ -99,6 +107,7 @@ enum {
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
  * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order). */
 typedef struct tsr_call {
+  size_t size;
   void *stream;
   uint8_t *results;    /* a code per key */
   void *unplaced_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another one
@@ -168,6 +177,7 @@ TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
 
 typedef struct tsr_usage {
+  size_t size;
   uint64_t pairs;
   uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
                           them */
@@ -192,8 +202,9 @@ TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error
 enum { TSR_REHASH_TRIES = 8 }; /* seeds that one rebuild tries */
 
 typedef struct tsr_rehash_options { /* all zero = the same again, which gets rid of erased slots */
-  uint64_t capacity;                /* pairs; 0 = as before */
-  uint64_t seed;                    /* of the first try; 0 = as before */
+  size_t size;
+  uint64_t capacity;    /* pairs; 0 = as before */
+  uint64_t seed;        /* of the first try; 0 = as before */
   const tsr_spec *spec; /* other parts, parameters and policies, NULL = as before; of the same kind and widths. Its
                            capacity, seed, backend and device are not looked at. Not needed afterwards */
 } tsr_rehash_options;
@@ -222,7 +233,8 @@ TSR_API tsr_status tsr_build(tsr_table *table, uint64_t n, const void *keys, con
 TSR_API tsr_status tsr_table_save(tsr_table *table, const char *path, tsr_error *error);
 
 typedef struct tsr_load_options { /* all zero = as saved */
-  const char *plugins;            /* as in tsr_options */
+  size_t size;
+  const char *plugins; /* as in tsr_options */
   const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO for a file that is damaged, cut or of another version; TSR_INCOMPATIBLE where
@@ -235,7 +247,8 @@ TSR_API tsr_status tsr_table_load(const char *path, const tsr_load_options *opti
 
 enum { TSR_REPORT_BINS = 32 };
 
-typedef struct tsr_report {                   /* since the table was created or tsr_table_report_reset */
+typedef struct tsr_report { /* since the table was created or tsr_table_report_reset */
+  size_t size;
   uint64_t insert_keys, inserted, not_placed; /* insert_keys - inserted - not_placed were present */
   uint64_t find_keys, found;                  /* find, contains, count_all, find_all: keys */
   uint64_t erase_keys, erased;
@@ -254,155 +267,6 @@ TSR_API tsr_status tsr_table_report(tsr_table *table, tsr_report *report, tsr_er
 TSR_API tsr_status tsr_table_report_reset(tsr_table *table, tsr_error *error);
 /* Waits for all work on the table, on all streams; reports what went wrong since. */
 TSR_API tsr_status tsr_table_wait(tsr_table *table, tsr_error *error);
-
-/* ---- Memory and time of the table's backend -------------------------------------------------- */
-
-/* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */
-TSR_API tsr_status tsr_memory_allocate(tsr_table *table, uint64_t bytes, void **memory, tsr_error *error);
-TSR_API_VOID void tsr_memory_free(tsr_table *table, void *memory);
-/* Either side may be host memory; complete when it returns. */
-TSR_API tsr_status tsr_memory_copy(tsr_table *table, void *to, const void *from, uint64_t bytes, tsr_error *error);
-/* Time between two points of a stream, by events of the device (cpu backend: the wall clock). */
-TSR_API tsr_status tsr_timer_start(tsr_table *table, void *stream, tsr_error *error);
-TSR_API tsr_status tsr_timer_stop(tsr_table *table, void *stream, double *milliseconds, tsr_error *error);
-
-/* ---- Pools ----------------------------------------------------------------------------------- */
-
-/* An allocator alone, with items that take places from it: to measure and to test allocators. Waits in every call. */
-typedef struct tsr_pool tsr_pool;
-
-typedef struct tsr_pool_options {
-  const char *plugins; /* as in tsr_options */
-  uint64_t units;      /* at least so many; 0 = the spec's capacity */
-  uint64_t items;      /* that hold a place each, or none */
-  uint32_t units_each; /* units of a place, in a row; 0 = 1 */
-  uint32_t tile_lanes; /* lanes that work on an item together, a power of two up to 32; 0 = 1; the cpu backend has 1 */
-  bool system;         /* take places from malloc and free of the backend, in the place of the spec's allocator */
-} tsr_pool_options;
-
-/* spec: what [table] says of backend, device, statistics and allocator, and [allocator]; the rest of a table's spec may
- * be there. TSR_INCOMPATIBLE where the allocator cannot give units_each at once. */
-TSR_API tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool,
-                                   tsr_error *error);
-TSR_API_VOID void tsr_pool_destroy(tsr_pool *pool); /* NULL is fine */
-
-typedef struct tsr_pool_info {
-  const char *backend, *device, *backend_reason; /* as in tsr_table_info */
-  const char *allocator;                         /* its name, or malloc */
-  uint64_t units, items, bytes;
-  uint32_t unit_bytes, units_each, tile_lanes;
-  bool reuses_units; /* units given back can be handed out again */
-} tsr_pool_info;
-/* Strings live as long as the pool. */
-TSR_API_VOID void tsr_pool_describe(const tsr_pool *pool, tsr_pool_info *info);
-
-enum {
-  TSR_POOL_ALLOCATE, /* every item takes a place; pre: none has one */
-  TSR_POOL_RELEASE,  /* every item gives its place back */
-  TSR_POOL_CHURN     /* TSR_POOL_ROUNDS times every item gives its place back, if it has one, and takes another */
-};
-enum { TSR_POOL_ROUNDS = 8 };
-
-typedef struct tsr_pool_result {
-  double milliseconds;           /* of the operation alone */
-  uint64_t allocated, exhausted; /* places given; allocations that failed */
-  uint64_t released;             /* places given back by TSR_POOL_RELEASE */
-  uint64_t changes, lost_claims; /* with statistics = yes: memory blocks left because they were full; lost swaps */
-  char complaint[256];           /* what is wrong: places that overlap, or whose number is not right; "" = nothing */
-} tsr_pool_result;
-/* Runs an operation on all items, and then checks, untimed, that all places can be written without touching another.
- * checks: in the operation, too, which then is not timed for what it is. */
-TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result,
-                                    tsr_error *error);
-/* Forgets all places: every unit is free again. */
-TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
-/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is as
- * it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do not
- * fit together. */
-TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
-/* Units handed out. */
-TSR_API tsr_status tsr_pool_used(tsr_pool *pool, uint64_t *units, tsr_error *error);
-
-/* ---- Plugins --------------------------------------------------------------------------------- */
-
-typedef struct tsr_parameter_info {
-  const char *name, *type, *doc; /* "u32" or "u64" */
-  uint64_t initial, minimum, maximum;
-} tsr_parameter_info;
-
-typedef struct tsr_plugin_info {
-  const char *role, *name, *summary, *source, *path;
-  bool has_device_code;
-  const tsr_parameter_info *parameters;
-  size_t parameter_count;
-} tsr_plugin_info;
-
-/* All plugins on the search path (as in tsr_options.plugins), by role and name. The caller frees
- * *list with tsr_plugins_free; names and texts live as long as the process. A file that is not a sound plugin is an
- * error that names it. */
-TSR_API tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, size_t *count, tsr_error *error);
-
-TSR_API_VOID void tsr_plugins_free(const tsr_plugin_info *list, size_t count);
-
-/* While a plugin's plan() runs on this thread: true, and which one. That is somebody else's code, in this process: a
- * program with handlers for SIGSEGV and the like can say whose crash it was. Async-signal-safe. */
-TSR_API bool tsr_plan_running(const char **role, const char **name);
-
-/* A key of a spec's section [table]. initial: its default; NULL = required, "" = none. */
-typedef struct tsr_setting_info {
-  const char *key, *values, *initial, *doc;
-} tsr_setting_info;
-/* All of them, in the order of the manual; returns how many. They live as long as the process. */
-TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
-
-/* ---- Checking and linking without a device --------------------------------------------------- */
-
-/* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,
- * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no layout
- * is that of a pool, here and in tsr_spec_link. */
-TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
-
-typedef struct tsr_kernel_info {
-  const char *name;
-  uint32_t registers, stack_bytes; /* a spill would need a stack */
-} tsr_kernel_info;
-
-typedef struct tsr_link {
-  void *cubin;
-  size_t cubin_bytes;
-  tsr_kernel_info *kernels;
-  size_t kernel_count;
-  uint32_t other_functions; /* device functions that were not inlined, ptxas's own too: 0 in a sound composition */
-  double glue_ms, link_ms;  /* NVRTC and nvJitLink; 0 when the cache had it */
-  bool cached;
-} tsr_link;
-
-/* Links all operations of the spec's composition for compute capability sm (90), with no GPU. use_cache: look in and
- * write to the cubin cache. Free with tsr_link_free. */
-TSR_API tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache,
-                                 tsr_link *link, tsr_error *error);
-TSR_API_VOID void tsr_link_free(tsr_link *link);
-
-/* ---- The device ------------------------------------------------------------------------------ */
-
-typedef struct tsr_device_info {
-  char name[256];
-  uint32_t sm;
-  uint64_t memory_bytes, l2_bytes;
-} tsr_device_info;
-/* TSR_NO_DEVICE, with the reason, where CUDA cannot be used. */
-TSR_API tsr_status tsr_device_describe(int device, tsr_device_info *info, tsr_error *error);
-
-/* One random-access limit: operations of `bytes` each at random places of a footprint. */
-typedef struct tsr_roofline_row {
-  const char *name; /* "read", "cas", "read+cas", "copy" */
-  uint32_t bytes, lanes;
-  uint64_t footprint_bytes;
-  double giga_per_second; /* operations; for copy bytes read and written */
-} tsr_roofline_row;
-/* Measures the device; *rows is freed with free(). footprint_bytes: 0 = 1 GiB. */
-TSR_API tsr_status tsr_roofline(int device, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
-                                tsr_error *error);
 
 #ifdef __cplusplus
 }

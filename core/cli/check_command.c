@@ -9,6 +9,7 @@
 #include "core/cli/command.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 enum {
   CAPACITY_ASSUMED = 1000000, /* where a spec leaves it to `run` */
@@ -54,7 +55,7 @@ static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_sp
     return TSR_EXIT_OK;
   }
   const char *device = tsr_spec_get(spec, "table", "device");
-  tsr_device_info info;
+  tsr_device_info info = {0};
   tsr_error error;
   if (device && (!tsr_parse_u64(device, &number) || number > 63)) number = 0; /* the link itself refuses the entry */
   if (tsr_device_describe((int)number, &info, &error) == TSR_OK) {
@@ -110,7 +111,7 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
   const char *out = tsr_arguments_value(arguments, "-o");
   tsr_spec *spec;
   tsr_error error;
-  tsr_link link;
+  tsr_link link = {0};
   uint32_t sm = 0;
   tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
   if (status) return tsr_say_error(status, &error);

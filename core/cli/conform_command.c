@@ -20,6 +20,7 @@
 #include "core/cli/command.h"
 #include "core/cli/places.h"
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000, TEST_NAME_BYTES = 256 };
 enum { STRESS_MIN = 1 << 10, STRESS_MAX = 1 << 30 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/cli/console.h"
+#include "core/tessera_tools.h"
 
 static const struct {
   int number;

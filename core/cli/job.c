@@ -10,6 +10,7 @@
 
 #include "core/cli/rows.h"
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 static const char *const verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 
@@ -250,7 +251,7 @@ static void print_bytes(FILE *out, uint64_t bytes) {
 static void print_composition(const tsr_job *job) {
   static const char *const parts[] = {"layout", "probing", "hasher", "allocator"};
   FILE *out = job->report;
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fprintf(out, "table    %s of %u-bit keys", setting(job, "kind", "?"), info.key_bits);
   if (info.value_bits) fprintf(out, " and %u-bit values", info.value_bits);
@@ -308,7 +309,7 @@ static void print_speed(const tsr_job *job, const tsr_job_step *step) {
   uint64_t probes[TSR_JOB_VERBS] = {r->insert_probes, r->find_probes, r->erase_probes};
   uint64_t most[TSR_JOB_VERBS] = {r->insert_probes_max, r->find_probes_max, r->erase_probes_max};
   FILE *out = job->report;
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fprintf(out, "         ");
   if (info.statistics)
@@ -330,7 +331,7 @@ static tsr_status flush(const tsr_job *job, tsr_error *error) {
 }
 
 static tsr_status print_size(tsr_job *job, tsr_error *error) {
-  tsr_table_info info;
+  tsr_table_info info = {0};
   const tsr_usage *usage = &job->usage;
   tsr_status status = tsr_table_usage(job->table, &job->usage, error);
   if (status) return status;
@@ -347,7 +348,7 @@ static tsr_status print_size(tsr_job *job, tsr_error *error) {
 /* ---- The job --------------------------------------------------------------------------------- */
 
 static tsr_status not_placed(const tsr_job *job, const tsr_job_step *step, uint64_t count, tsr_error *error) {
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   return tsr_fail(error, TSR_NO_MEMORY,
                   "%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64

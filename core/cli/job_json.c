@@ -129,7 +129,7 @@ static void put_operation(FILE *out, const tsr_job *job, const tsr_job_step *ste
 }
 
 static void put_job(FILE *out, const tsr_job *job) {
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fputs("{", out);
   put_composition(out, job, &info);

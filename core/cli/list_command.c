@@ -8,6 +8,7 @@
 
 #include "core/cli/command.h"
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
 enum { ROLES = sizeof roles / sizeof roles[0] };

@@ -9,8 +9,8 @@
 #include "core/backend.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
-
-static const tsr_options no_options;
+#include "core/sized.h"
+#include "core/tessera_tools.h"
 
 /* A spec with an allocator and no layout is a pool's. */
 static bool is_pool(const tsr_spec *spec) {
@@ -81,7 +81,7 @@ static void print_constants(FILE *out, const tsr_composition *t) {
 
 /* The compute capability that the spec's backend would compose for, and why. */
 static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
-  tsr_device_info info;
+  tsr_device_info info = {0};
   tsr_error error = {TSR_OK, ""};
   if (settings->backend == TSR_BACKEND_CPU) {
     snprintf(why, bytes, "cpu, as the spec says");
@@ -104,9 +104,12 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
   tsr_settings settings;
   tsr_composition *t;
   char why[TSR_MESSAGE_BYTES];
-  if (!options) options = &no_options;
-  tsr_status status = is_pool(spec) ? tsr_settings_read_pool(spec, options, &settings, error)
-                                    : tsr_settings_read(spec, options, &settings, error);
+  tsr_options known;
+  tsr_status status = tsr_take_over("tsr_spec_check", &known, options, sizeof known, error);
+  if (status) return status;
+  options = &known;
+  status = is_pool(spec) ? tsr_settings_read_pool(spec, options, &settings, error)
+                         : tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
   uint32_t sm = target_of(&settings, why, sizeof why);
   status = compose(spec, options, sm, &t, error);
@@ -137,14 +140,17 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   if (!spec || !link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_link needs a spec and a place for the code");
   tsr_composition *t;
   tsr_kernels kernels;
-  if (!options) options = &no_options;
-  tsr_status status = compose(spec, options, sm, &t, error);
+  tsr_options known;
+  tsr_link ours = {0};
+  tsr_status status = tsr_take_over("tsr_spec_link", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = compose(spec, &known, sm, &t, error);
   if (status) return status;
   status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
                          : tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, 0,
                                             (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
   const tsr_composition *tables[] = {t};
-  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, link, error);
+  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   tsr_composition_free(t);
+  if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);
   return status;
 }

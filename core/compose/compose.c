@@ -10,6 +10,7 @@
 
 #include "core/compose/entries.h"
 #include "core/compose/registry.h"
+#include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
 static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.01 need half of it */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 const char *const tsr_role_names[TSR_ROLES] = {
     [TSR_ROLE_HASHER] = "hasher",

@@ -11,6 +11,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
 #include "core/cuda/scan.h"
+#include "core/sized.h"
 
 typedef struct cuda_device {
   tsr_device base;
@@ -87,7 +88,7 @@ tsr_status tsr_device_describe(int number, tsr_device_info *info, tsr_error *err
   cu_device found;
   tsr_device_info read = {0};
   tsr_status status = find_device(number, &driver, &found, &read, error);
-  if (status == TSR_OK) *info = read;
+  if (status == TSR_OK) tsr_hand_over(info, &read, sizeof read);
   return status;
 }
 
@@ -256,7 +257,7 @@ static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *e
   bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
   uint32_t first = together ? 0 : op, count = together ? LINKED_TOGETHER : 1;
   tsr_kernels kernels;
-  tsr_link links[LINKED_TOGETHER];
+  tsr_link links[LINKED_TOGETHER] = {0};
   tsr_status status = kernels_of(program, first, count, &kernels, error);
   if (status == TSR_OK)
     status = tsr_cuda_link_each(&program->composition, 1, &kernels, program->composition->shape.sm, true, links, error);

@@ -421,7 +421,12 @@ void tsr_link_free(tsr_link *link) {
   if (!link) return;
   free(link->kernels);
   free(link->cubin);
-  memset(link, 0, sizeof *link);
+  link->cubin = NULL; /* member by member, because the caller's struct may be shorter than this library's */
+  link->kernels = NULL;
+  link->cubin_bytes = link->kernel_count = 0;
+  link->other_functions = 0;
+  link->glue_ms = link->link_ms = 0;
+  link->cached = false;
 }
 
 /* ---- The bulk kernels ------------------------------------------------------------------------ */

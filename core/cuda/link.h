@@ -7,6 +7,7 @@
 #define TSR_CUDA_LINK_H
 
 #include "core/compose/compose.h"
+#include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {

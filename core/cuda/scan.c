@@ -16,7 +16,7 @@ static tsr_status load(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm
   static const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
   const tsr_image *image = tsr_scan_images;
   tsr_cuda_scan loaded = {NULL, NULL, NULL};
-  tsr_link link;
+  tsr_link link = {0};
   if (!image->device) return tsr_cuda_no_code(error);
   tsr_kernels kernels = {names, 2, image->device, image->device_bytes, {NULL}};
   tsr_status status = tsr_cuda_link(NULL, 0, &kernels, sm, true, &link, error);

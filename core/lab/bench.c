@@ -81,7 +81,7 @@ static double *median_at(const bench *b, size_t load, tsr_bench_op op, size_t sp
 
 static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, const tsr_bench_counts *counts) {
   const tsr_bench_options *o = &b->options;
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(b->subjects[spec].table, &info);
   tsr_bench_print_row(b->csv,
                       &(tsr_bench_row){.spec = o->specs[spec],
@@ -170,7 +170,7 @@ static tsr_status measure_load(bench *b, size_t load, tsr_error *error) {
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
     status = create_subject(b, spec, load, false, &b->subjects[spec].table, error);
     if (status || strcmp(b->info.backend, "cuda") != 0) continue;
-    tsr_table_info info;
+    tsr_table_info info = {0};
     tsr_table_describe(b->subjects[spec].table, &info);
     tsr_bench_limits_measure(b->limits, device_number(b), &info);
   }
@@ -252,7 +252,7 @@ static tsr_status open_anchor(bench *b, tsr_error *error) {
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
     for (size_t load = 0; status == TSR_OK && load < o->load_count; load++) {
       tsr_table *other = NULL;
-      tsr_table_info info;
+      tsr_table_info info = {0};
       status = create_table(b, spec, o->loads[load], false, capacity, &other, error);
       if (status) return status;
       tsr_table_describe(other, &info);

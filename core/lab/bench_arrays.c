@@ -3,6 +3,7 @@
  * Allocating, filling and fetching the arrays of a benchmark; bench_arrays.h says what each holds.
  */
 #include "core/lab/bench_arrays.h"
+#include "core/tessera_tools.h"
 
 #include <stdlib.h>
 

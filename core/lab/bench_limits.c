@@ -3,6 +3,7 @@
  * Measuring and looking up limits (bench_limits.h).
  */
 #include "core/lab/bench_limits.h"
+#include "core/tessera_tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/lab/bench_rows.h"
+#include "core/tessera_tools.h"
 
 /* One pool of one load: a spec's, or malloc's. */
 typedef struct subject {
@@ -76,7 +77,7 @@ static void judge(bench *b, subject *s, const char *load, tsr_bench_op op, const
 /* What has to come before an operation, untimed: allocate starts with a cleared pool, the others with all places taken.
  */
 static tsr_status prepare(subject *s, tsr_bench_op op, tsr_error *error) {
-  tsr_pool_result filled;
+  tsr_pool_result filled = {0};
   tsr_status status = tsr_pool_clear(s->pool, error);
   if (status == TSR_OK && op != TSR_BENCH_ALLOCATE)
     status = tsr_pool_operate(s->pool, TSR_POOL_ALLOCATE, false, &filled, error);
@@ -85,7 +86,7 @@ static tsr_status prepare(subject *s, tsr_bench_op op, tsr_error *error) {
 
 static tsr_status measure_turn(bench *b, subject *s, const char *load, tsr_bench_op op, uint64_t turn,
                                tsr_error *error) {
-  tsr_pool_result result;
+  tsr_pool_result result = {0};
   tsr_status status = prepare(s, op, error);
   if (status == TSR_OK) status = tsr_pool_operate(s->pool, operation_of(op), turn == 0, &result, error);
   if (status) return status;
@@ -101,7 +102,7 @@ static tsr_status measure_turn(bench *b, subject *s, const char *load, tsr_bench
 /* Memory blocks looked at for an allocation, by a pool that counts them. */
 static tsr_status count_probes(const bench *b, size_t i, const char *load, tsr_bench_op op, tsr_error *error) {
   subject counting = {.pool = NULL};
-  tsr_pool_result result;
+  tsr_pool_result result = {0};
   tsr_status status = create_pool(b, i, load, true, &counting.pool, error);
   if (status == TSR_OK) status = prepare(&counting, op, error);
   if (status == TSR_OK) status = tsr_pool_operate(counting.pool, operation_of(op), false, &result, error);
@@ -119,7 +120,7 @@ static double median_of(bench *b, size_t i, tsr_bench_op op) {
 static void print_row(bench *b, size_t i, const char *load, tsr_bench_op op) {
   const tsr_bench_options *o = b->options;
   const subject *s = &b->subjects[i];
-  tsr_pool_info info;
+  tsr_pool_info info = {0};
   tsr_pool_describe(s->pool, &info);
   tsr_bench_print_row(b->csv, &(tsr_bench_row){.spec = s->name,
                                                .backend = info.backend,

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "core/lab/bench_options.h"
+#include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/lab/bench_operation.h"
+#include "core/tessera_tools.h"
 
 typedef unsigned long long llu; /* for printf */
 
@@ -121,8 +122,8 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
 tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
                            tsr_error *error) {
   const bool fills = operations[op]->before == TSR_BENCH_ON_EMPTY;
-  tsr_report r;
-  tsr_usage usage;
+  tsr_report r = {0};
+  tsr_usage usage = {0};
   tsr_status status = TSR_OK;
   if (!fills) {
     status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
@@ -168,7 +169,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
   const uint64_t pairs = a->model.pairs;
   tsr_call call = {.results = a->out, .unplaced_keys = a->queries};
   tsr_table *table = subject->table;
-  tsr_report report;
+  tsr_report report = {0};
   *result = (tsr_bench_result){.milliseconds = 0};
   tsr_status status = tsr_clear(table, NULL, error);
   if (status == TSR_OK) status = tsr_table_report_reset(table, error);

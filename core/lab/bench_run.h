@@ -9,6 +9,7 @@
 
 #include "core/lab/bench_operation.h"
 #include "core/lab/bench_options.h"
+#include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {

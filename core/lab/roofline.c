@@ -9,7 +9,7 @@
 
 #include "core/lab/words.h"
 #include "core/spec/number.h"
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 
 enum { FOOTPRINTS_MAX = 16, DEVICES_MAX = 64, NUMBER_LETTERS_MAX = 24 };
 
@@ -94,7 +94,7 @@ static void print_table(const request *r, const tsr_device_info *info, const col
 }
 
 static tsr_status measure(const request *r, column *columns, tsr_error *error) {
-  tsr_device_info info;
+  tsr_device_info info = {0};
   tsr_status status = tsr_device_describe(r->device, &info, error);
   if (status) return status;
   printf("name,bytes,lanes,footprint_bytes,giga_per_second\n");

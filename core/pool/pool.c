@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "core/compose/registry.h"
+#include "core/sized.h"
+#include "core/tessera_tools.h"
 
 struct tsr_pool {
   tsr_device *device;
@@ -191,7 +193,9 @@ tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_create needs a spec, options and a place for the pool");
   tsr_pool *p = calloc(1, sizeof *p);
   if (!p) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a pool's handle");
-  tsr_status status = make(p, spec, options, error);
+  tsr_pool_options known;
+  tsr_status status = tsr_take_over("tsr_pool_create", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = make(p, spec, &known, error);
   if (status)
     tsr_pool_destroy(p);
   else
@@ -204,7 +208,7 @@ void tsr_pool_destroy(tsr_pool *p) {
   if (p->device) {
     const tsr_backend *b = p->device->backend;
     if (p->is_system && p->program) { /* its places are nobody else's to free */
-      tsr_pool_result result;
+      tsr_pool_result result = {0};
       tsr_status status = tsr_pool_operate(p, TSR_POOL_RELEASE, false, &result, NULL);
       (void)status;
     }
@@ -226,21 +230,25 @@ void tsr_pool_destroy(tsr_pool *p) {
 
 void tsr_pool_describe(const tsr_pool *p, tsr_pool_info *info) {
   if (!info) return;
-  *info = (tsr_pool_info){.backend = "", .device = "", .backend_reason = "", .allocator = ""};
-  if (!p) return;
+  const tsr_pool_info none = {.backend = "", .device = "", .backend_reason = "", .allocator = ""};
+  if (!p) {
+    tsr_hand_over(info, &none, sizeof none);
+    return;
+  }
   const tsr_composition *t = p->composition;
   const tsr_plugin *plugin = t->part[TSR_ROLE_ALLOCATOR].plugin;
-  *info = (tsr_pool_info){.backend = p->device->backend->name,
-                          .device = p->device->info.name,
-                          .backend_reason = p->reason,
-                          .allocator = plugin ? plugin->name : "malloc",
-                          .units = t->shape.units,
-                          .items = p->items,
-                          .bytes = tsr_composition_bytes(t),
-                          .unit_bytes = t->shape.unit_bytes,
-                          .units_each = p->units_each,
-                          .tile_lanes = t->shape.tile_lanes,
-                          .reuses_units = p->is_system || t->shape.reuses_units};
+  const tsr_pool_info ours = {.backend = p->device->backend->name,
+                              .device = p->device->info.name,
+                              .backend_reason = p->reason,
+                              .allocator = plugin ? plugin->name : "malloc",
+                              .units = t->shape.units,
+                              .items = p->items,
+                              .bytes = tsr_composition_bytes(t),
+                              .unit_bytes = t->shape.unit_bytes,
+                              .units_each = p->units_each,
+                              .tile_lanes = t->shape.tile_lanes,
+                              .reuses_units = p->is_system || t->shape.reuses_units};
+  tsr_hand_over(info, &ours, sizeof ours);
 }
 
 /* ---- Operations ------------------------------------------------------------------------------ */
@@ -316,11 +324,8 @@ static void check_tally(const tsr_pool *p, int operation, uint64_t held_before, 
              (unsigned long long)(tally->hits + tally->exhausted), (unsigned long long)asked);
 }
 
-tsr_status tsr_pool_operate(tsr_pool *p, int operation, bool checks, tsr_pool_result *result, tsr_error *error) {
-  if (!p || !result)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_operate needs a pool and a place for the result");
+static tsr_status operate(tsr_pool *p, int operation, bool checks, tsr_pool_result *result, tsr_error *error) {
   tsr_pool_tally tally;
-  *result = (tsr_pool_result){.milliseconds = 0};
   if (operation < TSR_POOL_ALLOCATE || operation > TSR_POOL_CHURN)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_operate: there is no operation %d", operation);
   if (operation == TSR_POOL_ALLOCATE && p->held)
@@ -336,12 +341,21 @@ tsr_status tsr_pool_operate(tsr_pool *p, int operation, bool checks, tsr_pool_re
   return check_places(p, result, error);
 }
 
+tsr_status tsr_pool_operate(tsr_pool *p, int operation, bool checks, tsr_pool_result *result, tsr_error *error) {
+  if (!p || !result)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_operate needs a pool and a place for the result");
+  tsr_pool_result ours = {0};
+  tsr_status status = operate(p, operation, checks, &ours, error);
+  tsr_hand_over(result, &ours, sizeof ours);
+  return status;
+}
+
 tsr_status tsr_pool_clear(tsr_pool *p, tsr_error *error) {
   if (!p) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_clear: the pool is NULL");
   const tsr_backend *b = p->device->backend;
   tsr_status status = TSR_OK;
   if (p->is_system && p->held) {
-    tsr_pool_result result;
+    tsr_pool_result result = {0};
     status = tsr_pool_operate(p, TSR_POOL_RELEASE, false, &result, error);
   }
   for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX; i++) {

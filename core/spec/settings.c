@@ -10,6 +10,7 @@
 
 #include "core/compose/registry.h"
 #include "core/spec/number.h"
+#include "core/tessera_tools.h"
 
 typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PART } row_type;
 

@@ -2,11 +2,10 @@
  *
  * tsr_build: an insert into an empty table that begins again with another seed when a pair has no room.
  */
+#include "core/sized.h"
 #include "core/table/rebuild.h"
 #include "core/table/store.h"
 #include "core/table/table.h"
-
-static const tsr_call no_call;
 
 /* ---- build ----------------------------------------------------------------------------------- */
 
@@ -28,9 +27,11 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
                      uint32_t tries, tsr_error *error) {
   uint64_t size;
   tsr_tally tally;
+  tsr_call known;
   tsr_status status = tsr_check_insert(t, "tsr_build", n, keys, values, error);
   if (status == TSR_OK && !tries)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_build: tries = 0: must be at least 1");
+  if (status == TSR_OK) status = tsr_take_over("tsr_build", &known, call, sizeof known, error);
   if (status == TSR_OK) status = tsr_size(t, &size, error);
   if (status) return status;
   if (size)
@@ -38,7 +39,7 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
                     "tsr_build: the table holds %llu pairs already: clear it first, or use tsr_insert",
                     (unsigned long long)size);
   if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
-  status = build(t, n, keys, values, call ? call : &no_call, tries, &tally, error);
+  status = build(t, n, keys, values, &known, tries, &tally, error);
   if (status) {
     tsr_status cleared = tsr_clear(t, NULL, NULL);
     (void)cleared; /* the first failure is what the caller hears of */

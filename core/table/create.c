@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sized.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
-
-static const tsr_options no_options;
 
 /* A plugin without device code sends backend = auto to the CPU and says why. */
 static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
@@ -63,9 +62,11 @@ tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) {
 
 tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
   tsr_table *made = NULL;
+  tsr_options known;
   if (!spec || !table)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_create needs a spec and a place for the table");
-  tsr_status status = tsr_table_open(spec, options ? options : &no_options, &made, error);
+  tsr_status status = tsr_take_over("tsr_table_create", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = tsr_table_open(spec, &known, &made, error);
   if (status == TSR_OK) status = tsr_table_furnish(made, error);
   if (status)
     tsr_table_destroy(made);
@@ -94,3 +95,5 @@ tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
   return status ? status : tsr_table_leave(t, stream, error);
 }
+
+const char *tsr_version(void) { return TSR_VERSION; }

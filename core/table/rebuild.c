@@ -4,6 +4,7 @@
  */
 #include "core/table/rebuild.h"
 
+#include "core/sized.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 
@@ -123,10 +124,12 @@ static tsr_status check_kind(const tsr_table *t, const tsr_spec *spec, const tsr
 }
 
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
-  static const tsr_rehash_options same_again;
+  tsr_rehash_options known;
   tsr_spec *spec = NULL;
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
-  if (!options) options = &same_again;
+  tsr_status status = tsr_take_over("tsr_rehash", &known, options, sizeof known, error);
+  if (status) return status;
+  options = &known;
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_options chosen = {.plugins = t->plugins,
                         .capacity = options->capacity ? options->capacity : shape->capacity,
@@ -134,7 +137,7 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
   if (chosen.capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
                     (unsigned long long)chosen.capacity);
-  tsr_status status = check_kind(t, options->spec ? options->spec : t->spec, &chosen, error);
+  status = check_kind(t, options->spec ? options->spec : t->spec, &chosen, error);
   if (status == TSR_OK && options->spec) status = tsr_spec_copy(options->spec, &spec, error);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
   if (status == TSR_OK) status = tsr_rebuild(t, spec ? spec : t->spec, chosen.capacity, chosen.seed, NULL, NULL, error);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/compose/registry.h"
+#include "core/sized.h"
 #include "core/spec/file.h"
 #include "core/table/create.h"
 #include "core/table/order.h"
@@ -332,12 +333,14 @@ static tsr_status load_file(stream *s, const tsr_load_options *options, front *f
 }
 
 tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table, tsr_error *error) {
-  static const tsr_load_options as_saved;
+  tsr_load_options known;
   front f = {.text = NULL};
   stream s = {.path = path, .error = error};
   tsr_table *loaded = NULL;
   if (!path || !table)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_load needs a path and a place for the table");
+  tsr_status status = tsr_take_over("tsr_table_load", &known, options, sizeof known, error);
+  if (status) return status;
   s.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes must not hang */
   if (s.file < 0) {
     bool is_missing = errno == ENOENT || errno == ENOTDIR;
@@ -345,8 +348,8 @@ tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr
                     strerror(errno));
   }
   s.buffer = malloc(BUFFER_BYTES);
-  tsr_status status = s.buffer ? load_file(&s, options ? options : &as_saved, &f, &loaded)
-                               : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);
+  status =
+      s.buffer ? load_file(&s, &known, &f, &loaded) : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);
   if (status)
     tsr_table_destroy(loaded);
   else

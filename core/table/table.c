@@ -8,34 +8,37 @@
 
 #include "core/table/table.h"
 
+#include "core/sized.h"
 #include "core/table/growth.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
-static const tsr_call no_call;
-
 /* ---- What it is ------------------------------------------------------------------------------- */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   if (!info) return;
-  *info = (tsr_table_info){.backend = "", .device = "", .backend_reason = ""};
-  if (!t) return;
+  const tsr_table_info none = {.backend = "", .device = "", .backend_reason = ""};
+  if (!t) {
+    tsr_hand_over(info, &none, sizeof none);
+    return;
+  }
   const tsr_shape *shape = &t->store.composition->shape;
-  *info = (tsr_table_info){.backend = t->backend->name,
-                           .device = t->device->info.name,
-                           .backend_reason = t->reason,
-                           .key_bits = shape->key_bits,
-                           .value_bits = shape->value_bits,
-                           .capacity = shape->capacity,
-                           .seed = shape->seed,
-                           .slots = tsr_composition_slots(t->store.composition),
-                           .buckets = shape->buckets,
-                           .bytes = tsr_composition_bytes(t->store.composition),
-                           .bucket_slots = shape->bucket_slots,
-                           .bucket_bytes = shape->bucket_bytes,
-                           .tile_lanes = shape->tile_lanes,
-                           .statistics = shape->statistics != 0};
+  const tsr_table_info ours = {.backend = t->backend->name,
+                               .device = t->device->info.name,
+                               .backend_reason = t->reason,
+                               .key_bits = shape->key_bits,
+                               .value_bits = shape->value_bits,
+                               .capacity = shape->capacity,
+                               .seed = shape->seed,
+                               .slots = tsr_composition_slots(t->store.composition),
+                               .buckets = shape->buckets,
+                               .bytes = tsr_composition_bytes(t->store.composition),
+                               .bucket_slots = shape->bucket_slots,
+                               .bucket_bytes = shape->bucket_bytes,
+                               .tile_lanes = shape->tile_lanes,
+                               .statistics = shape->statistics != 0};
+  tsr_hand_over(info, &ours, sizeof ours);
 }
 
 /* ---- Operations ------------------------------------------------------------------------------ */
@@ -169,7 +172,10 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
                       tsr_error *error) {
   tsr_status status = tsr_check_insert(t, "tsr_insert", n, keys, values, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (t->store.composition->settings.growth)
     return tsr_insert_growing(t, TSR_BULK_insert, n, keys, values, call, error);
   return insert(t, n, keys, values, call, NULL, error);
@@ -192,7 +198,10 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
   const bool grows = t->store.composition->settings.growth != 0;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_find_or_insert", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
@@ -237,7 +246,10 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_find", n, keys, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_find", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
@@ -274,7 +286,10 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
                          tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_count_all", n, keys, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_count_all", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (n && !counts)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
   return operate(t,
@@ -293,7 +308,10 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
                         const tsr_call *call, tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_find_all", n, keys, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_find_all", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (!offsets) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: offsets is NULL: it takes n + 1 numbers");
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find_all: the table has no values: use tsr_count_all");
@@ -320,7 +338,10 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_erase", n, keys, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_erase", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
                  &(request){.op = TSR_BULK_erase,
@@ -337,7 +358,10 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                            tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_erase_pairs", n, keys, error);
   if (status) return status;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_erase_pairs", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (!t->store.composition->shape.value_bits) values = NULL;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
@@ -367,7 +391,10 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
   tsr_status status = check_arguments(t, "tsr_apply", n, keys, error);
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
-  if (!call) call = &no_call;
+  tsr_call known;
+  status = tsr_take_over("tsr_apply", &known, call, sizeof known, error);
+  if (status) return status;
+  call = &known;
   if (shape->concurrency != TSR_CONCURRENCY_MIXED)
     return tsr_fail(
         error, TSR_UNSUPPORTED,
@@ -425,11 +452,12 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   uint64_t buckets = shape->buckets + tally.units, bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
-  *usage = (tsr_usage){.pairs = tally.hits,
-                       .tombstones = tally.tombstones,
-                       .units = tally.units,
-                       .slots = buckets * shape->bucket_slots,
-                       .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
+  const tsr_usage ours = {.pairs = tally.hits,
+                          .tombstones = tally.tombstones,
+                          .units = tally.units,
+                          .slots = buckets * shape->bucket_slots,
+                          .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
+  tsr_hand_over(usage, &ours, sizeof ours);
   return TSR_OK;
 }
 
@@ -492,29 +520,30 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
-  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
-                         .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
-                         .not_placed = insert->not_placed + apply->not_placed,
-                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
-                         .found = find->hits + apply->answered[TSR_CLASS_FIND],
-                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
-                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
-                         .insert_probes = insert->probes,
-                         .insert_probes_max = insert->probes_max,
-                         .find_probes = find->probes,
-                         .find_probes_max = find->probes_max,
-                         .erase_probes = erase->probes,
-                         .erase_probes_max = erase->probes_max,
-                         .insert_moves = insert->moves,
-                         .insert_moves_max = insert->moves_max,
-                         .insert_lost_claims = insert->lost_claims + apply->lost_claims,
-                         .insert_stashed = insert->stashed + apply->stashed,
-                         .apply_probes = apply->probes,
-                         .apply_probes_max = apply->probes_max};
-  _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
-  memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
-  memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);
-  memcpy(report->erase_histogram, erase->histogram, sizeof report->erase_histogram);
+  tsr_report ours = {.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+                     .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
+                     .not_placed = insert->not_placed + apply->not_placed,
+                     .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                     .found = find->hits + apply->answered[TSR_CLASS_FIND],
+                     .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                     .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
+                     .insert_probes = insert->probes,
+                     .insert_probes_max = insert->probes_max,
+                     .find_probes = find->probes,
+                     .find_probes_max = find->probes_max,
+                     .erase_probes = erase->probes,
+                     .erase_probes_max = erase->probes_max,
+                     .insert_moves = insert->moves,
+                     .insert_moves_max = insert->moves_max,
+                     .insert_lost_claims = insert->lost_claims + apply->lost_claims,
+                     .insert_stashed = insert->stashed + apply->stashed,
+                     .apply_probes = apply->probes,
+                     .apply_probes_max = apply->probes_max};
+  _Static_assert(sizeof ours.insert_histogram == sizeof insert->histogram, "one number of bins");
+  memcpy(ours.insert_histogram, insert->histogram, sizeof ours.insert_histogram);
+  memcpy(ours.find_histogram, find->histogram, sizeof ours.find_histogram);
+  memcpy(ours.erase_histogram, erase->histogram, sizeof ours.erase_histogram);
+  tsr_hand_over(report, &ours, sizeof ours);
   return TSR_OK;
 }
 

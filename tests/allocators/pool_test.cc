@@ -12,7 +12,7 @@
 
 #include "core/compose/compose.h"
 #include "core/cpu/pool.h"
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 #include "plugins/allocator.cuh"
 #include "tests/conformance/lanes.h"
 
@@ -65,7 +65,7 @@ uint64_t used(const Pool &pool) {
 }
 
 uint64_t units_of(const Pool &pool) {
-  tsr_pool_info info;
+  tsr_pool_info info = {};
   tsr_pool_describe(pool.get(), &info);
   return info.units;
 }
@@ -78,7 +78,7 @@ TEST(Pools, AllocateReleaseChurn) {
     tsr_error error = {};
     Pool pool = make(name, options_of(60000, 20000), &error);
     ASSERT_TRUE(pool) << error.message;
-    tsr_pool_info info;
+    tsr_pool_info info = {};
     tsr_pool_describe(pool.get(), &info);
     EXPECT_STREQ(info.allocator, name);
     EXPECT_STREQ(info.backend, "cpu");
@@ -103,7 +103,7 @@ TEST(Pools, MallocInTheirPlace) {
   options.system = true;
   Pool pool = make("slab", options, &error);
   ASSERT_TRUE(pool) << error.message;
-  tsr_pool_info info;
+  tsr_pool_info info = {};
   tsr_pool_describe(pool.get(), &info);
   EXPECT_STREQ(info.allocator, "malloc");
   EXPECT_EQ(operate(pool, TSR_POOL_ALLOCATE).allocated, 5000u);
@@ -185,7 +185,7 @@ TEST(Pools, RefuseWhatCannotBe) {
   Pool pool = make("bump", options_of(100, 100), &error);
   ASSERT_TRUE(pool);
   operate(pool, TSR_POOL_ALLOCATE);
-  tsr_pool_result result;
+  tsr_pool_result result = {};
   EXPECT_EQ(tsr_pool_operate(pool.get(), TSR_POOL_ALLOCATE, false, &result, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_pool_operate(pool.get(), 3, false, &result, &error), TSR_BAD_ARGUMENT);
 }

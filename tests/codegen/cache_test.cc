@@ -16,6 +16,7 @@
 
 #include "core/cuda/cache.h"
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"
 
 namespace {

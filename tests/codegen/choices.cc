@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/spec/spec.h"
+#include "core/tessera_tools.h"
 
 namespace choices {
 

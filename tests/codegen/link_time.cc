@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -75,7 +76,7 @@ int measure(const char *path) {
   link_both(table, kInOneLink, false); // loads the libraries
   auto median = [table](Manner manner) { return median_of_five([&] { return link_both(table, manner, false); }); };
   double at_a_time = median(kAtATime), one_by_one = median(kOneByOne), together = median(kInOneLink);
-  tsr_link filled[2];
+  tsr_link filled[2] = {};
   tsr_kernels kernels;
   status = tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, TSR_BULK_insert, 2, &kernels, &error);
   if (status == TSR_OK) status = tsr_cuda_link_each(&table, 1, &kernels, 90, true, filled, &error); // fills the cache

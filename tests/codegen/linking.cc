@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 
 namespace linking {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/cuda/link.h"
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/choices.h"
 
 namespace linking {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -32,7 +33,7 @@ std::string operation_of(const std::string &kernel) { return kernel.substr(4, ke
 
 TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
   linking::Link together, links[4];
-  tsr_link made[4];
+  tsr_link made[4] = {};
   ASSERT_EQ(tsr_cuda_link(&table_, 1, &kernels_, 90, false, &together.link, &error_), TSR_OK) << error_.message;
   ASSERT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, made, &error_), TSR_OK) << error_.message;
   for (size_t i = 0; i < 4; i++) {
@@ -49,7 +50,7 @@ TEST_F(LinksAtATime, LeaveNothingWhenOneFails) {
   kernels_.names = names;
   kernels_.count = 2;
   kernels_.roomier[0] = nullptr;
-  tsr_link links[2];
+  tsr_link links[2] = {};
   EXPECT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, links, &error_), TSR_LINK_FAILED);
   EXPECT_NE(std::string(error_.message).find("tsr_no_such_kernel"), std::string::npos) << error_.message;
   for (const tsr_link &link : links) {

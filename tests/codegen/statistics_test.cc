@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"
 
 namespace {

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/compose/glue.h"
+#include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"
 
 namespace {

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/tessera_tools.h"
 #include "tests/compositions/random_spec.h"
 #include "tests/oracle/exercise.h"
 
@@ -94,7 +95,7 @@ public:
     if (tsr_table_create(spec.get(), &options_, &table, &error))
       return std::string("check accepts it, and no table can be made of it: ") + error.message;
     Table subject(table, spec_.key_bits(), spec_.value_bits());
-    tsr_table_info info;
+    tsr_table_info info = {};
     tsr_table_describe(table, &info);
     Exercise::Options options;
     options.slots = std::min<uint64_t>(info.slots, 4000);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/tessera_tools.h"
 #include "plugins/table.h"
 
 namespace tessera_test {

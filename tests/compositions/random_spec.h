@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 #include "tests/oracle/random.h"
 
 namespace tessera_test {

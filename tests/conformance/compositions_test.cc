@@ -116,7 +116,7 @@ protected:
   }
 
   static uint64_t slots(Table *table) {
-    tsr_table_info info;
+    tsr_table_info info = {};
     tsr_table_describe(table->get(), &info);
     return info.slots;
   }

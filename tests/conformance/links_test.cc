@@ -7,6 +7,7 @@
 
 #include "core/cuda/link.h"
 #include "tests/conformance/kit.h"
+#include "core/tessera_tools.h"
 
 namespace tessera_test {
 namespace {

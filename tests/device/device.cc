@@ -13,6 +13,7 @@
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/kernels/bulk.h"
+#include "core/tessera_tools.h"
 
 namespace device {
 
@@ -181,7 +182,7 @@ Streams::~Streams() {
 // ---- Pairs --------------------------------------------------------------------------------------
 
 std::vector<std::pair<uint64_t, uint64_t>> pairs_of(tsr_table *table) {
-  tsr_table_info info;
+  tsr_table_info info = {};
   tsr_table_describe(table, &info);
   tsr_error error = {};
   uint64_t size = 0, written = 0;

@@ -43,7 +43,7 @@ std::vector<Choice> few_tables() {
 std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operations, uint64_t batch_max, bool overfill) {
   device::Table made = device::create(choice, capacity, 1);
   if (!made) return "no table";
-  tsr_table_info info;
+  tsr_table_info info = {};
   tsr_table_describe(made.get(), &info);
   if (info.backend != device::backend()) return std::string("the table is on backend ") + info.backend;
   tessera_test::Table table(made.release(), choice.key_bits, choice.value_bits);
@@ -87,7 +87,7 @@ void insert_all(tsr_table *table, const Choice &choice, const std::vector<uint64
   tsr_error error = {};
   ASSERT_EQ(tsr_insert(table, keys.size(), key_array.data(), value_array.data(), nullptr, &error), TSR_OK)
       << error.message;
-  tsr_report report;
+  tsr_report report = {};
   ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
   ASSERT_EQ(report.not_placed, 0u) << "the test's load factor is too high, or its stash too small";
 }
@@ -135,7 +135,7 @@ void expect_same_pairs(Choice choice, uint64_t n) {
     SCOPED_TRACE(on);
     device::Table table = device::create(choice, n, 0.25, on == device::backend() ? "" : on);
     ASSERT_TRUE(table);
-    tsr_table_info info;
+    tsr_table_info info = {};
     tsr_table_describe(table.get(), &info);
     ASSERT_EQ(info.backend, on);
     ASSERT_NO_FATAL_FAILURE(insert_all(table.get(), choice, keys, values));
@@ -266,7 +266,7 @@ void expect_all_values(const Choice &choice, uint64_t distinct, uint64_t pairs) 
     }
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(sum, n - n / 2);
-    tsr_report report;
+    tsr_report report = {};
     ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
     EXPECT_EQ(report.erased, n / 2);
     EXPECT_EQ(device::pairs_of(t).size(), n - n / 2);

@@ -302,7 +302,7 @@ void race_of_streams(const Choice &choice, uint64_t n) {
     ASSERT_EQ(tsr_insert(t, n, keys_one.data(), values_one.data(), &one, &error), TSR_OK) << error.message;
     ASSERT_EQ(tsr_insert(t, n, keys_two.data(), values_two.data(), &two, &error), TSR_OK) << error.message;
     ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
-    tsr_report report;
+    tsr_report report = {};
     ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
     if (guarded) {
       EXPECT_EQ(report.inserted, n + 1); // and the one that was cleared

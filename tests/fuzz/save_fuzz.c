@@ -40,7 +40,7 @@ static bool repair(uint8_t *bytes, uint64_t size) {
 static void use(tsr_table *table) {
   tsr_error error;
   uint64_t pairs = 0, exported = 0;
-  tsr_table_info info;
+  tsr_table_info info = {0};
   tsr_table_describe(table, &info);
   FUZZ_CHECK(tsr_size(table, &pairs, &error) == TSR_OK && pairs <= info.bytes);
   void *keys = malloc(pairs * 8 + 1), *values = malloc(pairs * 8 + 1);

@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 #include "core/kernels/roofline.h"
+#include "core/tessera_tools.h"
 #include "plugins/table.h"
 #include "tests/hostile/life.h"
 #include "tests/hostile/machine.h"
@@ -302,7 +303,7 @@ TEST_P(EveryAllocation, InsertAndFindChangeNothing) {
                   ASSERT_EQ(status != TSR_OK, fake().failed_call != nullptr);
                   ASSERT_TRUE(status || found == values);
                 });
-  tsr_report report;
+  tsr_report report = {};
   ASSERT_EQ(tsr_table_report(table, &report, nullptr), TSR_OK);
   EXPECT_EQ(report.insert_keys, keys.size()) << "calls that did nothing are counted";
   EXPECT_EQ(report.inserted, keys.size());

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 
+#include "core/tessera_tools.h"
 #include "tests/rebuild/tables.h"
 
 namespace tessera_test {

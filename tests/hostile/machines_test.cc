@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 
+#include "core/tessera_tools.h"
 #include "tests/hostile/machine.h"
 #include "tests/rebuild/tables.h"
 

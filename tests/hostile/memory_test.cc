@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "core/tessera_tools.h"
 #include "tests/hostile/life.h"
 #include "tests/hostile/machine.h"
 

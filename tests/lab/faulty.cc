@@ -8,14 +8,14 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 
 Faulty faulty;
 
 struct tsr_table {
   std::unordered_map<uint32_t, std::vector<uint64_t>> pairs;
   std::string name;
-  tsr_report report;
+  tsr_report report = {};
   uint64_t capacity;
   bool keeps_all, statistics, is_timed;
 };

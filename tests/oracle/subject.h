@@ -203,7 +203,7 @@ public:
 
   // The report must add up to the codes.
   std::string check() override {
-    tsr_report r;
+    tsr_report r = {};
     if (tsr_table_report(table_, &r, &error_)) return error_.message;
     auto wrong = [](const char *what, uint64_t got, uint64_t expected) {
       return "the report says " + std::string(what) + " = " + std::to_string(got) + ", the codes " +

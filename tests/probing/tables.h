@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 #include "tests/oracle/random.h"
 
 namespace tessera_test {

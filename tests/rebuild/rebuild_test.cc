@@ -32,7 +32,7 @@ TEST_P(Rehash, KeepsEveryPair) {
     tsr_table *table = table_of(GetParam() + " capacity=2000 duplicates=" + policy);
     auto pairs = some_pairs(random, 2000);
     fill(table, pairs);
-    tsr_report before, after;
+    tsr_report before = {}, after = {};
     ASSERT_EQ(tsr_table_report(table, &before, &error), TSR_OK);
     uint64_t last = 2000;
     for (tsr_rehash_options options : {to(50000), to(2000), to(0, 77), to(2100, 5), to(0)}) {
@@ -184,7 +184,7 @@ TEST(Build, NewSeedsHelp) {
                                 "layout.bucket_slots=2 probing.max_chain=40");
     ASSERT_EQ(tsr_build(table, 60, b.keys.data(), b.values.data(), &b.call, 100000, &error), TSR_OK) << error.message;
     expect_pairs(table, b.pairs);
-    tsr_report report;
+    tsr_report report = {};
     ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
     EXPECT_EQ(report.insert_keys, 60u);
     EXPECT_EQ(report.inserted, 60u);
@@ -212,7 +212,7 @@ TEST(Build, TheLastTryIsTold) {
   }
   EXPECT_GT(handed_back, 0u);
   expect_pairs(table, expected);
-  tsr_report report;
+  tsr_report report = {};
   ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
   EXPECT_EQ(report.insert_keys, 500u);
   EXPECT_EQ(report.not_placed, handed_back);

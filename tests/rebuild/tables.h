@@ -63,7 +63,7 @@ inline tsr_table *table_of(const std::string &words) {
 }
 
 inline tsr_table_info info_of(const tsr_table *table) {
-  tsr_table_info info;
+  tsr_table_info info = {};
   tsr_table_describe(table, &info);
   return info;
 }

@@ -84,7 +84,7 @@ TEST_P(Save, RoundTrip) {
   EXPECT_EQ(info_of(table).capacity, before.capacity);
   EXPECT_EQ(info_of(table).seed, before.seed);
   EXPECT_STREQ(tsr_spec_get(tsr_table_spec(table), "layout", "bucket_slots"), "4");
-  tsr_report report;
+  tsr_report report = {};
   ASSERT_EQ(tsr_table_report_reset(table, &error), TSR_OK);
   ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
   EXPECT_EQ(report.insert_keys, 0u);

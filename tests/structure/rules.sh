@@ -35,8 +35,9 @@ may_include() {
     plugins/template/* | plugins/example/*) [[ $header == plugins/* || $header == "$own" ]] ;;
     plugins/*) [[ $header == plugins/* ]] ;;
     layouts/* | probing/* | hashers/* | allocators/*) [[ $header == plugins/* || $header == "$own" ]] ;;
-    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|spec/number|spec/file)\.h$ ]] ;;
-    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|spec/number)\.h$ ]] ;;
+    core/tessera_tools.h) [[ $header == tessera.h ]] ;; # installed beside it, in a folder of another name
+    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|tessera_tools|spec/number|spec/file)\.h$ ]] ;;
+    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|tessera_tools|spec/number)\.h$ ]] ;;
     core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
     *) return 0 ;;
   esac

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 
 namespace {
 
@@ -18,9 +18,9 @@ TEST(Null, IsABadArgument) {
   tsr_spec *spec = nullptr;
   tsr_table *table = nullptr;
   tsr_pool *pool = nullptr;
-  tsr_report report;
-  tsr_usage usage;
-  tsr_pool_result result;
+  tsr_report report = {};
+  tsr_usage usage = {};
+  tsr_pool_result result = {};
   uint64_t number = 0;
   uint32_t key = 1;
   double milliseconds = 0;

@@ -48,7 +48,7 @@ protected:
   }
 
   tsr_table_info info() {
-    tsr_table_info info;
+    tsr_table_info info = {};
     tsr_table_describe(table_->get(), &info);
     return info;
   }

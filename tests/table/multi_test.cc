@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/tessera_tools.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -290,7 +291,7 @@ TEST(MultiArguments, RoomIsKept) {
     EXPECT_EQ(std::vector<uint64_t>(offsets, offsets + 4), (std::vector<uint64_t>{0, 2, 2, 5}));
     for (uint64_t i = 0; i < 6; i++) EXPECT_EQ(found[i] != 0xABABABABu, i < room && i < 5) << room << " " << i;
   }
-  tsr_report report;
+  tsr_report report = {};
   ASSERT_EQ(tsr_table_report(table->get(), &report, &e), TSR_OK);
   EXPECT_EQ(report.find_keys, 21u);
   EXPECT_EQ(report.found, 14u);

@@ -83,7 +83,7 @@ TEST_P(OnScheme, CountsWhatWentToTheStash) {
     recipe->load_factor = "1";
     recipe->stash = 64;
   });
-  tsr_table_info info;
+  tsr_table_info info = {};
   tsr_table_describe(table_->get(), &info);
   const uint64_t stash = (64 + info.bucket_slots - 1) / info.bucket_slots * info.bucket_slots, n = info.slots + 150;
   Batch batch = batch_of(1, n);

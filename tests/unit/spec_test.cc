@@ -2,6 +2,7 @@
 //
 // core/spec/spec.h: what is read from INI texts and --set options, and the sentence for whatever is not.
 #include "core/spec/spec.h"
+#include "core/tessera_tools.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of this
+ * file: memory and time, the plugins and what a spec may say, checking and linking without a device, the device's limits,
+ * pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ */
+#ifndef TESSERA_TOOLS_H
+#define TESSERA_TOOLS_H
+
+#include "tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Memory and time of the table's backend -------------------------------------------------- */
+
+/* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */
+TSR_API tsr_status tsr_memory_allocate(tsr_table *table, uint64_t bytes, void **memory, tsr_error *error);
+TSR_API_VOID void tsr_memory_free(tsr_table *table, void *memory);
+/* Either side may be host memory; complete when it returns. */
+TSR_API tsr_status tsr_memory_copy(tsr_table *table, void *to, const void *from, uint64_t bytes, tsr_error *error);
+/* Time between two points of a stream, by events of the device (cpu backend: the wall clock). */
+TSR_API tsr_status tsr_timer_start(tsr_table *table, void *stream, tsr_error *error);
+TSR_API tsr_status tsr_timer_stop(tsr_table *table, void *stream, double *milliseconds, tsr_error *error);
+
+/* ---- Plugins --------------------------------------------------------------------------------- */
+
+typedef struct tsr_parameter_info {
+  const char *name, *type, *doc; /* "u32" or "u64" */
+  uint64_t initial, minimum, maximum;
+} tsr_parameter_info;
+
+typedef struct tsr_plugin_info {
+  const char *role, *name, *summary, *source, *path;
+  bool has_device_code;
+  const tsr_parameter_info *parameters;
+  size_t parameter_count;
+} tsr_plugin_info;
+
+/* All plugins on the search path (as in tsr_options.plugins), by role and name. The caller frees
+ * *list with tsr_plugins_free; names and texts live as long as the process. A file that is not a sound plugin is an
+ * error that names it. */
+TSR_API tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, size_t *count, tsr_error *error);
+
+TSR_API_VOID void tsr_plugins_free(const tsr_plugin_info *list, size_t count);
+
+/* While a plugin's plan() runs on this thread: true, and which one. That is somebody else's code, in this process: a
+ * program with handlers for SIGSEGV and the like can say whose crash it was. Async-signal-safe. */
+TSR_API bool tsr_plan_running(const char **role, const char **name);
+
+/* A key of a spec's section [table]. initial: its default; NULL = required, "" = none. */
+typedef struct tsr_setting_info {
+  const char *key, *values, *initial, *doc;
+} tsr_setting_info;
+/* All of them, in the order of the manual; returns how many. They live as long as the process. */
+TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
+
+/* ---- Checking and linking without a device --------------------------------------------------- */
+
+/* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,
+ * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no layout
+ * is that of a pool, here and in tsr_spec_link. */
+TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
+
+typedef struct tsr_kernel_info {
+  const char *name;
+  uint32_t registers, stack_bytes; /* a spill would need a stack */
+} tsr_kernel_info;
+
+typedef struct tsr_link {
+  size_t size;
+  void *cubin;
+  size_t cubin_bytes;
+  tsr_kernel_info *kernels;
+  size_t kernel_count;
+  uint32_t other_functions; /* device functions that were not inlined, ptxas's own too: 0 in a sound composition */
+  double glue_ms, link_ms;  /* NVRTC and nvJitLink; 0 when the cache had it */
+  bool cached;
+} tsr_link;
+
+/* Links all operations of the spec's composition for compute capability sm (90), with no GPU. use_cache: look in and
+ * write to the cubin cache. Free with tsr_link_free. */
+TSR_API tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache,
+                                 tsr_link *link, tsr_error *error);
+TSR_API_VOID void tsr_link_free(tsr_link *link);
+
+/* ---- The device ------------------------------------------------------------------------------ */
+
+typedef struct tsr_device_info {
+  size_t size;
+  char name[256];
+  uint32_t sm;
+  uint64_t memory_bytes, l2_bytes;
+} tsr_device_info;
+/* TSR_NO_DEVICE, with the reason, where CUDA cannot be used. */
+TSR_API tsr_status tsr_device_describe(int device, tsr_device_info *info, tsr_error *error);
+
+/* One random-access limit: operations of `bytes` each at random places of a footprint. */
+typedef struct tsr_roofline_row {
+  const char *name; /* "read", "cas", "read+cas", "copy" */
+  uint32_t bytes, lanes;
+  uint64_t footprint_bytes;
+  double giga_per_second; /* operations; for copy bytes read and written */
+} tsr_roofline_row;
+/* Measures the device; *rows is freed with free(). footprint_bytes: 0 = 1 GiB. */
+TSR_API tsr_status tsr_roofline(int device, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
+                                tsr_error *error);
+
+/* ---- Pools ----------------------------------------------------------------------------------- */
+
+/* An allocator alone, with items that take places from it: to measure and to test allocators. Waits in every call. */
+typedef struct tsr_pool tsr_pool;
+
+typedef struct tsr_pool_options {
+  size_t size;
+  const char *plugins; /* as in tsr_options */
+  uint64_t units;      /* at least so many; 0 = the spec's capacity */
+  uint64_t items;      /* that hold a place each, or none */
+  uint32_t units_each; /* units of a place, in a row; 0 = 1 */
+  uint32_t tile_lanes; /* lanes that work on an item together, a power of two up to 32; 0 = 1; the cpu backend has 1 */
+  bool system;         /* take places from malloc and free of the backend, in the place of the spec's allocator */
+} tsr_pool_options;
+
+/* spec: what [table] says of backend, device, statistics and allocator, and [allocator]; the rest of a table's spec may
+ * be there. TSR_INCOMPATIBLE where the allocator cannot give units_each at once. */
+TSR_API tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool,
+                                   tsr_error *error);
+TSR_API_VOID void tsr_pool_destroy(tsr_pool *pool); /* NULL is fine */
+
+typedef struct tsr_pool_info {
+  size_t size;
+  const char *backend, *device, *backend_reason; /* as in tsr_table_info */
+  const char *allocator;                         /* its name, or malloc */
+  uint64_t units, items, bytes;
+  uint32_t unit_bytes, units_each, tile_lanes;
+  bool reuses_units; /* units given back can be handed out again */
+} tsr_pool_info;
+/* Strings live as long as the pool. */
+TSR_API_VOID void tsr_pool_describe(const tsr_pool *pool, tsr_pool_info *info);
+
+enum {
+  TSR_POOL_ALLOCATE, /* every item takes a place; pre: none has one */
+  TSR_POOL_RELEASE,  /* every item gives its place back */
+  TSR_POOL_CHURN     /* TSR_POOL_ROUNDS times every item gives its place back, if it has one, and takes another */
+};
+enum { TSR_POOL_ROUNDS = 8 };
+
+typedef struct tsr_pool_result {
+  size_t size;
+  double milliseconds;           /* of the operation alone */
+  uint64_t allocated, exhausted; /* places given; allocations that failed */
+  uint64_t released;             /* places given back by TSR_POOL_RELEASE */
+  uint64_t changes, lost_claims; /* with statistics = yes: memory blocks left because they were full; lost swaps */
+  char complaint[256];           /* what is wrong: places that overlap, or whose number is not right; "" = nothing */
+} tsr_pool_result;
+/* Runs an operation on all items, and then checks, untimed, that all places can be written without touching another.
+ * checks: in the operation, too, which then is not timed for what it is. */
+TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result,
+                                    tsr_error *error);
+/* Forgets all places: every unit is free again. */
+TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
+/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is as
+ * it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do not
+ * fit together. */
+TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
+/* Units handed out. */
+TSR_API tsr_status tsr_pool_used(tsr_pool *pool, uint64_t *units, tsr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
