@@ -2,7 +2,7 @@
 //
 // core/cli/npy.h: arrays of NumPy made by hand, byte by byte, and the sentence for what is none. Where numpy can be
 // imported, it reads what is written here and writes what is read.
-#include "core/cli/npy.h"
+#include "core/cli/dataset.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
