@@ -5,7 +5,7 @@
  *   tsr_spec_read -> tsr_table_create -> tsr_insert, tsr_find, ... -> tsr_table_report -> tsr_table_destroy
  *
  * README.md has a complete program of thirty lines. Order of this file: specs, tables, operations, rebuilding and saving,
- * what happened. tessera_tools.h has the rest: memory, timers, plugins, linking without a GPU, pools, the device's limits.
+ * what happened. tessera_tools.h has the rest: memory use, timers, plugins, linking without a GPU, pools, the device's limits.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
@@ -176,26 +176,10 @@ TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 /* Pairs in the table. Waits for the result. */
 TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
 
-typedef struct tsr_usage {
-  size_t size;
-  uint64_t pairs;
-  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
-                          them */
-  uint64_t units;      /* of the allocator, that continue buckets */
-  uint64_t slots;      /* of the buckets that a hash can name, and of these units */
-  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units */
-} tsr_usage;
-/* How the memory is used. Waits for the result. */
-TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
 /* Writes all pairs, in no particular order, to arrays of at least `room` items (values NULL for a set or if not wanted)
  * and their number to *size. TSR_BAD_ARGUMENT, with nothing written but *size, if room is too small. Waits. */
 TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void *values, uint64_t *size,
                               tsr_error *error);
-
-/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go back
- * to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED unless
- * the layout's buckets link and there is no stash: then use tsr_rehash. */
-TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Building, rebuilding, saving ------------------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of this
- * file: memory and time, the plugins and what a spec may say, checking and linking without a device, the device's limits,
- * pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking without a
+ * device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -12,6 +12,25 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- How a table uses its memory ---------------------------------------------------------------- */
+
+typedef struct tsr_usage {
+  size_t size;
+  uint64_t pairs;
+  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
+                          them */
+  uint64_t units;      /* of the allocator, that continue buckets */
+  uint64_t slots;      /* of the buckets that a hash can name, and of these units */
+  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units */
+} tsr_usage;
+/* How the memory is used. Waits for the result. */
+TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
+
+/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go back
+ * to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED unless
+ * the layout's buckets link and there is no stash: then use tsr_rehash. */
+TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include "core/cli/console.h"
 #include "core/cli/dataset.h"
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 
 typedef enum tsr_job_verb { TSR_JOB_INSERT, TSR_JOB_FIND, TSR_JOB_ERASE, TSR_JOB_VERBS } tsr_job_verb;
 

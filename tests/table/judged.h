@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/tessera_tools.h"
 #include "tests/conformance/kit.h"
 #include "tests/oracle/oracle.h"
 #include "tests/oracle/subject.h"
