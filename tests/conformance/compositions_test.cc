@@ -258,6 +258,9 @@ TEST_P(OnCompositionInFull, StatisticsAndOptionalArgumentsChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Kit, OnComposition, testing::ValuesIn(triples()), triple_name);
 INSTANTIATE_TEST_SUITE_P(Kit, OnCompositionInFull, testing::ValuesIn(triples()), triple_name);
+// An allocator tested alone is in none of these.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnComposition);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnCompositionInFull);
 
 // No plugin may be refused everywhere.
 TEST(Compositions, EveryPluginTakesPartInOneThatWorks) {

@@ -504,6 +504,10 @@ void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   }
 }
 
+std::vector<uint64_t> one_walk(const tsr_ctx *c, uint64_t key, uint64_t limit) {
+  return walk_of(c, (tsr_key)key, limit);
+}
+
 void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings) {
   for (uint64_t number : keys) {
     tsr_key key = (tsr_key)number;
@@ -535,7 +539,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
 } // namespace
 
 extern const Laws TSR_ENTRY(laws);
-const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws,
-                              hasher_laws,  mixing_laws,      walk_laws,   placement_laws};
+const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws,     hasher_laws,
+                              mixing_laws,  walk_laws,        one_walk,    placement_laws};
 
 } // namespace tessera_test

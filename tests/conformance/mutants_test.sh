@@ -15,6 +15,7 @@ declare -A widths_of=([layout]=key_payload [probing]=key_payload [hasher]=key [a
 
 packed=layout:layouts/packed
 columns=layout:layouts/soa
+keys=layout:plugins/template/layout/template
 linear=probing:plugins/template/probing/template
 cuckoo=probing:probing/cuckoo
 iceberg=probing:probing/iceberg
@@ -29,9 +30,10 @@ units=allocator:allocators/slab_light
 mkdir -p "$work/sdk"
 cp -rL "$top/plugins" "$work/sdk"
 
+compiler= # nvcc, where a mutant needs device code
 # build ROLE NAME: the plugin of NAME.c and NAME.cuh in the current folder; what is said goes to the file log.
 build() {
-  TSR_NVCC='' TSR_CFLAGS=-O1 bash "$work/sdk/plugins/build_plugin.sh" --role "$1" --name "$2" \
+  TSR_NVCC=$compiler TSR_CFLAGS=-O1 bash "$work/sdk/plugins/build_plugin.sh" --role "$1" --name "$2" \
     --widths "${widths_of[$1]}" --out "$1_$2.so" "$2.c" "$2.cuh" >log 2>&1
 }
 
@@ -72,16 +74,23 @@ fails_to_build() {
   grep -qE -- "$pattern" log || fail "no '$pattern' in: $(cat log)"
 }
 
-# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail.
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options.
+with=()
 breaks() {
   local rule=$1 number=${1/-/}
   case_of "$rule: $2"
   shift 2
   make_mutant "$@"
-  GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300
+  GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300 ${with[@]+"${with[@]}"}
   expect_status 1
   expect_out "^\[  FAILED  \] .*[./]([A-Z0-9]+_)*${number}_"
   expect_err "${file##*/}: breaks the contract"
+}
+
+# write_spec LAYOUT PROBING: table.ini, a set of these parts.
+write_spec() {
+  printf '%s\n' '[table]' 'kind = set' 'key_bits = 32' 'capacity = 4M' "layout = $1" "probing = $2" \
+    'hasher = murmur3' 'backend = cpu' >table.ini
 }
 
 # ---- What is not broken ----------------------------------------------------------------------------------------------
@@ -140,6 +149,39 @@ GTEST_FILTER='*P23_*' run conform "$file" --timeout 10
 expect_status 1
 expect_err 'was not done after 10 seconds in the test Kit/.*P23_.*: a loop in it has no end \(P-23\)'
 
+# It is only slow on a CPU, whose threads all run; on a GPU the winner may be a lane of the same warp.
+waits='uint32_t *busy = (uint32_t *)TSR_REGION(c, TSR_PAYLOAD_BITS > 0 ? 2 : 1);
+    while (tsr_cas32(busy, 0, 1) != 0) tsr_pause();
+    for (uint32_t i = 0; i < 200; i++) tsr_pause();'
+breaks P-23 "a loser waits for the winner" "$keys" \
+  c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  plan->regions[shape->payload_bits ? 2 : 1] = (tsr_region){.name = "busy", .bytes = 256};\n&/' \
+  cuh "s/^    tsr_key seen = template_seen_slot.*/&\n    ${waits//$'\n'/\\n}/" \
+  cuh 's/^    if \(swapped && TSR_PAYLOAD_BITS > 0\) tsr_combine_at.*/&\n    (void)tsr_cas32(busy, 1, 0);/'
+
+# What stays a stack or a call on a GPU is seen by linking for one, which needs a toolkit.
+nvcc=${TSR_NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+if [[ -x $nvcc ]] && "$tessera" link "$specs/bcht.ini" --arch sm_90 >/dev/null 2>&1; then
+  compiler=$nvcc
+  breaks P-26 "a bucket is indexed at run time" "$keys" \
+    cuh '/^TSR_INLINE tsr_key template_seen_slot/,/^}/s/^  return key;/  return template_seen(b, at) \& key;/'
+  expect_out '_kernel has a stack of [0-9]+ bytes: .*P-26'
+  breaks P-26 "a hash becomes an index by a remainder" "$linear" \
+    cuh 's/tsr_reduce\(hasher_hash\(c, key, 0\), c->t->buckets\)/hasher_hash(c, key, 0) % c->t->buckets/'
+  expect_out 'functions beside the kernels: a division by a variable .*P-26'
+  case_of "link says what the linker left over"
+  write_spec template linear
+  run link table.ini --plugins "$work/$((count - 1))" --arch sm_90
+  expect_status 1
+  expect_err '_kernel: needs a stack of [0-9]+ bytes on sm_90: .*\(P-26, P-22\)'
+  write_spec soa template
+  run link table.ini --plugins "$work/$count" --arch sm_90
+  expect_status 1
+  expect_err 'functions besides the kernels on sm_90: .*\(P-26\)'
+  compiler=
+else
+  echo "no CUDA toolkit: what linking shows is not tested"
+fi
+
 breaks P-25 "a collective is reached by one lane alone" "$packed" \
   cuh "$(kit_says 'tsr_pair_vacant(c, b) (c->lane != 0 ? 0 : tsr_pair_vacant(c, b))')"
 
@@ -180,8 +222,11 @@ breaks P-38 "a tile without work erases" "$columns" \
 breaks P-40 "its second walk is another one" "$linear" \
   cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, 0) + (calls++ << (TSR_KEY_BITS - 2))/' \
   cuh 's/^TSR_DEVICE bool/static tsr_hash calls;\n&/'
+breaks P-40 "its walk reads notes, and it does not say so" probing:probing/robin_hood c '/^  shape->has_notes = 1;/d'
 breaks P-40 "the lane takes part in the walk" "$linear" cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, c->lane)/'
 breaks P-41 "its walk does not end" "$linear" cuh 's/^  if \(probe->visited >= TSR_WORD.*$//'
+breaks P-41 "its walk does not end for one key in 4096" "$linear" \
+  cuh 's/^  if \(probe->visited >= TSR_WORD\(c, TEMPLATE_LIMIT\)\)/  if (probe->visited >= TSR_WORD(c, TEMPLATE_LIMIT) \&\& (uint32_t)key * 2654435761u >> 20 != 7)/'
 breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t->buckets/probe->ref < c->t->buckets/'
 breaks P-41 "its walk ends behind the table" "$linear" \
   cuh 's/LIMIT\)\) return false;/LIMIT)) return (probe->ref = c->t->buckets) == 0;/'
@@ -193,6 +238,8 @@ breaks P-44 "it loses the unplaced pair" "$cuckoo" cuh '/lost >= 65536/s/TSR_UNP
 breaks P-44 "it hands back the pair it was given" "$cuckoo" \
   cuh '/lost >= 65536/s/result = TSR_UNPLACED;/{ *key = given; result = TSR_UNPLACED; }/' \
   cuh 's/^  b.ref = probe->ref;/  static __thread tsr_key given;\n  if (chain == 0 \&\& lost == 0) given = *key;\n&/'
+breaks P-44 "it evicts, and does not say so" "$cuckoo" c '/^  shape->moves_pairs = 1;/d'
+breaks P-44 "it evicts by notes, and does not say so" probing:probing/robin_hood c '/^  shape->moves_pairs = 1;/d'
 breaks P-46 "it leaves the first bucket too early" "$iceberg" \
   cuh 's/<= TSR_FACT\(c, bucket_slots\) - TSR_FACT\(c, first_slots\)/<= TSR_FACT(c, bucket_slots) - 1/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
@@ -220,5 +267,24 @@ breaks P-62 "what is released does not come back" "$units" \
 breaks P-63 "an address moves when the pool grows" "$units" \
   cuh 's/\+ handle \* TSR_FACT\(c, unit_bytes\)/+ (handle + 1) % (uint32_t)(TSR_WORD(c, SLAB_LIGHT_BLOCKS) * TSR_BLOCK_UNITS) * TSR_FACT(c, unit_bytes)/'
 breaks P-65 "a run of units is one unit" "$units" cuh 's/word, units\)/word, 1)/'
+
+# ---- What goes wrong once in a million -------------------------------------------------------------------------------
+
+# Hands on a slot as claimed that it has not written.
+loses='/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/^  return /  if ((uint32_t)key * 2654435761u >> 12 == 77) return true;\n&/'
+with=(--stress 2^22)
+breaks P-44 "it loses a pair in a million" "$keys" cuh "$loses"
+expect_out 'are not the [0-9]+ keys inserted \(P-44'
+with=()
+
+case_of "run and bench say so where the sums do not agree"
+write_spec template linear
+seq 0 3999999 >keys.tsv
+run run table.ini --plugins "$work/$count" --insert keys.tsv
+expect_status 1
+expect_err 'the sums do not agree: 0 pairs before, 4000000 inserted, 0 erased, and the table holds 399999[0-9]'
+run bench table.ini --plugins "$work/$count" --n 4000000 --repeat 1 --ops insert
+expect_status 1
+expect_err '4000000 keys were inserted, but the table holds 399999[0-9]'
 
 finish
