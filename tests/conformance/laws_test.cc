@@ -365,7 +365,7 @@ TEST_P(OnProbing, P44_WhatMovesPairsSaysSo) {
       batch.values.push_back(i);
     }
     EXPECT_EQ(table.insert(batch), "");
-    tsr_report report;
+    tsr_report report = {};
     ASSERT_EQ(tsr_table_report(made, &report, &error), TSR_OK) << error.message;
     EXPECT_TRUE(report.insert_moves == 0 || composition->shape.moves_pairs)
         << report.insert_moves << " pairs were evicted, but plan() does not say moves_pairs";
