@@ -8,7 +8,7 @@
 #ifndef TSR_FILE_H
 #define TSR_FILE_H
 
-#include <limits.h>
+#include <linux/limits.h> /* PATH_MAX, which <limits.h> keeps to itself in strict C11 */
 #include <stddef.h>
 
 #ifdef __cplusplus
