@@ -12,7 +12,7 @@ enum { BUMP_NEXT, BUMP_UNITS }; /* regions: the number of units handed out, and 
 enum { BUMP_LIMIT };            /* state word: units in all */
 
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  const uint32_t takes = c->lane == 0 && !c->idle && units > 0;
+  const uint32_t takes = c->lane == 0 && c->active && units > 0;
   (void)spread;
   return tsr_shuffle32(
       c, tsr_count_take(c, (uint64_t *)TSR_REGION(c, BUMP_NEXT), TSR_WORD(c, BUMP_LIMIT), units, takes), 0);

@@ -54,7 +54,7 @@ TSR_INLINE uint32_t free_list_stack(const tsr_ctx *c, uint32_t spread) {
 }
 
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
-  uint32_t stack = free_list_stack(c, spread), wants = c->lane == 0 && !c->idle && units == 1;
+  uint32_t stack = free_list_stack(c, spread), wants = c->lane == 0 && c->active && units == 1;
   uint32_t unit = free_list_pop(c, stack, wants);
   wants = wants && unit == TSR_NO_HANDLE;
   if (tsr_warp_any(c, wants)) {
@@ -78,7 +78,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
 
 TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t units) {
   tsr_join_lanes(c); /* all lanes have written what they had to */
-  uint32_t gives = c->lane == 0 && !c->idle && units == 1, stack = gives ? free_list_stack(c, handle) : 0;
+  uint32_t gives = c->lane == 0 && c->active && units == 1, stack = gives ? free_list_stack(c, handle) : 0;
   /* relaxed: an old top only means another turn */
   uint64_t top = gives ? tsr_load64(free_list_top(c, stack), 1) : 0;
   TSR_NO_UNROLL

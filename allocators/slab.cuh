@@ -44,7 +44,7 @@ TSR_INLINE uint32_t slab_blocks_in_use(const tsr_ctx *c, uint32_t added) {
  * it says which blocks to try; their memory was there before the kernel began. */
 TSR_INLINE uint32_t slab_add_super_block(const tsr_ctx *c, uint32_t added) {
   uint32_t found = added;
-  if (c->lane == 0 && !c->idle) found = tsr_cas32((uint32_t *)TSR_REGION(c, SLAB_ADDED), added, added + 1);
+  if (c->lane == 0 && c->active) found = tsr_cas32((uint32_t *)TSR_REGION(c, SLAB_ADDED), added, added + 1);
   found = tsr_shuffle32(c, found, 0);
   return found == added ? added + 1 : found;
 }
@@ -60,14 +60,14 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
    * then in new ones. Bounded: every round has a higher `from` than the one before, and there are at most 256 super
    * blocks. When all are in use and the hashes found no room, from = to = 0 and all blocks are looked at in order. So
    * much is decided anew in each turn because what is kept for the next one costs callers registers. */
-  uint32_t unit = TSR_NO_HANDLE, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
+  uint32_t unit = TSR_NO_HANDLE, looks = c->active && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   const uint32_t steps = tsr_block_steps(c, most == 0 || most > all ? all : most);
   TSR_NO_UNROLL
   while (tsr_warp_any(c, looks)) {
     bool in_order = to == 0;
     uint32_t word = in_order ? tsr_block_follow(c, spread, left, all)
                              : from * TSR_BLOCK_WORDS + tsr_block_choose(spread, left, to - from);
-    tsr_ctx work = tsr_work_ctx(c, looks);
+    tsr_ctx work = tsr_masked(c, looks);
     uint32_t taken = tsr_block_take(&work, slab_bitmaps(c), word, units);
     unit = looks ? taken : unit;
     looks = looks && unit == TSR_NO_HANDLE;
@@ -80,7 +80,7 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
     from = gives_up ? 0 : narrows ? to - size : adds ? to : from;
     to = gives_up ? 0 : to;
     if (tsr_warp_any(c, adds)) {
-      work = tsr_work_ctx(c, adds);
+      work = tsr_masked(c, adds);
       added = slab_add_super_block(&work, to / size - TSR_PARAMETER(c, first_super_blocks));
       uint32_t in_use = slab_blocks_in_use(c, added);
       to = adds ? in_use : to;

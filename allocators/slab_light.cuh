@@ -20,13 +20,13 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
   uint32_t blocks = (uint32_t)TSR_WORD(c, SLAB_LIGHT_BLOCKS), most = TSR_PARAMETER(c, max_blocks);
   uint32_t changes = TSR_PARAMETER(c, resident_changes),
            steps = tsr_block_steps(c, most && most < blocks ? most : blocks);
-  uint32_t unit = TSR_NO_HANDLE, attempt = 0, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
+  uint32_t unit = TSR_NO_HANDLE, attempt = 0, looks = c->active && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, looks)) {
     bool in_order = attempt > changes;
     uint32_t word =
         in_order ? tsr_block_follow(c, spread, attempt - changes, blocks) : tsr_block_choose(spread, attempt, blocks);
-    tsr_ctx work = tsr_work_ctx(c, looks);
+    tsr_ctx work = tsr_masked(c, looks);
     uint32_t taken = tsr_block_take(&work, slab_light_bitmaps(c), word, units);
     unit = looks ? taken : unit;
     TSR_COUNT_WHERE(c, changes, looks && unit == TSR_NO_HANDLE);

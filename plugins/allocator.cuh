@@ -58,7 +58,7 @@ TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFF
  * for reading a whole bitmap costs a narrow tile much. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
   uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
-  uint32_t looks = !c->idle, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
+  uint32_t looks = c->active, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, looks)) { /* bounded: each turn but the last is another thread's success */
     uint32_t starts = tsr_run_starts(~seen, units), able = tsr_ballot(c, starts != 0);
@@ -83,7 +83,7 @@ TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t
 TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *bitmaps, uint32_t unit, uint32_t units) {
   tsr_join_lanes(c); /* all lanes have written what they had to */
   /* release: see the acquire above */
-  if (c->lane == 0 && !c->idle) tsr_and32_release(bitmaps + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
+  if (c->lane == 0 && c->active) tsr_and32_release(bitmaps + (unit >> 5), ~tsr_run_mask(units, unit & 31u));
 }
 
 TSR_INLINE uint32_t tsr_block_has(const uint32_t *bitmaps, uint32_t unit) {

@@ -127,10 +127,10 @@ typedef struct tsr_cpu {
 
 typedef struct tsr_ctx {
   const tsr_state *t;
-  uint32_t table; /* number of the table in this link, a constant */
-  uint32_t lane;  /* of this thread in its tile */
-  uint32_t base;  /* first lane of the tile in its warp */
-  uint32_t idle;  /* this tile only keeps step: its lanes own no slot (tsr_owns) */
+  uint32_t table;  /* number of the table in this link, a constant */
+  uint32_t lane;   /* of this thread in its tile */
+  uint32_t base;   /* first lane of the tile in its warp */
+  uint32_t active; /* 0: this tile is masked: it takes part in collectives, but its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
 #ifndef __CUDACC__
   const tsr_cpu *cpu;
@@ -276,16 +276,16 @@ TSR_INLINE tsr_payload tsr_shuffle_payload(const tsr_ctx *c, tsr_payload value, 
 }
 #endif
 
-/* Where lanes work together all tiles of a warp go in step: all lanes make the same calls, with or without work of their
- * own (c->idle). Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask
+/* Where lanes work together all tiles of a warp go in step (fact warp_sync): all lanes make the same calls, whether their
+ * tile is active or masked (c->active). Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask
  * known at run time, tiles can share loads, and all tiles of a warp wait for memory at the same time. A lane alone
  * (tile_lanes = 1, plain loads) needs none of this: there each collective is the lane's own value. */
 
-/* The context of a call for which this tile has work or not: without it takes part, and changes nothing. */
-TSR_INLINE tsr_ctx tsr_work_ctx(const tsr_ctx *c, uint32_t has_work) {
-  tsr_ctx work = *c;
-  work.idle = !has_work;
-  return work;
+/* The context of a call in which this tile is active or masked: a masked one takes part, and changes nothing. */
+TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
+  tsr_ctx masked = *c;
+  masked.active = active != 0;
+  return masked;
 }
 
 /* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
@@ -767,7 +767,7 @@ TSR_INLINE uint32_t tsr_lock_of(const tsr_ctx *c, tsr_key key) {
 /* Collective. One attempt; acquire, so that the holder's looks are not served before it holds the lock. */
 TSR_INLINE uint32_t tsr_try_lock(const tsr_ctx *c, uint32_t lock) {
   uint32_t bit = 1u << (lock & 31u), found = 0;
-  if (c->lane == 0 && !c->idle) {
+  if (c->lane == 0 && c->active) {
     uint32_t *word = c->t->locks + (lock >> 5);
 #ifdef __CUDACC__
     asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
@@ -790,7 +790,7 @@ TSR_INLINE void tsr_pause(void) {
 
 /* Collective. Release: all that the holder wrote is seen by whoever takes the lock next. */
 TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
-  if (c->lane == 0 && !c->idle) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
+  if (c->lane == 0 && c->active) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
 }
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
@@ -845,7 +845,7 @@ TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t owner) {
 #ifndef TSR_WITHOUT_STATISTICS
   if (!TSR_FACT(c, statistics)) return;
   uint32_t probes = tsr_shuffle32(c, c->scratch->aside, owner);
-  if (!c->idle) c->scratch->key.probes = probes;
+  if (c->active) c->scratch->key.probes = probes;
 #else
   (void)c, (void)owner;
 #endif

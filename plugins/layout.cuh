@@ -9,7 +9,7 @@
  *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
  *                                      of b. With TSR_LOAD_SETTLED only functions that read follow.
  *
- * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->idle): collective over the
+ * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->active): collective over the
  * warp, by tiles without work too, with a slot that exists, which ignore the result.
  * What changes memory does so on the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
  *
@@ -87,7 +87,7 @@ TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) {
 }
 TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (TSR_FACT(c, tile_lanes) - 1u); }
 /* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
-TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && !c->idle; }
+TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && c->active; }
 TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / TSR_FACT(c, tile_lanes); }
 /* The lane that holds the slot evaluates `expression`, 32 bits, if its tile has work; all lanes of the tile learn what came
  * of it, or 0. */

@@ -42,7 +42,9 @@ extern "C" {
   F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
 
 /* first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
- * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket. */
+ * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
+ * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
+ * first_slots they are the buckets after the first one, and they are asked when it has so many pairs. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
   F(uint64_t, buckets)       /* >= buckets_min; preset to it */                                                        \
   F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
@@ -50,6 +52,7 @@ extern "C" {
   F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
   F(uint32_t, holds_many)    /* 1: a walk passes every bucket, or grows, and none twice: many pairs of a key */        \
   F(uint32_t, first_slots)   /* see above */                                                                           \
+  F(uint32_t, choices)       /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
 
 #define TSR_FACT_MEMBER(type, name) type name;

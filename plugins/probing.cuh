@@ -1,26 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probing role: in which buckets a key may live. Widths: key and payload. No lane, no ballot, no CUDA word in here: a
- * scheme speaks of buckets, the layout of lanes, and the walk (core/kernels/walk.cuh) does find, insert, erase, every
- * duplicate policy and the uniqueness guard once for all schemes.
+ * The probing role: in which buckets a key may live. Widths: key and payload. A scheme speaks of buckets and slots; which
+ * lanes look at them, who loads, claims, evicts and locks is the core's (core/kernels), once for all schemes, and so are
+ * find, insert, erase, every duplicate policy and the uniqueness guard.
  *
  *   next(c, key, probe)     Required. Writes probe->ref, the next bucket where the key may live, or returns false when
  *                           there is none. probe->visited counts the buckets already returned, 0 at first; probe->word is
- *                           the scheme's own memory, 0 at first. Must end, and must not depend on anything but key and
- *                           state.
- *   place(c, &key, &payload, probe)  Optional: where a new pair goes when that is not the first free slot of the walk (evict,
- *                           least loaded). One step of it: the core calls it until it says TSR_PLACED (all is placed) or
- *                           TSR_UNPLACED (the unplaced pair, which may be another one, is in *key, *payload). Between steps
- *                           probe is the scheme's own; at first it is the begin of the key's walk, probe->ref its first
- *                           bucket. Pairs move only through tsr_evict, and the number of steps is bounded. In step: a
- *                           tile without work (c->idle) takes part, nothing of it changes, and what it returns is
- *                           ignored; so a look is under a condition only if tsr_warp_any says so for the whole warp.
+ *                           the scheme's own memory, 0 at first. Must end, and must depend on key and state alone; for
+ *                           the first `choices` buckets on the key and probe->visited alone.
  *
- * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, holds_many, first_slots. Laws behind them:
+ * That is all of a scheme that puts a new pair into the first free slot of its walk. One that puts it into the least
+ * loaded of several buckets says so by the fact `choices` (and first_slots, if the first bucket is preferred until so many
+ * of its slots are taken). One that makes room by evicting pairs decides, bucket by bucket:
+ *
+ *   place(c, key, seen, placing)   What to do with the pair in hand, whose key is `key`, at the bucket that the core has
+ *                           looked at for it: first the first bucket of its walk (or the least loaded of its choices),
+ *                           then those that the scheme asks for. Returns one of
+ *                             tsr_claim()          put it into a slot of this bucket that has room (seen->has_room);
+ *                             tsr_evict(slot)      put it into this slot of a full bucket; the pair there is then in hand;
+ *                             tsr_pass()           look at another bucket for it;
+ *                             tsr_nowhere()        the scheme knows no place: the stash may have one, or it is handed back.
+ *                           placing->word is the scheme's own memory, 0 at first, kept from bucket to bucket. The core
+ *                           asks again at the same bucket when another thread was faster. Must say tsr_nowhere() after a
+ *                           bounded number of full buckets (placing->passed).
+ *   after(c, key, ref, placing)    The bucket to look at next, when the pair in hand, whose key is `key`, was evicted from
+ *                           bucket `ref` or has passed it by.
+ *
+ * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, holds_many, first_slots, choices, has_notes. Laws behind
+ * them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a bucket.
  * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
  * one key may have any number of pairs: what a multiset and a multimap need.
+ * has_notes: the scheme's first region holds a byte for each bucket, 0 at first, which only grows: tsr_note reads it, and
+ * a choice of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */
 #ifndef TSR_PROBING_CUH
 #define TSR_PROBING_CUH
@@ -35,13 +48,56 @@ typedef struct tsr_probe {
   uint32_t stashed;
 } tsr_probe;
 
-/* What a step of place() says. */
-enum { TSR_PLACING, TSR_PLACED, TSR_UNPLACED };
+/* ---- Placing --------------------------------------------------------------------------------- */
+
+/* The bucket that the core has looked at for the pair in hand. */
+typedef struct tsr_sight {
+  const tsr_bucket *bucket; /* for the services below */
+  uint64_t ref;
+  uint32_t has_room; /* 1: a slot holds no pair */
+} tsr_sight;
+
+/* What is remembered of placing one new pair, and all that are evicted for it. */
+typedef struct tsr_placing {
+  uint64_t ref;     /* the core's: the bucket asked for */
+  uint32_t passed;  /* full buckets left behind: passed by, or left with another pair evicted from them */
+  uint32_t lost;    /* evictions that another thread made impossible */
+  uint32_t retry;   /* the core's: 1, the last look was too old */
+  uint32_t word[2]; /* the scheme's own, 0 at first */
+} tsr_placing;
+
+enum { TSR_CHOICE_CLAIM, TSR_CHOICE_EVICT, TSR_CHOICE_PASS, TSR_CHOICE_NOWHERE };
+
+typedef struct tsr_choice {
+  uint32_t what, slot;
+  uint32_t note; /* 0, or what the note of the key's first bucket is to be at least */
+} tsr_choice;
+
+TSR_INLINE tsr_choice tsr_choose_(uint32_t what, uint32_t slot) {
+  tsr_choice choice = {what, slot, 0};
+  return choice;
+}
+TSR_INLINE tsr_choice tsr_claim(void) { return tsr_choose_(TSR_CHOICE_CLAIM, 0); }
+TSR_INLINE tsr_choice tsr_evict(uint32_t slot) { return tsr_choose_(TSR_CHOICE_EVICT, slot); }
+TSR_INLINE tsr_choice tsr_pass(void) { return tsr_choose_(TSR_CHOICE_PASS, 0); }
+TSR_INLINE tsr_choice tsr_nowhere(void) { return tsr_choose_(TSR_CHOICE_NOWHERE, 0); }
+
+TSR_INLINE tsr_choice tsr_with_note(tsr_choice choice, uint32_t note) {
+  choice.note = note;
+  return choice;
+}
+
+/* What a scheme without place() does with a new pair at its bucket. */
+TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
+  return seen->has_room ? tsr_claim() : tsr_nowhere();
+}
 
 #define TSR_PROBING_FUNCTIONS(F, O)                                                                                    \
   F(probing, bool, next, (const tsr_ctx *c, tsr_key key, tsr_probe *probe), (c, key, probe))                           \
-  O(probing, uint32_t, place, (const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_probe *probe),                \
-    (c, key, payload, probe), (uint32_t)TSR_UNPLACED)
+  O(probing, tsr_choice, place, (const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing),          \
+    (c, key, seen, placing), tsr_claim_or_nowhere(seen))                                                               \
+  O(probing, uint64_t, after, (const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing),                     \
+    (c, key, ref, placing), ref)
 
 #ifdef TSR_PAYLOAD_BITS
 #ifndef __CUDACC__
@@ -51,87 +107,38 @@ typedef struct tsr_probing_functions {
 #endif
 TSR_PROBING_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 
-/* Service for place(). Swaps (*key, *payload) with the pair in a full slot of b: then the caller's pair is placed and
- * the former one is unplaced. Without a guard one exchange does it. With key locks the unplaced pair's lock is held
- * from before it leaves its slot until it is placed, so that nobody can miss it and insert it again: the caller holds
- * *key's lock, the victim's is only tried (waiting for it while holding one could deadlock), and the swap must find
- * what b saw. Returns false when the victim is busy or gone: load again, choose again, count the attempt. Without a
- * guard only b->ref is read, so that a bucket of one slot needs no look: then a *key from TSR_ERASED_KEY on says that
- * the slot was vacant. */
-TSR_INLINE bool tsr_evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_payload *payload) {
-  if (TSR_FACT(c, guard) != TSR_GUARD_LOCK) {
-    tsr_key found = *key;
-    tsr_payload found_payload = *payload;
-    bool swapped = layout_exchange(c, b->ref, slot, &found, &found_payload) && !c->idle;
-    if (swapped) {
-      *key = found;
-      *payload = found_payload;
-    }
-    TSR_COUNT_WHERE(c, moves, swapped && found < TSR_ERASED_KEY);
-    return swapped;
+/* ---- Services for place() -------------------------------------------------------------------- */
+
+/* A slot by chance, another one at each turn: drawn from the pair in hand and the turns so far. */
+TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_placing *placing) {
+  uint32_t turn = placing->passed + placing->lost + 1u;
+  uint32_t random = ((uint32_t)key + turn * 0x9E3779B9u) * 0x85EBCA6Bu;
+  return (uint32_t)((uint64_t)random * TSR_FACT(c, bucket_slots) >> 32);
+}
+
+enum { TSR_NO_SLOT = 32 };
+
+/* In a full bucket, the slot whose resident has the least measure, if that is below `bound`; else TSR_NO_SLOT. measure is an
+ * expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the bucket is full or
+ * not: all tiles of a warp search together, and none does when none has to. */
+#define TSR_LEAST_RESIDENT(c, seen, victim, bound, resident, measure)                                                  \
+  uint32_t victim = TSR_NO_SLOT;                                                                                       \
+  if (tsr_warp_any(c, !(seen)->has_room && (bound) > 0 && (c)->active)) {                                              \
+    uint32_t victim##_least = (bound);                                                                                 \
+    TSR_NO_UNROLL                                                                                                      \
+    for (uint32_t victim##_slot = 0; victim##_slot < TSR_FACT(c, bucket_slots); victim##_slot++) {                     \
+      const tsr_key resident = layout_key(c, (seen)->bucket, victim##_slot);                                           \
+      const uint32_t victim##_measure = (measure);                                                                     \
+      victim = victim##_measure < victim##_least ? victim##_slot : victim;                                             \
+      victim##_least = victim##_measure < victim##_least ? victim##_measure : victim##_least;                          \
+    }                                                                                                                  \
   }
-  tsr_key victim = layout_key(c, b, slot);
-  tsr_payload victim_payload = layout_payload(c, b, slot);
-  uint32_t held = tsr_lock_of(c, *key), wanted = tsr_lock_of(c, victim);
-  tsr_ctx work = tsr_work_ctx(c, !c->idle && wanted != held);
-  bool locked = tsr_try_lock(&work, wanted) || wanted == held;
-  if (!locked) tsr_pause();
-  work = tsr_work_ctx(c, !c->idle && locked);
-  bool swapped = layout_cas(&work, b, slot, *key, *payload) && !work.idle;
-  work.idle |= wanted == held;
-  tsr_unlock(&work, swapped ? held : wanted);
-  if (swapped) {
-    *key = victim;
-    *payload = victim_payload;
-  }
-  TSR_COUNT_WHERE(c, moves, swapped);
-  return swapped;
-}
 
-/* Service for place(): puts the pair into a slot that b shows vacant; false when it has changed since. */
-TSR_INLINE bool tsr_claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
-  bool claimed = layout_cas(c, b, slot, key, payload) && !c->idle;
-  TSR_COUNT_WHERE(c, lost_claims, !claimed && !c->idle);
-  return claimed;
-}
-
-/* Service for place(): loads one bucket. retry: the last look was stale. */
-TSR_INLINE void tsr_look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
-  TSR_COUNT_WHERE(c, probes, !c->idle);
-  layout_load(c, ref, !c->idle, tsr_load_mode(c, retry || TSR_FACT(c, tile_lanes) > 1), b);
-}
-
-/* Service for place(), called in a loop over a key's buckets (TSR_NO_UNROLL): looks at one and keeps it in *b if it has at
- * least *least vacant slots, and then asks the next for one more; 0 at first, so that of equal ones the first is kept. In
- * a loop, because ptxas (CUDA 13.0) lets two looks in a row share a uniform register over a YIELD, where other threads of
- * the warp overwrite it (core/design/0001). */
-TSR_INLINE void tsr_look_less_loaded(const tsr_ctx *c, uint64_t ref, uint32_t retry, uint32_t *least, tsr_bucket *b) {
-  tsr_bucket other;
-  tsr_look_at(c, ref, retry, &other);
-  uint32_t vacant = tsr_count_bits(layout_vacant(c, &other));
-  if (*least > 0 && (c->idle || vacant < *least)) return;
-  *b = other;
-  *least = vacant + 1;
-}
-
-/* Services for schemes that keep notes (fact has_notes): a region with a byte for each bucket and 4 more, 0 at first,
- * which only grows. Lanes may read different notes while other tiles raise them: the tile goes where its first lane does.
- * Relaxed: who must see a note that was raised for a key takes that key's lock, or comes in a later phase. */
-TSR_INLINE uint32_t tsr_note(const uint32_t *notes, uint64_t index) {
-  return tsr_load32(notes + index / 4, 1) >> index % 4 * 8 & 0xFFu;
-}
-
-TSR_INLINE void tsr_raise_note(const tsr_ctx *c, uint32_t *notes, uint64_t index, uint32_t note) {
-  uint32_t *word = notes + index / 4, shift = (uint32_t)(index % 4 * 8);
-  uint32_t raises = c->lane == 0 && !c->idle, seen = raises ? tsr_load32(word, 1) : 0;
-  raises &= (seen >> shift & 0xFFu) < note;
-  TSR_NO_UNROLL
-  while (tsr_warp_any(c, raises)) { /* bounded: notes only grow, by at most 255 each */
-    uint32_t found = seen;
-    if (raises) found = tsr_cas32(word, seen, (seen & ~(0xFFu << shift)) | note << shift);
-    raises = (found != seen) & ((found >> shift & 0xFFu) < note);
-    seen = found;
-  }
+/* The notes of a scheme with has_notes, and that of one bucket. Relaxed: who must see a note that was raised for a key takes
+ * that key's lock, or comes in a later phase. */
+TSR_INLINE uint32_t *tsr_notes(const tsr_ctx *c) { return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0]; }
+TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, uint64_t bucket) {
+  return tsr_load32(tsr_notes(c) + bucket / 4, 1) >> bucket % 4 * 8 & 0xFFu;
 }
 #endif
 

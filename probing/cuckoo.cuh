@@ -5,8 +5,7 @@
  * bucket. Law kept: a pair leaves a bucket, or passes it by, only when it is full; buckets never regain an empty slot;
  * so a find ends at the first bucket with one.
  * With least_loaded a new pair goes to the emptiest of its buckets instead (BGHT 4.3), and that law is given up.
- * Buckets of one slot need no look where nobody can race for the key: exchanging tells what was there (1CHT, Alcantara
- * et al., "Building an efficient hash table on the GPU", 2011).
+ * Buckets of one slot make it the table of Alcantara et al., "Building an efficient hash table on the GPU", 2011.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, hash_functions, 3, 2, 4, "Buckets where a key may live.")                                                \
@@ -43,52 +42,15 @@ TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t 
   return cuckoo_bucket(c, key, next + 1 < functions ? next + 1 : 0);
 }
 
-TSR_DEVICE uint32_t TSR_PART(place)(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_probe *probe) {
-  uint32_t chain = probe->visited, random = (uint32_t)probe->word[0], lost = (uint32_t)probe->word[1],
-           retry = probe->stashed;
-  bool balances = TSR_PARAMETER(c, least_loaded);
-  bool blind = TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && !balances;
-  bool looks = !blind || chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN); /* the last one must not evict in vain */
-  tsr_bucket b;
-  b.ref = probe->ref;
-  if (!looks) {
-    TSR_COUNT_WHERE(c, probes, !c->idle);
-  } else if (balances && tsr_warp_any(c, chain == 0)) {
-    uint32_t least = 0;
-    TSR_NO_UNROLL
-    for (uint32_t i = 0; i < TSR_PARAMETER(c, hash_functions); i++)
-      tsr_look_less_loaded(c, chain == 0 ? cuckoo_bucket(c, *key, i) : probe->ref, retry, &least, &b);
-  } else {
-    tsr_look_at(c, probe->ref, retry, &b);
-  }
-  uint32_t vacant = looks ? layout_vacant(c, &b) : 0, result = TSR_PLACING;
-  if (tsr_warp_any(c, vacant && !c->idle)) {
-    tsr_ctx work = tsr_work_ctx(c, vacant && !c->idle);
-    if (tsr_claim(&work, &b, vacant ? tsr_lowest(vacant) : 0, *key, *payload)) result = TSR_PLACED;
-    if (!work.idle) probe->stashed = 1;
-  }
-  /* an attempt lost to a busy victim is no eviction; the generous bound only ends a jam that cannot resolve itself */
-  if (!vacant && (chain >= TSR_WORD(c, CUCKOO_MAX_CHAIN) || lost >= 65536)) result = TSR_UNPLACED;
-  uint32_t evicts = !vacant && result == TSR_PLACING && !c->idle;
-  if (tsr_warp_any(c, evicts)) {
-    tsr_ctx work = tsr_work_ctx(c, evicts);
-    if (chain == 0 && lost == 0) random = (uint32_t)*key;
-    random = random * 1664525u + 1013904223u;
-    bool evicted = tsr_evict(&work, &b, (random >> 16) & (TSR_FACT(c, bucket_slots) - 1u), key, payload);
-    if (evicted) {
-      probe->visited++;
-      if (blind && *key >= TSR_ERASED_KEY) result = TSR_PLACED; /* the slot was vacant */
-      probe->ref = cuckoo_bucket_after(c, *key, b.ref);
-    } else if (evicts) {
-      lost++;
-    }
-    if (evicts) {
-      probe->stashed = !evicted;
-      probe->word[0] = random;
-      probe->word[1] = lost;
-    }
-  }
-  return result;
+TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing) {
+  if (seen->has_room) return tsr_claim();
+  if (placing->passed >= TSR_WORD(c, CUCKOO_MAX_CHAIN)) return tsr_nowhere();
+  return tsr_evict(tsr_random_slot(c, key, placing));
 }
 
-TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place));
+TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
+  (void)placing;
+  return cuckoo_bucket_after(c, key, ref);
+}
+
+TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));

@@ -129,8 +129,9 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
 
-static void derive_guard(tsr_composition *t, bool has_place) {
+static void derive_guard(tsr_composition *t, bool asks_scheme) {
   tsr_shape *s = &t->shape;
+  const bool has_place = asks_scheme || s->choices;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
@@ -144,7 +145,10 @@ static void derive_guard(tsr_composition *t, bool has_place) {
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
       .has_stash = has_stash,
+      .moves_pairs = s->moves_pairs,
+      .choices = s->choices,
       .has_place = has_place,
+      .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,

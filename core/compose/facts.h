@@ -9,18 +9,22 @@
 
 #include <stdint.h>
 
-/* F(name). ends_at_empty, has_notes: the probing's own (plugins/plugin.h).
+/* F(name). ends_at_empty, moves_pairs, choices, has_notes: the probing's own (plugins/plugin.h).
  * has_stash: 1: pairs without a slot go to tail buckets that belong to no hash.
- * has_place: 1: the probing has place().
+ * has_place: 1: the scheme decides where a new pair goes: by choices, or by its place().
+ * asks_scheme: 1: it has place().
  * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
  * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests. */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
+  F(moves_pairs)                                                                                                       \
+  F(choices)                                                                                                           \
   F(has_notes)                                                                                                         \
   F(has_stash)                                                                                                         \
   F(has_place)                                                                                                         \
+  F(asks_scheme)                                                                                                       \
   F(claims_first)                                                                                                      \
   F(places_first)                                                                                                      \
   F(falls_back_to_walk)                                                                                                \

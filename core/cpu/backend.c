@@ -172,7 +172,7 @@ static void work_range(void *argument, uint64_t begin, uint64_t end) {
       job->program->cpu.functions[TSR_ROLE_ALLOCATOR] ? &tsr_cpu_pool_parts : &tsr_cpu_pool_system;
   tsr_pool_tally *all = job->run->tally, own = {.hits = 0};
   tsr_scratch scratch = {.histogram = NULL};
-  tsr_ctx c = {.t = &job->run->state, .scratch = &scratch, .cpu = &job->program->cpu};
+  tsr_ctx c = {.t = &job->run->state, .active = 1, .scratch = &scratch, .cpu = &job->program->cpu};
   for (uint64_t i = begin; i < end; i++) pool->lane[job->op](&c, job->run, i, 1, &own);
   /* relaxed: as in launch_range */
   __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bulk operations of one pair of widths, compiled once for each (core/BUILD gives TSR_KEY_BITS and TSR_PAYLOAD_BITS).
- * What they do: ../kernels/bulk.cuh.
+ * What they do: ../kernels/ops.cuh.
  */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
-#include "core/kernels/bulk.cuh"
+#include "core/kernels/ops.cuh"
 
 #include "core/cpu/bulk.h"
 
@@ -44,7 +44,7 @@ static void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
       uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
-      tsr_ctx c = {.t = &bulk->state, .scratch = &scratch, .cpu = cpu};                                                \
+      tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = &scratch, .cpu = cpu};                                   \
       for (uint64_t i = from; i < to; i++) CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                \
       cpu_tally(tally, &scratch);                                                                                      \
     }                                                                                                                  \

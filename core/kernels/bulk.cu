@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations as kernels: one thread an item, one launch a call. What they do: bulk.cuh.
+ * The bulk operations as kernels: one thread an item, one launch a call. What they do: ops.cuh.
  */
 #define TSR_ONE_TABLE
-#include "core/kernels/bulk.cuh"
 #include "core/kernels/context.cuh"
+#include "core/kernels/ops.cuh"
 
 static __device__ __forceinline__ bool bulk_has_statistics(const tsr_ctx *c) {
 #ifndef TSR_WITHOUT_STATISTICS
@@ -39,12 +39,12 @@ static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bul
   atomicMax(&block->moves_max, s->moves_max);
   __syncthreads();
   if (threadIdx.x < TSR_HISTOGRAM_BINS && block->histogram[threadIdx.x])
-    BULK_ADD(&tally->histogram[threadIdx.x], block->histogram[threadIdx.x]);
+    IO_ADD(&tally->histogram[threadIdx.x], block->histogram[threadIdx.x]);
   if (threadIdx.x != 0) return;
-  BULK_ADD(&tally->probes, block->probes);
-  if (block->moves) BULK_ADD(&tally->moves, block->moves);
-  if (block->lost_claims) BULK_ADD(&tally->lost_claims, block->lost_claims);
-  if (block->stashed) BULK_ADD(&tally->stashed, block->stashed);
+  IO_ADD(&tally->probes, block->probes);
+  if (block->moves) IO_ADD(&tally->moves, block->moves);
+  if (block->lost_claims) IO_ADD(&tally->lost_claims, block->lost_claims);
+  if (block->stashed) IO_ADD(&tally->stashed, block->stashed);
   atomicMax((unsigned long long *)&tally->probes_max, (unsigned long long)block->probes_max);
   atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
 }
@@ -63,7 +63,7 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
 static __device__ __forceinline__ void bulk_add(tsr_tally *tally, uint32_t hits) {
   __shared__ uint32_t sum;
   uint32_t block_hits = bulk_block_sum(&sum, hits);
-  if (threadIdx.x == 0 && block_hits) BULK_ADD(&tally->hits, block_hits);
+  if (threadIdx.x == 0 && block_hits) IO_ADD(&tally->hits, block_hits);
 }
 
 static_assert(TSR_BLOCK_THREADS <= BULK_CLASS_MASK, "a block's answers fit their bits");
@@ -72,8 +72,8 @@ static __device__ __forceinline__ void bulk_add(tsr_tally *tally, bulk_answer an
   uint32_t asked = bulk_block_sum(&asked_sum, answer.asked), answered = bulk_block_sum(&answered_sum, answer.answered);
   if (threadIdx.x >= TSR_CLASSES) return;
   uint32_t shift = threadIdx.x * BULK_CLASS_BITS;
-  BULK_ADD(&tally->asked[threadIdx.x], asked >> shift & BULK_CLASS_MASK);
-  BULK_ADD(&tally->answered[threadIdx.x], answered >> shift & BULK_CLASS_MASK);
+  IO_ADD(&tally->asked[threadIdx.x], asked >> shift & BULK_CLASS_MASK);
+  IO_ADD(&tally->answered[threadIdx.x], answered >> shift & BULK_CLASS_MASK);
 }
 
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
@@ -86,7 +86,7 @@ static __device__ __forceinline__ void bulk_add(tsr_tally *tally, bulk_answer an
     tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
-    uint64_t i = bulk_item(0);                                                                                         \
+    uint64_t i = io_item(0);                                                                                           \
     bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                  \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }

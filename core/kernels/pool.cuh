@@ -25,7 +25,7 @@ typedef struct pool_counts {
 TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t spread) {
   uint64_t place = TSR_NO_PLACE;
   (void)spread;
-  if (c->lane == 0 && !c->idle) {
+  if (c->lane == 0 && c->active) {
     void *memory = malloc((size_t)a->units * a->unit_bytes);
     if (memory) place = (uint64_t)memory;
   }
@@ -37,7 +37,7 @@ TSR_INLINE uint64_t pool_take(const tsr_ctx *c, const tsr_pool_run *a, uint32_t 
 TSR_INLINE void pool_give(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place) {
   (void)a;
   tsr_join_lanes(c);
-  if (c->lane == 0 && !c->idle) free((void *)place);
+  if (c->lane == 0 && c->active) free((void *)place);
 }
 
 TSR_INLINE uint32_t *pool_words(const tsr_ctx *c, uint64_t place) {
@@ -76,14 +76,14 @@ TSR_INLINE uint32_t pool_mark(uint64_t item, uint32_t word) {
 }
 
 TSR_INLINE void pool_stamp_place(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
-  uint32_t *words = pool_words(c, place), count = c->idle ? 0 : a->units * (a->unit_bytes / 4u);
+  uint32_t *words = pool_words(c, place), count = c->active ? a->units * (a->unit_bytes / 4u) : 0;
   TSR_NO_UNROLL
   for (uint32_t i = c->lane; i < count; i += TSR_FACT(c, tile_lanes)) words[i] = pool_mark(item, i);
 }
 
 TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uint64_t place, uint64_t item) {
   const uint32_t *words = pool_words(c, place);
-  uint32_t count = c->idle ? 0 : a->units * (a->unit_bytes / 4u), differs = 0;
+  uint32_t count = c->active ? a->units * (a->unit_bytes / 4u) : 0, differs = 0;
   TSR_NO_UNROLL
   for (uint32_t i = c->lane; i < count; i += TSR_FACT(c, tile_lanes)) differs |= words[i] ^ pool_mark(item, i);
   return tsr_ballot(c, differs != 0) == 0;
@@ -95,50 +95,50 @@ TSR_INLINE uint32_t pool_is_stamped(const tsr_ctx *c, const tsr_pool_run *a, uin
 TSR_INLINE void pool_item_allocate(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                    pool_counts *counts) {
   uint64_t taken = pool_take(c, a, (uint32_t)item);
-  *place = c->idle ? *place : taken;
-  counts->exhausted += !c->idle && taken == TSR_NO_PLACE;
-  counts->hits += !c->idle && taken != TSR_NO_PLACE;
+  *place = c->active ? taken : *place;
+  counts->exhausted += c->active && taken == TSR_NO_PLACE;
+  counts->hits += c->active && taken != TSR_NO_PLACE;
 }
 
 TSR_INLINE void pool_item_release(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                   pool_counts *counts) {
   (void)item;
-  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  tsr_ctx work = tsr_masked(c, c->active && *place != TSR_NO_PLACE);
   pool_give(&work, a, *place);
-  *place = work.idle ? *place : TSR_NO_PLACE;
-  counts->hits += !work.idle;
+  *place = work.active ? TSR_NO_PLACE : *place;
+  counts->hits += work.active;
 }
 
 TSR_INLINE void pool_item_churn(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                 pool_counts *counts) {
   TSR_NO_UNROLL
   for (uint32_t round = 0; round < a->rounds; round++) {
-    tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+    tsr_ctx work = tsr_masked(c, c->active && *place != TSR_NO_PLACE);
     if (a->checks) {
       uint32_t is_stamped = pool_is_stamped(&work, a, *place, item);
-      counts->wrong += !work.idle && !is_stamped;
+      counts->wrong += work.active && !is_stamped;
       pool_stamp_place(&work, a, *place, ~item); /* every lane's last word, which nobody may find later than his own */
     }
     pool_give(&work, a, *place);
     pool_item_allocate(c, a, item + (round + 1) * 0x9E3779A0u, place, counts); /* consecutive items stay together */
-    work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+    work = tsr_masked(c, c->active && *place != TSR_NO_PLACE);
     if (a->checks) pool_stamp_place(&work, a, *place, item);
   }
 }
 
 TSR_INLINE void pool_item_stamp(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                 pool_counts *counts) {
-  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  tsr_ctx work = tsr_masked(c, c->active && *place != TSR_NO_PLACE);
   pool_stamp_place(&work, a, *place, item);
-  counts->hits += !work.idle;
+  counts->hits += work.active;
 }
 
 TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64_t item, uint64_t *place,
                                  pool_counts *counts) {
-  tsr_ctx work = tsr_work_ctx(c, !c->idle && *place != TSR_NO_PLACE);
+  tsr_ctx work = tsr_masked(c, c->active && *place != TSR_NO_PLACE);
   uint32_t is_stamped = pool_is_stamped(&work, a, *place, item);
-  counts->hits += !work.idle;
-  counts->wrong += !work.idle && !is_stamped;
+  counts->hits += work.active;
+  counts->wrong += work.active && !is_stamped;
 }
 
 /* Called by all lanes of a warp, `mine` = 0 past the end. writes_places is a constant. */
@@ -151,7 +151,7 @@ TSR_INLINE void pool_item_verify(const tsr_ctx *c, const tsr_pool_run *a, uint64
     for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {                                                  \
       uint32_t active = todo >> turn & 1u;                                                                             \
       if (!tsr_warp_any(c, active)) continue;                                                                          \
-      tsr_ctx work = tsr_work_ctx(c, active);                                                                          \
+      tsr_ctx work = tsr_masked(c, active);                                                                            \
       uint64_t turn_place = tsr_shuffle64(c, place, turn);                                                             \
       pool_item_##op(&work, a, i - c->lane + turn, &turn_place, &all);                                                 \
       place = c->lane == turn && active ? turn_place : place;                                                          \

@@ -70,6 +70,7 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
   const uint32_t lanes = cpu->shape->tile_lanes;
   c.lane = lane % lanes;
   c.base = lane - c.lane;
+  c.active = 1;
   c.scratch = scratch;
   c.cpu = cpu;
   return c;

@@ -48,10 +48,10 @@ public:
     for (uint64_t ref : refs) {
       if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
       if (c_->cpu->shape->can_exchange && has_exchange()) exchange(ref);
-      stay_idle(ref);
+      stay_masked(ref);
       if (c_->cpu->shape->whole_pairs) swap(ref);
       erase_some(ref);
-      stay_idle(ref);
+      stay_masked(ref);
       refill(ref);
     }
     for (uint64_t ref = 0; ref < all; ref++) verify(ref);
@@ -271,14 +271,14 @@ private:
   }
 
   // A tile without work makes all calls that change memory, and changes nothing.
-  void stay_idle(uint64_t ref) {
-    const tsr_ctx idle = tsr_work_ctx(c_, 0);
+  void stay_masked(uint64_t ref) {
+    const tsr_ctx masked = tsr_masked(c_, 0);
     for (uint32_t slot : shuffled()) {
       tsr_bucket b = load(ref);
-      layout_cas(&idle, &b, slot, new_key(), new_payload());
+      layout_cas(&masked, &b, slot, new_key(), new_payload());
       if (TSR_PAYLOAD_BITS && at(ref, slot).state == SlotModel::FULL)
-        layout_update(&idle, &b, slot, any_policy(), new_payload());
-      layout_erase(&idle, &b, slot);
+        layout_update(&masked, &b, slot, any_policy(), new_payload());
+      layout_erase(&masked, &b, slot);
     }
     verify(ref);
   }

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "core/cuda/link.h"
-#include "tests/conformance/kit.h"
 #include "core/tessera_tools.h"
+#include "tests/conformance/kit.h"
 
 namespace tessera_test {
 namespace {

@@ -14,10 +14,10 @@ enum { TEMPLATE_BLOCKS };                  /* state word: memory blocks, of 1024
 
 TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32_t units) {
   const uint32_t blocks = (uint32_t)TSR_WORD(c, TEMPLATE_BLOCKS), steps = tsr_block_steps(c, blocks);
-  uint32_t unit = TSR_NO_HANDLE, step = 0, looks = !c->idle && units > 0 && units <= TSR_BLOCK_RUN_MAX;
+  uint32_t unit = TSR_NO_HANDLE, step = 0, looks = c->active && units > 0 && units <= TSR_BLOCK_RUN_MAX;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, looks)) { /* bounded: each word is looked at once */
-    tsr_ctx work = tsr_work_ctx(c, looks);
+    tsr_ctx work = tsr_masked(c, looks);
     uint32_t taken = tsr_block_take(&work, (uint32_t *)TSR_REGION(c, TEMPLATE_BITMAPS),
                                     tsr_block_follow(c, spread, step, blocks), units);
     unit = looks ? taken : unit;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operations mean: given what a tile sees in one bucket of the key's walk, what is to be done there. Pure
+ * functions, without memory, votes or lanes: step.cuh does what they say.
+ *
+ * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear; so a walk ends at a bucket
+ * with an empty slot where the scheme's law says so (walk_ends): there, and after its last bucket, decide_at_end says
+ * what that means.
+ */
+#ifndef TSR_DECIDE_CUH
+#define TSR_DECIDE_CUH
+
+#include "core/kernels/look.cuh"
+
+/* What is to be done in a bucket. Without any of it the operation goes on to the next bucket, as far as its walk goes. */
+typedef struct tsr_action {
+  uint32_t ends;     /* nothing more: no later bucket is looked at */
+  uint32_t takes;    /* the payload of the present pair */
+  uint32_t combines; /* the new payload with that of the present pair */
+  uint32_t claims;   /* a slot for the new pair */
+  uint32_t erases;   /* the present pairs */
+  uint32_t needs;    /* NEEDS_: what a step cannot give */
+  uint32_t slots;    /* those that it is about: the lowest, or all to erase */
+} tsr_action;
+
+TSR_INLINE tsr_action go_on(void) {
+  tsr_action a = {0, 0, 0, 0, 0, 0, 0};
+  return a;
+}
+TSR_INLINE tsr_action end_here(void) {
+  tsr_action a = {1, 0, 0, 0, 0, 0, 0};
+  return a;
+}
+TSR_INLINE tsr_action take(uint32_t slots) {
+  tsr_action a = {0, 1, 0, 0, 0, 0, slots};
+  return a;
+}
+TSR_INLINE tsr_action combine_with(uint32_t slots) {
+  tsr_action a = {0, 0, 1, 0, 0, 0, slots};
+  return a;
+}
+TSR_INLINE tsr_action claim_one(uint32_t slots) {
+  tsr_action a = {0, 0, 0, 1, 0, 0, slots};
+  return a;
+}
+TSR_INLINE tsr_action erase_these(uint32_t slots) {
+  tsr_action a = {0, 0, 0, 0, 1, 0, slots};
+  return a;
+}
+TSR_INLINE tsr_action ask_for(uint32_t needs) {
+  tsr_action a = {0, 0, 0, 0, 0, needs, 0};
+  return a;
+}
+
+/* `a` if that is so, else `b`. Member by member, because the compiler makes selects of these and a branch of an `if`, and a
+ * branch costs a warp more than all that is decided here. */
+TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
+  b.ends = so ? a.ends : b.ends;
+  b.takes = so ? a.takes : b.takes;
+  b.combines = so ? a.combines : b.combines;
+  b.claims = so ? a.claims : b.claims;
+  b.erases = so ? a.erases : b.erases;
+  b.needs = so ? a.needs : b.needs;
+  b.slots = so ? a.slots : b.slots;
+  return b;
+}
+
+/* ---- The operations -------------------------------------------------------------------------- */
+
+/* Where a key has one pair, its first match is the answer. */
+TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches != 0, take(v->matches), go_on()); }
+
+/* Where a key may have many pairs they lie along the whole walk. Otherwise the walk must not go on: it may pass the same
+ * bucket again. */
+TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
+  return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, end_here(), go_on());
+}
+
+TSR_INLINE tsr_action decide_erase(const tsr_view *v) {
+  return when(v->matches != 0, erase_these(v->matches), go_on());
+}
+
+/* The slots that an insert may claim without a lock.
+ * TSR_GUARD_NONE: any vacant one, for nobody looks for the key.
+ * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes the
+ * lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
+ * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in another
+ * bucket, these slots would have been full then, and full slots never become empty again. So its claim guards itself;
+ * and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an erased
+ * slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
+TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
+  if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
+  if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
+  const bool room_in_first =
+      op->probe.visited == 0 && tsr_count_bits(v->empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
+  const bool guards_itself =
+      TSR_FACT(c, claims_first) && room_in_first && !c->t->has_erased && !walk_is_reserved(op->key);
+  return guards_itself ? v->empties : 0;
+}
+
+/* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
+ * occupied. Where erases run meanwhile (lists only) erased slots are passed by. */
+TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
+  return op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c) && v->vacant != v->empties;
+}
+
+/* Whether the insert can go on only in another unit of its list. */
+TSR_INLINE bool needs_unit(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
+  return TSR_FACT(c, has_link) && op_guard(c, kind) != TSR_GUARD_LOCK && !op->probe.stashed &&
+         !walk_is_reserved(op->key) && !walk_is_unit(v->link) && v->link != WALK_LINK_CLOSED;
+}
+
+/* A present key is combined with, a new one goes to the first slot that the guard allows. */
+TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
+  const uint32_t claimable = claimable_slots(c, op, kind, v);
+  return when(
+      v->matches != 0, combine_with(v->matches),
+      when(is_past_guarding(c, kind, v), ask_for(NEEDS_LOCK),
+           when(claimable != 0, claim_one(claimable), when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
+}
+
+/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md). */
+TSR_INLINE tsr_action decide_mixed(const tsr_ctx *c, const tsr_op *op, const tsr_view *v) {
+  return when(op->policy == POLICY_FIND, decide_find(v),
+              when(op->policy == POLICY_ERASE, decide_erase(v), decide_insert(c, op, OP_MIXED, v)));
+}
+
+TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
+  if (kind == OP_MIXED) return decide_mixed(c, op, v);
+  if (op_inserts(kind)) return decide_insert(c, op, kind, v);
+  if (op_erases(kind)) return decide_erase(v);
+  if (op_counts(kind)) return decide_count(c, v);
+  return decide_find(v);
+}
+
+/* What an operation whose walk has ended without a match was told. An insert has met no room: where its claim would have
+ * been its guard, that is proof; else the key may have come since, and only its lock can tell. */
+TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
+  if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
+  const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c));
+  return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
+}
+
+/* What an operation with a present key is called. */
+TSR_INLINE uint32_t result_for_present(uint32_t policy) {
+  if (policy == POLICY_FIND_OR_INSERT || policy == POLICY_FIND) return TSR_RESULT_FOUND;
+  if (policy == POLICY_ERASE) return TSR_RESULT_ERASED;
+  if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
+  return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;
+}
+
+#endif

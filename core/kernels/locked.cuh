@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The insert that holds its key's lock: what remains when a claim cannot be its own guard (core/design/0004). It does not
+ * go through step.cuh: with the lock held there are two looks, the second at the bucket that the first has chosen, because
+ * what the first one saw would cost the whole kernel its registers (measured, core/design/0008).
+ */
+#ifndef TSR_LOCKED_CUH
+#define TSR_LOCKED_CUH
+
+#include "core/kernels/place.cuh"
+
+/* Whether an insert may need a lock, and whether it begins with steps. Macros, so that the compiler drops what a table
+ * does not need before it inlines and optimises it, as TSR_FACT says. */
+#ifdef TSR_TEST_WITHOUT_GUARD /* looks, then writes whatever has happened since: for the test that shows what guards do */
+#define HAS_GUARD(c) 1
+#define BEGINS_WITH_STEPS(c) 0
+#else
+#define HAS_GUARD(c) (TSR_FACT(c, guard) != TSR_GUARD_NONE)
+#define BEGINS_WITH_STEPS(c) (!TSR_FACT(c, places_first))
+#endif
+
+/* What a walk with the key's lock has found. */
+typedef struct locked_survey {
+  uint64_t target;     /* the bucket that holds the key, else the first with a vacant slot */
+  uint64_t end;        /* the last bucket that is not the stash's */
+  uint32_t has_target; /* there is one of the two */
+  uint32_t is_present; /* it is the first */
+} locked_survey;
+
+TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
+  locked_survey found = {0, 0, 0, 0};
+  tsr_probe probe;
+  uint32_t walks = walk_begin(c, key, &probe) && c->active;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, walks)) {
+    tsr_bucket b;
+    tsr_ctx walking = tsr_masked(c, walks);
+    look_at(&walking, probe.ref, 1, &b);
+    const bool has_law = TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
+    uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);
+    uint32_t ends = has_law && walk_ends(c, &probe, layout_empties(c, &b)), link = walk_link(c, &b);
+    uint32_t goes = walks && !matches, takes = walks && (matches || (vacant && !found.has_target));
+    found.end = goes && probe.stashed == 0 ? probe.ref : found.end;
+    found.target = takes ? probe.ref : found.target;
+    uint32_t there = walk_advance(c, key, &probe, link, goes && !ends);
+    found.is_present |= walks && matches;
+    found.has_target |= takes;
+    walks = goes ? there : 0;
+  }
+  return found;
+}
+
+/* Combines or claims in the surveyed bucket, by a look of its own. The key may be here now even if the survey did not see
+ * it: an insert that saw no erased slot, because it was taken since, may have claimed without the lock. Returns what
+ * happened, or TSR_RESULT_NONE if the bucket has changed. */
+TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
+                             tsr_payload *payload) {
+  tsr_bucket b;
+  look_at(c, s->target, 1, &b);
+  uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b), written = 0;
+#ifdef TSR_TEST_WITHOUT_GUARD
+  if (!s->is_present) matches = 0;
+#endif
+  uint32_t combines = c->active && matches, claims = c->active && !matches && !s->is_present && vacant;
+  if (tsr_warp_any(c, combines)) {
+    tsr_ctx writing = tsr_masked(c, combines);
+    written = combine(&writing, &b, combines ? tsr_lowest(matches) : 0, policy, payload) && combines;
+  }
+  if (tsr_warp_any(c, claims)) {
+    tsr_ctx writing = tsr_masked(c, claims);
+    uint32_t claimed = claim(&writing, &b, claims ? tsr_lowest(vacant) : 0, walk_stored_key(key), *payload);
+    TSR_COUNT_WHERE(c, stashed, claimed && walk_is_stash(c, s->target));
+    written |= claimed;
+  }
+  return !written ? TSR_RESULT_NONE : combines ? result_for_present(policy) : TSR_RESULT_INSERTED;
+}
+
+/* With the key's lock held, so that nobody else inserts, moves or combines it. Bounded: a bucket is looked at again only
+ * after another thread's success on its slot. */
+TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
+  uint32_t result = TSR_RESULT_NONE, todo = c->active;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, todo)) {
+    tsr_ctx working = tsr_masked(c, todo);
+    const locked_survey found = survey(&working, *key);
+    uint32_t is_new = todo && !found.is_present && !walk_is_reserved(*key), again = 0;
+    if (TSR_FACT(c, has_place) && tsr_warp_any(c, is_new)) {
+      tsr_ctx placing = tsr_masked(c, is_new);
+      uint32_t placed = place(&placing, key, payload);
+      result = is_new ? placed : result;
+      todo = is_new ? 0 : todo;
+    }
+    /* a list grows before the stash is used: who holds no lock looks into the stash only where lists are closed */
+    uint32_t grows = is_new && (!found.has_target || walk_is_stash(c, found.target));
+    if (TSR_FACT(c, has_link) && tsr_warp_any(c, grows)) {
+      tsr_ctx growing = tsr_masked(c, grows);
+      again = walk_is_unit(list_append(&growing, *key, found.end)) && grows;
+    }
+    uint32_t writes = todo && !again && found.has_target, is_full = todo && !again && !found.has_target;
+    result = is_full ? TSR_RESULT_NOT_PLACED : result;
+    todo = is_full ? 0 : todo;
+    if (tsr_warp_any(c, writes)) {
+      tsr_ctx writing = tsr_masked(c, writes);
+      uint32_t written = write_in(&writing, &found, policy, *key, payload);
+      result = writes && written ? written : result;
+      todo = writes && written ? 0 : todo;
+    }
+  }
+  return result;
+}
+
+/* All of an insert that needs its key's lock. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key and *payload are the
+ * unplaced pair; with TSR_RESULT_FOUND (POLICY_FIND_OR_INSERT) *payload is that of the present pair.
+ * Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the loop's
+ * body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
+TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
+#ifdef TSR_TEST_WITHOUT_GUARD
+  return insert_held(c, key, payload, policy);
+#else
+  uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE, waits = c->active;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, waits)) {
+    tsr_ctx trying = tsr_masked(c, waits);
+    uint32_t holds = tsr_try_lock(&trying, lock) && waits;
+    if (tsr_warp_any(c, holds)) {
+      tsr_ctx holding = tsr_masked(c, holds);
+      uint32_t held = insert_held(&holding, key, payload, policy);
+      tsr_unlock(&holding, tsr_lock_of(c, *key)); /* of the pair that was in hand last */
+      result = holds ? held : result;
+      waits = holds ? 0 : waits;
+    }
+    if (waits) tsr_pause();
+  }
+  return result;
+#endif
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a tile works on (tsr_op), and what it sees of one bucket (tsr_view). Read next: decide.cuh.
+ */
+#ifndef TSR_LOOK_CUH
+#define TSR_LOOK_CUH
+
+#include "core/kernels/bulk.h"
+#include "core/kernels/walk.cuh"
+
+/* What an operation is. A constant wherever it is passed on, so that each kernel holds the code of its own kind alone. */
+enum {
+  OP_FIND,
+  OP_CONTAINS, /* as find, without reading the payload */
+  OP_COUNT,    /* how many pairs the key has */
+  OP_RETRIEVE, /* the payloads of all of them */
+  OP_INSERT,   /* as far as it needs no lock */
+  OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
+  OP_ERASE,
+  OP_ERASE_PAIR,
+  OP_MIXED, /* what the item's policy says: an insert, a find or an erase */
+  OP_PLACE, /* a new pair by a scheme that decides where pairs go (place.cuh) */
+  OP_PLACE_RESERVED,
+  OP_INSERT_LOCKED /* all of an insert, with the key's lock (locked.cuh) */
+};
+
+/* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
+ * payload. The last two are of OP_MIXED: it looks, or it erases. */
+enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_FIND, POLICY_ERASE, POLICIES };
+
+/* Results beside TSR_RESULT_: what an operation needs before it can end. The insert cannot be guarded by its claim; its
+ * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one. */
+enum { NEEDS_LOCK = TSR_RESULTS, NEEDS_COHERENT, NEEDS_UNIT, NEEDS_WALK };
+
+/* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
+ * done with one, whatever the other tiles of the warp do. */
+typedef struct tsr_op {
+  tsr_probe probe;  /* with NEEDS_UNIT its ref is the end of the list */
+  uint32_t walking; /* 0: finished, see result */
+  uint32_t result;  /* if it is finished: given by each step, like payload where something was found */
+  /* The item: read from the lane that holds it for each step, so that no register has to keep it. */
+  tsr_key key;
+  tsr_payload payload;
+  uint32_t policy;
+  uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
+  uint64_t pairs;       /* counted or erased so far */
+  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end` */
+  uint64_t at, end;
+  void *payloads;
+  tsr_placing placing; /* OP_PLACE */
+} tsr_op;
+
+/* What a tile sees in a bucket: masks of slots, as far as operations of this kind ask for them. */
+typedef struct tsr_view {
+  uint32_t matches; /* hold the key */
+  uint32_t empties; /* never used since clear */
+  uint32_t vacant;  /* empty or erased */
+  uint32_t link;    /* the unit that continues the bucket */
+} tsr_view;
+
+/* Operations of all kinds overlap. */
+TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; }
+
+TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
+TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
+TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_RETRIEVE; }
+
+/* How a step of this kind looks. Nothing writes while a table of phases is only read. */
+TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coherent) {
+  const bool reads = kind == OP_FIND || kind == OP_CONTAINS || op_counts(kind);
+  return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
+}
+
+/* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded otherwise. */
+TSR_INLINE uint32_t op_guard(const tsr_ctx *c, uint32_t kind) {
+  return kind == OP_CLAIM ? (uint32_t)TSR_GUARD_NONE : TSR_FACT(c, guard);
+}
+
+/* Whether an insert of this kind claims empty slots alone: an erased one proves nothing about later buckets. */
+TSR_INLINE bool op_claims_empties(const tsr_ctx *c, uint32_t kind) {
+  return op_guard(c, kind) == TSR_GUARD_CLAIM || (op_guard(c, kind) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
+}
+
+/* Loads one bucket, by a tile that is active; retry: the last look was too old. Collective. */
+TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
+  TSR_COUNT_WHERE(c, probes, c->active);
+  layout_load(c, ref, c->active, tsr_load_mode(c, retry || TSR_FACT(c, tile_lanes) > 1 ? TSR_LOAD_COHERENT : 0), b);
+}
+
+/* Whether the scheme has a law by which an operation of this kind knows that no later bucket holds the key. Inserts whose
+ * claim is their guard take the empty slot that would tell them. */
+TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
+  if (!TSR_FACT(c, ends_at_empty) && !TSR_FACT(c, first_slots)) return false;
+  return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
+}
+
+/* What this kind of operation has to see in a loaded bucket to decide; a masked tile sees no match. Collective. What it
+ * asks only after it has written, whether the walk ends and where it goes on, is not here: it would take registers
+ * meanwhile. */
+TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_bucket *b) {
+  const uint32_t guard = op_guard(c, kind);
+  const bool sees_keys = kind == OP_MIXED || !op_inserts(kind) || guard != TSR_GUARD_NONE;
+  const bool sees_empties = op_inserts(kind) && (op_claims_empties(c, kind) || op_has_end(c, kind));
+  const bool sees_vacant = op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !is_mixed(c)));
+  tsr_view v = {0, 0, 0, 0};
+  if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key));
+  if (!op->walking) v.matches = 0;
+  if (sees_empties) v.empties = layout_empties(c, b);
+  if (sees_vacant) v.vacant = layout_vacant(c, b);
+  if (op_inserts(kind)) v.link = walk_link(c, b);
+  return v;
+}
+
+/* Whether no later bucket of the walk holds the key. Collective. */
+TSR_INLINE uint32_t walk_ends_here(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v,
+                                   const tsr_bucket *b) {
+  if (!op_has_end(c, kind)) return 0;
+  return walk_ends(c, &op->probe, op_inserts(kind) ? v->empties : layout_empties(c, b));
+}
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. Called by all
+ * lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by bulk.cu and ../cpu/bulk.c.
+ */
+#ifndef TSR_OPS_CUH
+#define TSR_OPS_CUH
+
+#include "core/kernels/bulk.h"
+#include "core/kernels/queue.cuh"
+
+TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item;
+  item.key = io_key_at(a->keys, i, mine);
+  item.payload = 0;
+  item.policy = 0;
+  item.mixes = item.any_payload = 0;
+  item.result = TSR_RESULT_NONE;
+  item.pairs = item.at = item.end = 0;
+  item.payloads = a->values_out;
+  item.missing = (tsr_payload)a->missing;
+  item.times = NULL;
+  item.i = 0;
+  return item;
+}
+
+TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
+  if (mine && a->results) a->results[i] = (uint8_t)result;
+}
+
+/* ---- Inserts --------------------------------------------------------------------------------- */
+
+/* Counts and hands back a pair that found no place. */
+TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
+  if (item->result != TSR_RESULT_NOT_PLACED) return;
+  IO_ADD(&a->tally->not_placed, 1);
+  if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
+  io_put_payload(a->unplaced_values, i, item->payload);
+}
+
+TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
+  tsr_item item = item_of(a, i, mine);
+  item.payload = io_payload_at(a->values, i, mine);
+  item.policy = policy;
+  insert(c, &item, mine);
+  hand_back(a, i, &item);
+#if TSR_PAYLOAD_BITS > 0
+  if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {
+    bool is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == io_key_at(a->keys, i, 1);
+    /* of a new pair the payload may be gone: evictions end with another pair in hand */
+    if (item.result != TSR_RESULT_FOUND)
+      item.payload = is_unplaced ? (tsr_payload)a->missing : io_payload_at(a->values, i, 1);
+    io_put_payload(a->values_out, i, item.payload);
+  }
+#endif
+  put_result(a, i, mine, item.result);
+  return item.result == TSR_RESULT_INSERTED;
+}
+
+TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return insert_item(c, a, i, mine, TSR_FACT(c, duplicates));
+}
+
+TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return insert_item(c, a, i, mine, POLICY_FIND_OR_INSERT);
+}
+
+/* ---- Finds ----------------------------------------------------------------------------------- */
+
+TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item = item_of(a, i, mine);
+  item.payload = (tsr_payload)a->missing;
+  run(c, &item, mine, OP_FIND, 0, 0);
+  i = io_item(i);
+  mine = i < a->n;
+  uint32_t found = item.result == TSR_RESULT_FOUND;
+  if (mine) io_put_payload(a->values_out, i, item.payload);
+  put_result(a, i, mine, found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
+  return found;
+}
+
+TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item = item_of(a, i, mine);
+  run(c, &item, mine, OP_CONTAINS, 0, 0);
+  i = io_item(i);
+  uint32_t found = item.result == TSR_RESULT_FOUND;
+  put_result(a, i, i < a->n, found);
+  return found;
+}
+
+TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item = item_of(a, i, mine);
+  run(c, &item, mine, OP_COUNT, 0, 0);
+  i = io_item(i);
+  mine = i < a->n;
+  if (mine) a->counts[i] = item.pairs;
+  put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
+  return item.pairs != 0;
+}
+
+TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item = item_of(a, i, mine);
+  if (mine) {
+    item.at = a->counts[i];
+    item.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
+  }
+  run(c, &item, mine, OP_RETRIEVE, 0, 0);
+  return item.pairs != 0;
+}
+
+/* ---- Erases ---------------------------------------------------------------------------------- */
+
+/* A key's erased pairs beyond the first, which a block's sum may have no room for, are added to *hits. */
+TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
+  if (erased > 1) IO_ADD(hits, erased - 1);
+  return erased != 0;
+}
+
+TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind) {
+  tsr_item item = item_of(a, i, mine);
+  item.any_payload = !a->values;
+  if (kind == OP_ERASE_PAIR) item.payload = io_payload_at(a->values, i, mine && a->values);
+  run(c, &item, mine, kind, !TSR_FACT(c, first_look_cached), 0);
+  if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, kind, 1, 1);
+  i = io_item(i);
+  put_result(a, i, i < a->n, item.pairs ? TSR_RESULT_ERASED : TSR_RESULT_MISSING);
+  return add_erased(&a->tally->hits, item.pairs);
+}
+
+TSR_INLINE uint32_t bulk_erase(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return erase_item(c, a, i, mine, OP_ERASE);
+}
+
+TSR_INLINE uint32_t bulk_erase_pair(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return erase_item(c, a, i, mine, OP_ERASE_PAIR);
+}
+
+/* ---- Operations of all kinds at once --------------------------------------------------------- */
+
+/* What one lane of `apply` did: for each class 10 bits of a word, so that the lanes of a block add up in it. */
+typedef struct bulk_answer {
+  uint32_t asked, answered;
+} bulk_answer;
+enum { BULK_CLASS_BITS = 10, BULK_CLASS_MASK = (1 << BULK_CLASS_BITS) - 1 };
+
+/* What an item asks for, as a policy; POLICIES if it asks for nothing that this table does. */
+TSR_INLINE uint32_t policy_of(const tsr_ctx *c, uint32_t operation) {
+  uint32_t looks =
+      TSR_FACT(c, duplicates) != TSR_DUPLICATES_PROMISE_UNIQUE && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
+  if (operation == TSR_APPLY_FIND) return POLICY_FIND;
+  if (operation == TSR_APPLY_ERASE) return POLICY_ERASE;
+  if (operation == TSR_APPLY_INSERT) return TSR_FACT(c, duplicates);
+  return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : POLICIES;
+}
+
+/* The items of a call have no order; finds and erases are steps, inserts are as far as they need no lock. */
+TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
+  const uint32_t inserts = item->policy < POLICY_FIND;
+  item->mixes = 1;
+  item->result = inserts ? NEEDS_LOCK : TSR_RESULT_NONE;
+  run(c, item, inserts ? BEGINS_WITH_STEPS(c) : item->policy < POLICIES, OP_MIXED, 1, 0);
+  const uint32_t waits = item->result == NEEDS_LOCK;
+  if (HAS_GUARD(c)) run(c, item, waits, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+  if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
+}
+
+TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  bulk_answer answer = {0, 0};
+  const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES;
+  const uint32_t works = policy < POLICIES, inserts = policy < POLICY_FIND;
+  tsr_item item = item_of(a, i, works);
+  item.payload = io_payload_at(a->values, i, inserts);
+  item.policy = policy;
+  item.times = a->times;
+  item.i = i;
+  apply(c, &item);
+  i = io_item(i);
+  hand_back(a, i, &item);
+  const uint32_t result = item.pairs ? TSR_RESULT_ERASED : item.result;
+  if (policy == POLICY_FIND)
+    io_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? item.payload : (tsr_payload)a->missing);
+  put_result(a, i, mine, result);
+  if (works) {
+    const uint32_t kind = inserts ? TSR_CLASS_INSERT : policy == POLICY_FIND ? TSR_CLASS_FIND : TSR_CLASS_ERASE;
+    uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
+    add_erased(&a->tally->answered[TSR_CLASS_ERASE], item.pairs);
+    answer.asked = 1u << kind * BULK_CLASS_BITS;
+    answer.answered = hit << kind * BULK_CLASS_BITS;
+  } else if (mine && a->times) {
+    a->times[2 * i] = a->times[2 * i + 1] = io_clock();
+  }
+  return answer;
+}
+
+/* ---- Scans ----------------------------------------------------------------------------------- */
+
+/* Items of a scan are buckets: first those with an index, then the allocator's units, where they are buckets. False if
+ * there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for a masked tile may
+ * read there. */
+TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
+  uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
+  *ref = mine ? i : 0;
+  if (!TSR_FACT(c, has_link) || i < buckets || !mine) return mine;
+  uint32_t unit = allocator_used(c, i - buckets), is_used = unit != TSR_NO_HANDLE;
+  *ref = is_used ? TSR_UNIT_REF | unit : 0;
+  return is_used;
+}
+
+/* Pairs in bucket `ref`, and erased slots, as masks of slots; 0 unless the tile is active. Collective. */
+TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t active, tsr_bucket *b, uint32_t *erased) {
+  layout_load(c, ref, active, tsr_load_mode(c, 0), b);
+  *erased = 0;
+  if (!TSR_FACT(c, warp_sync) && !active) return 0;
+  uint32_t vacant = layout_vacant(c, b), empties = layout_empties(c, b);
+  if (!active) return 0;
+  *erased = vacant & ~empties;
+  return tsr_slot_mask(c) & ~vacant;
+}
+
+TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint64_t ref;
+  uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
+  if (is_there && ref & TSR_UNIT_REF) IO_ADD(&a->tally->units, 1);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    tsr_bucket b;
+    uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, ref, turn), todo >> turn & 1u, &b, &erased);
+    if (c->lane != turn) continue;
+    hits = tsr_count_bits(pairs);
+    if (erased) IO_ADD(&a->tally->tombstones, tsr_count_bits(erased));
+  }
+  return hits;
+}
+
+/* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
+ * it counted first and nothing inserts meanwhile. */
+TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint64_t mine_ref;
+  uint32_t todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    tsr_bucket b;
+    uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
+    uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
+    if (c->lane == 0 && pairs) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    for (; tsr_warp_any(c, pairs); pairs &= pairs - 1, at++) {
+      uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
+      tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
+      tsr_payload payload = layout_payload(c, &b, slot);
+      if (c->lane != 0 || !pairs) continue;
+      IO_WRITE((io_key *)a->keys_out + at, key);
+      io_put_payload(a->values_out, at, payload);
+    }
+  }
+  return 0; /* counted above */
+}
+
+/* Items are the buckets with an index, the stash's apart. */
+TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint32_t todo = tsr_ballot(c, mine), released = 0;
+  if (!TSR_FACT(c, has_link)) return 0;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    uint32_t active = todo >> turn & 1u;
+    if (!tsr_warp_any(c, active)) continue;
+    tsr_ctx flushing = tsr_masked(c, active);
+    released += list_flush(&flushing, tsr_shuffle64(c, i, turn));
+  }
+  if (c->lane == 0 && released) IO_ADD(&a->tally->units, released);
+  return 0;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree on is
+ * here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md): all of them come to a step
+ * together, those whose tile has nothing to do (active = 0) are masked, and what a step decides is kept by selects
+ * (`x = done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a vote,
+ * tsr_warp_any, so that a warp skips what none of its tiles wants.
+ *
+ * Read next: queue.cuh, which feeds the steps.
+ */
+#ifndef TSR_STEP_CUH
+#define TSR_STEP_CUH
+
+#include "core/kernels/decide.cuh"
+#include "core/kernels/io.cuh"
+#include "core/kernels/lists.cuh"
+
+/* How a write went. */
+enum {
+  WRITE_FAILED,  /* the slot has changed since it was seen */
+  WRITE_DONE,    /* and the operation with it */
+  WRITE_GOES_ON, /* the operation goes on in the next bucket */
+  WRITE_STAYS    /* ... in the same one */
+};
+
+/* ---- Writes ---------------------------------------------------------------------------------- */
+
+/* Combines *payload into a slot that holds the key, as the policy says; returns false if the slot has changed. A value
+ * that the policy would leave alone needs no write, and then an old look is as good as a new one: values only move one
+ * way. With POLICY_FIND_OR_INSERT *payload becomes that of the slot. Collective. */
+TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                            tsr_payload *payload) {
+#if TSR_PAYLOAD_BITS > 0
+  /* read by all tiles that go in step, for each may have another policy */
+  tsr_payload seen = TSR_FACT(c, warp_sync) || policy != TSR_DUPLICATES_FIRST ? layout_payload(c, b, slot) : 0;
+  bool writes = policy != POLICY_FIND_OR_INSERT && tsr_combine(policy, seen, *payload) != seen;
+  tsr_ctx writing = tsr_masked(c, writes && c->active);
+  bool updated = layout_update(&writing, b, slot, policy, *payload);
+  if (policy == POLICY_FIND_OR_INSERT && c->active) *payload = seen;
+  return updated || !writes;
+#else
+  (void)c, (void)b, (void)slot, (void)policy, (void)payload;
+  return 1;
+#endif
+}
+
+/* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one. A slot that has changed holds no such pair any more, because another erase took it; or it has
+ * another value, so where a key has one pair the bucket is looked at again. */
+TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr_bucket *b, uint32_t slots) {
+  const uint32_t one = kind == OP_ERASE_PAIR;
+  const uint32_t is_enough = one || TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
+  uint32_t erased = 0, lost = 0;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, slots != 0)) {
+    uint32_t slot = slots ? tsr_lowest(slots) : 0, wanted = slots != 0;
+    /* one lane decides: a payload that is read apart may be erased between the lanes' looks */
+    if (one && !op->any_payload && !tsr_shuffle32(c, layout_payload(c, b, slot) == op->payload, 0)) wanted = 0;
+    tsr_ctx writing = tsr_masked(c, wanted);
+    uint32_t gone = layout_erase(&writing, b, slot) && wanted;
+    erased += gone;
+    if (TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) {
+      lost = wanted && !gone;
+      break;
+    }
+    slots = one && erased ? 0 : slots & (slots - 1);
+  }
+  op->pairs += erased;
+  return lost ? WRITE_FAILED : erased && is_enough ? WRITE_DONE : WRITE_GOES_ON;
+}
+
+/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen: tiles
+ * that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase stays
+ * until it finds no more. */
+TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, const tsr_bucket *b) {
+  const uint32_t is_present = a.takes | a.combines | a.erases, slot = a.slots ? tsr_lowest(a.slots) : 0;
+  uint32_t swapped = 0;
+  tsr_payload seen = tsr_warp_any(c, is_present) ? layout_payload(c, b, slot) : 0, desired = op->payload;
+  if (a.combines && op->policy == TSR_FACT(c, duplicates))
+    desired = tsr_combine(TSR_FACT(c, duplicates), seen, desired);
+  if (a.erases) desired = (tsr_payload) ~(tsr_payload)0;
+  const uint32_t swaps = a.erases || a.claims || (a.combines && desired != seen);
+  if (tsr_warp_any(c, swaps)) {
+    tsr_ctx writing = tsr_masked(c, swaps);
+    swapped = layout_cas(&writing, b, slot, a.erases ? TSR_ERASED_KEY : walk_stored_key(op->key), desired) && swaps;
+  }
+  const uint32_t done = swaps ? swapped : is_present;
+  op->payload = done ? seen : op->payload;
+  if (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP) {
+    op->pairs += a.erases && swapped;
+    if (a.erases && swapped) return WRITE_STAYS;
+  }
+  return done ? WRITE_DONE : WRITE_FAILED;
+}
+
+/* The payloads of these slots, as many at a time as the tile has lanes: each lane keeps one, then they are written
+ * together, next to each other, from op->at on and before op->end. Collective. */
+TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint32_t slots) {
+  uint32_t kept = 0;
+  tsr_payload own = 0;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, slots != 0)) {
+    tsr_payload payload = layout_payload(c, b, slots ? tsr_lowest(slots) : 0);
+    if (c->lane == kept) own = payload;
+    kept += slots != 0;
+    slots &= slots - 1;
+    uint32_t writes = kept == TSR_FACT(c, tile_lanes) || !slots ? kept : 0;
+    if (c->lane < writes && op->at + c->lane < op->end) io_put_payload(op->payloads, op->at + c->lane, own);
+    op->at += writes;
+    kept -= writes;
+  }
+}
+
+/* Does what was decided; says how it went. */
+TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_action a, const tsr_bucket *b) {
+  const uint32_t slot = a.slots ? tsr_lowest(a.slots) : 0;
+  uint32_t written = 0;
+  if (kind == OP_MIXED) return write_mixed(c, op, a, b);
+  if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
+  if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
+  if (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE && tsr_warp_any(c, a.combines)) {
+    tsr_ctx writing = tsr_masked(c, a.combines);
+    written = combine(&writing, b, slot, op->policy, &op->payload) && a.combines;
+  }
+  if (op_inserts(kind) && (op_claims_empties(c, kind) || op_guard(c, kind) == TSR_GUARD_NONE) &&
+      tsr_warp_any(c, a.claims)) {
+    tsr_ctx writing = tsr_masked(c, a.claims);
+    uint32_t claimed = layout_cas(&writing, b, slot, walk_stored_key(op->key), op->payload) && a.claims;
+    written |= claimed;
+    TSR_COUNT_WHERE(c, stashed, claimed && op->probe.stashed);
+  }
+  return a.takes || written ? WRITE_DONE : WRITE_FAILED;
+}
+
+/* ---- The step -------------------------------------------------------------------------------- */
+
+TSR_INLINE uint32_t result_of(tsr_action a, uint32_t policy) {
+  return a.claims   ? (uint32_t)TSR_RESULT_INSERTED
+         : a.takes  ? (uint32_t)TSR_RESULT_FOUND
+         : a.erases ? (uint32_t)TSR_RESULT_ERASED
+                    : result_for_present(policy);
+}
+
+/* Those with `goes` leave the bucket whose link is `link`, for the next one unless the walk ends here. */
+TSR_INLINE void advance(const tsr_ctx *c, tsr_op *op, uint32_t goes, uint32_t ends, uint32_t link) {
+  uint32_t there = walk_advance(c, op->key, &op->probe, link, goes && !ends);
+  op->walking = goes ? there : op->walking;
+}
+
+/* An insert that has met the end of its list makes the list longer and goes on there. */
+TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
+  uint32_t appends = op->result == NEEDS_UNIT;
+  if (!TSR_FACT(c, has_link) || !op_inserts(kind) || !tsr_warp_any(c, appends)) return;
+  tsr_ctx appending = tsr_masked(c, appends);
+  uint32_t link = list_append(&appending, op->key, op->probe.ref);
+  advance(c, op, appends, 0, link);
+  op->result = appends ? decide_at_end(c, op, kind) : op->result;
+}
+
+/* coherent (a constant): how the bucket is looked at; loads of two modes would take the registers of two buckets. If not,
+ * an operation whose look was too old ends with NEEDS_COHERENT. Bounded: a bucket is looked at again only where a lost
+ * claim has filled a slot, or a lost key was another thread's success. */
+TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
+  tsr_bucket b;
+  layout_load(c, op->probe.ref, op->walking, op_load_mode(c, kind, coherent), &b);
+  TSR_COUNT_WHERE(c, probes, op->walking);
+  if (!TSR_FACT(c, warp_sync) && !op->walking) return;
+
+  const tsr_view v = look(c, op, kind, &b);
+  tsr_action a = decide(c, op, kind, &v);
+  a.claims = op->walking ? a.claims : 0; /* a masked tile has seen no match, but what it saw besides is not true */
+  a.needs = op->walking ? a.needs : 0;
+  if (op_counts(kind)) op->pairs += tsr_count_bits(v.matches);
+  if (kind == OP_RETRIEVE) retrieve(c, op, &b, v.matches);
+
+  const uint32_t writes = a.takes | a.combines | a.claims | a.erases, went = write(c, op, kind, a, &b);
+  const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
+  const uint32_t is_too_old = failed && !coherent, stays = failed || (writes && went == WRITE_STAYS);
+  TSR_COUNT_WHERE(c, lost_claims, failed);
+
+  op->walking = done || is_too_old || a.needs ? 0 : op->walking;
+  op->result = done         ? result_of(a, op->policy)
+               : is_too_old ? (uint32_t)NEEDS_COHERENT
+               : a.needs    ? a.needs
+                            : decide_at_end(c, op, kind);
+  const uint32_t goes = op->walking && !stays, ends = a.ends || walk_ends_here(c, op, kind, &v, &b);
+  if (TSR_FACT(c, warp_sync) || goes) advance(c, op, goes, ends, op_inserts(kind) ? v.link : walk_link(c, &b));
+  append_unit(c, op, kind);
+}
+
+#endif
