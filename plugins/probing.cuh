@@ -66,21 +66,29 @@ typedef struct tsr_placing {
   uint32_t word[2]; /* the scheme's own, 0 at first */
 } tsr_placing;
 
-enum { TSR_CHOICE_CLAIM, TSR_CHOICE_EVICT, TSR_CHOICE_PASS, TSR_CHOICE_NOWHERE };
-
+/* One of the three, or none of them when the scheme knows no place. */
 typedef struct tsr_choice {
-  uint32_t what, slot;
+  uint32_t claims, evicts, passes;
+  uint32_t slot; /* to evict from */
   uint32_t note; /* 0, or what the note of the key's first bucket is to be at least */
 } tsr_choice;
 
-TSR_INLINE tsr_choice tsr_choose_(uint32_t what, uint32_t slot) {
-  tsr_choice choice = {what, slot, 0};
+TSR_INLINE tsr_choice tsr_nowhere(void) {
+  tsr_choice choice = {0, 0, 0, 0, 0};
   return choice;
 }
-TSR_INLINE tsr_choice tsr_claim(void) { return tsr_choose_(TSR_CHOICE_CLAIM, 0); }
-TSR_INLINE tsr_choice tsr_evict(uint32_t slot) { return tsr_choose_(TSR_CHOICE_EVICT, slot); }
-TSR_INLINE tsr_choice tsr_pass(void) { return tsr_choose_(TSR_CHOICE_PASS, 0); }
-TSR_INLINE tsr_choice tsr_nowhere(void) { return tsr_choose_(TSR_CHOICE_NOWHERE, 0); }
+TSR_INLINE tsr_choice tsr_claim(void) {
+  tsr_choice choice = {1, 0, 0, 0, 0};
+  return choice;
+}
+TSR_INLINE tsr_choice tsr_evict(uint32_t slot) {
+  tsr_choice choice = {0, 1, 0, slot, 0};
+  return choice;
+}
+TSR_INLINE tsr_choice tsr_pass(void) {
+  tsr_choice choice = {0, 0, 1, 0, 0};
+  return choice;
+}
 
 TSR_INLINE tsr_choice tsr_with_note(tsr_choice choice, uint32_t note) {
   choice.note = note;

@@ -163,15 +163,14 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   if (!unseen) vacant = layout_vacant(c, &b);
   tsr_sight seen = {&b, b.ref, vacant != 0};
   tsr_choice choice = place_decide(c, *key, &seen, p);
-  if (unseen && choice.what == TSR_CHOICE_NOWHERE) { /* before a pair is evicted in vain */
+  if (unseen && !choice.evicts) { /* before a pair is evicted in vain */
     look_at(c, p->ref, p->retry, &b);
     vacant = layout_vacant(c, &b);
-    if (vacant) choice.what = TSR_CHOICE_CLAIM;
+    choice.claims = vacant != 0;
   }
-  const uint32_t claims = c->active && choice.what == TSR_CHOICE_CLAIM;
-  const uint32_t evicts = c->active && choice.what == TSR_CHOICE_EVICT;
-  uint32_t leaves = c->active && choice.what == TSR_CHOICE_PASS;
-  result = choice.what == TSR_CHOICE_NOWHERE ? TSR_RESULT_NOT_PLACED : result;
+  const uint32_t claims = c->active && choice.claims, evicts = c->active && choice.evicts;
+  uint32_t leaves = c->active && choice.passes;
+  if (!(choice.claims | choice.evicts | choice.passes)) result = TSR_RESULT_NOT_PLACED;
   if (TSR_FACT(c, has_notes)) {
     tsr_ctx raising = tsr_masked(c, (claims || evicts) && choice.note > 0);
     place_note(&raising, *key, choice.note);
