@@ -14,8 +14,7 @@
 
 /* What is to be done in a bucket. Without any of it the operation goes on to the next bucket, as far as its walk goes. */
 typedef struct tsr_action {
-  uint32_t ends;     /* nothing more: no later bucket is looked at */
-  uint32_t takes;    /* the payload of the present pair */
+  uint32_t takes;    /* the present pair is the answer */
   uint32_t combines; /* the new payload with that of the present pair */
   uint32_t claims;   /* a slot for the new pair */
   uint32_t erases;   /* the present pairs */
@@ -24,38 +23,33 @@ typedef struct tsr_action {
 } tsr_action;
 
 TSR_INLINE tsr_action go_on(void) {
-  tsr_action a = {0, 0, 0, 0, 0, 0, 0};
-  return a;
-}
-TSR_INLINE tsr_action end_here(void) {
-  tsr_action a = {1, 0, 0, 0, 0, 0, 0};
+  tsr_action a = {0, 0, 0, 0, 0, 0};
   return a;
 }
 TSR_INLINE tsr_action take(uint32_t slots) {
-  tsr_action a = {0, 1, 0, 0, 0, 0, slots};
+  tsr_action a = {1, 0, 0, 0, 0, slots};
   return a;
 }
 TSR_INLINE tsr_action combine_with(uint32_t slots) {
-  tsr_action a = {0, 0, 1, 0, 0, 0, slots};
+  tsr_action a = {0, 1, 0, 0, 0, slots};
   return a;
 }
 TSR_INLINE tsr_action claim_one(uint32_t slots) {
-  tsr_action a = {0, 0, 0, 1, 0, 0, slots};
+  tsr_action a = {0, 0, 1, 0, 0, slots};
   return a;
 }
 TSR_INLINE tsr_action erase_these(uint32_t slots) {
-  tsr_action a = {0, 0, 0, 0, 1, 0, slots};
+  tsr_action a = {0, 0, 0, 1, 0, slots};
   return a;
 }
 TSR_INLINE tsr_action ask_for(uint32_t needs) {
-  tsr_action a = {0, 0, 0, 0, 0, needs, 0};
+  tsr_action a = {0, 0, 0, 0, needs, 0};
   return a;
 }
 
 /* `a` if that is so, else `b`. Member by member, because the compiler makes selects of these and a branch of an `if`, and a
  * branch costs a warp more than all that is decided here. */
 TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
-  b.ends = so ? a.ends : b.ends;
   b.takes = so ? a.takes : b.takes;
   b.combines = so ? a.combines : b.combines;
   b.claims = so ? a.claims : b.claims;
@@ -73,7 +67,7 @@ TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches !=
 /* Where a key may have many pairs they lie along the whole walk. Otherwise the walk must not go on: it may pass the same
  * bucket again. */
 TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
-  return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, end_here(), go_on());
+  return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, take(v->matches), go_on());
 }
 
 TSR_INLINE tsr_action decide_erase(const tsr_view *v) {
@@ -113,8 +107,9 @@ TSR_INLINE bool needs_unit(const tsr_ctx *c, const tsr_op *op, uint32_t kind, co
 /* A present key is combined with, a new one goes to the first slot that the guard allows. */
 TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   const uint32_t claimable = claimable_slots(c, op, kind, v);
+  const uint32_t present = op_guard(c, kind) == TSR_GUARD_NONE ? 0 : v->matches; /* nobody asks, if nothing guards */
   return when(
-      v->matches != 0, combine_with(v->matches),
+      present != 0, combine_with(present),
       when(is_past_guarding(c, kind, v), ask_for(NEEDS_LOCK),
            when(claimable != 0, claim_one(claimable), when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
 }

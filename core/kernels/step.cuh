@@ -177,12 +177,12 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
   const uint32_t is_too_old = failed && !coherent, stays = failed || (writes && went == WRITE_STAYS);
   TSR_COUNT_WHERE(c, lost_claims, failed);
 
-  op->walking = done || is_too_old || a.needs ? 0 : op->walking;
-  op->result = done         ? result_of(a, op->policy)
-               : is_too_old ? (uint32_t)NEEDS_COHERENT
-               : a.needs    ? a.needs
-                            : decide_at_end(c, op, kind);
-  const uint32_t goes = op->walking && !stays, ends = a.ends || walk_ends_here(c, op, kind, &v, &b);
+  /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made a
+   * PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full bucket. */
+  const uint32_t stop = done ? result_of(a, op->policy) : is_too_old ? (uint32_t)NEEDS_COHERENT : a.needs;
+  op->walking = stop ? 0 : op->walking;
+  op->result = stop ? stop : decide_at_end(c, op, kind);
+  const uint32_t goes = op->walking && !stays, ends = walk_ends_here(c, op, kind, &v, &b);
   if (TSR_FACT(c, warp_sync) || goes) advance(c, op, goes, ends, op_inserts(kind) ? v.link : walk_link(c, &b));
   append_unit(c, op, kind);
 }
