@@ -32,17 +32,15 @@ TSR_INLINE uint32_t free_list_pop(const tsr_ctx *c, uint32_t stack, uint32_t tak
   uint32_t taken = TSR_NO_HANDLE;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, takes)) { /* bounded: each turn but the last is another thread's success */
-    if (takes) {
-      /* acquire: the successor and what the last owner wrote into the unit came before the release that put it here. The
-       * swap needs no order of its own: it succeeds only on what was acquired. */
-      uint64_t top = tsr_load64_acquire(free_list_top(c, stack));
-      uint32_t unit = (uint32_t)top, is_empty = unit >= FREE_LIST_LAST;
-      /* relaxed: whoever changes it meanwhile has changed the count as well, and the swap fails */
-      uint64_t rest = is_empty ? 0 : tsr_load32(free_list_after(c, unit), 1);
-      uint32_t swapped = !is_empty && tsr_cas64(free_list_top(c, stack), top, (((top >> 32) + 1) << 32) | rest) == top;
-      taken = swapped ? unit : taken;
-      takes = !is_empty && !swapped;
-    }
+    /* acquire: the successor and what the last owner wrote into the unit came before the release that put it here. The
+     * swap needs no order of its own: it succeeds only on what was acquired. */
+    uint64_t top = takes ? tsr_load64_acquire(free_list_top(c, stack)) : FREE_LIST_LAST;
+    uint32_t unit = (uint32_t)top, tries = unit < FREE_LIST_LAST;
+    /* relaxed: whoever changes it meanwhile has changed the count as well, and the swap fails */
+    uint64_t rest = tries ? tsr_load32(free_list_after(c, unit), 1) : 0, found = ~top;
+    if (tries) found = tsr_cas64(free_list_top(c, stack), top, (((top >> 32) + 1) << 32) | rest);
+    taken = found == top ? unit : taken;
+    takes = tries && found != top;
   }
   /* relaxed: it is the owner's now, and tells the truth only while nothing allocates */
   if (taken != TSR_NO_HANDLE) tsr_store32(free_list_after(c, taken), FREE_LIST_HANDED_OUT);
@@ -63,13 +61,16 @@ TSR_DEVICE uint32_t TSR_PART(allocate)(const tsr_ctx *c, uint32_t spread, uint32
     unit = wants ? taken : unit;
     wants = wants && unit == TSR_NO_HANDLE;
   }
+  uint32_t looked = 1;
+  wants = wants && TSR_PARAMETER(c, stacks) > 1;
   TSR_NO_UNROLL
-  for (uint32_t looked = 1; tsr_warp_any(c, wants = wants && looked < TSR_PARAMETER(c, stacks)); looked++) {
+  while (tsr_warp_any(c, wants)) { /* bounded by the stacks */
     stack = stack + 1 < TSR_PARAMETER(c, stacks) ? stack + 1 : 0;
     uint32_t taken = free_list_pop(c, stack, wants);
     unit = wants ? taken : unit;
     TSR_COUNT_WHERE(c, changes, wants);
-    wants = wants && unit == TSR_NO_HANDLE;
+    looked++;
+    wants = wants && unit == TSR_NO_HANDLE && looked < TSR_PARAMETER(c, stacks);
   }
   unit = tsr_shuffle32(c, unit, 0);
   tsr_join_lanes(c); /* the other lanes' writes come after the first one's acquire */
@@ -83,16 +84,14 @@ TSR_DEVICE void TSR_PART(release)(const tsr_ctx *c, uint32_t handle, uint32_t un
   uint64_t top = gives ? tsr_load64(free_list_top(c, stack), 1) : 0;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, gives)) { /* bounded: each turn but the last is another thread's success */
-    if (gives) {
-      uint32_t below = (uint32_t)top < FREE_LIST_LAST ? (uint32_t)top : FREE_LIST_LAST;
-      tsr_store32(free_list_after(c, handle),
-                  below); /* relaxed: seen by whoever acquires the top that names the unit */
-      /* release: the successor, and what the unit's owner wrote, come before it is on top. The count stays: a unit that
-       * returns has been counted when it was taken. */
-      uint64_t found = tsr_cas64_release(free_list_top(c, stack), top, top >> 32 << 32 | handle);
-      gives = found != top;
-      top = found;
-    }
+    uint32_t below = (uint32_t)top < FREE_LIST_LAST ? (uint32_t)top : FREE_LIST_LAST;
+    uint64_t found = top;
+    if (gives) tsr_store32(free_list_after(c, handle), below); /* relaxed: who acquires the top below sees it */
+    /* release: the successor, and what the unit's owner wrote, come before it is on top. The count stays: a unit that
+     * returns has been counted when it was taken. */
+    if (gives) found = tsr_cas64_release(free_list_top(c, stack), top, top >> 32 << 32 | handle);
+    gives = found != top;
+    top = found;
   }
 }
 

@@ -159,11 +159,14 @@ Entries Choice::entries() const {
   static std::map<std::string, bool> is_sized_in_bytes; // with the link's place among the slots
   if (!is_sized_in_bytes.count(layout)) is_sized_in_bytes[layout] = has_parameter("layout", layout, "slab_bytes");
   uint32_t pair_bits = key_bits + value_bits, slot_bytes = pair_bits <= 32 ? 4 : pair_bits <= 64 ? 8 : 16;
+  static std::map<std::string, bool> has_slots; // else its buckets have a size of its own, for one lane
+  if (!has_slots.count(layout)) has_slots[layout] = has_parameter("layout", layout, "bucket_slots");
   if (is_sized_in_bytes[layout])
     entries.set("layout", "slab_bytes", std::to_string(bucket_slots * slot_bytes));
-  else
+  else if (has_slots[layout])
     entries.set("layout", "bucket_slots", std::to_string(bucket_slots));
-  entries.set("layout", "tile_lanes", std::to_string(tile_lanes));
+  if (is_sized_in_bytes[layout] || has_slots[layout] || tile_lanes != 1) // which a layout for one lane refuses
+    entries.set("layout", "tile_lanes", std::to_string(tile_lanes));
   return entries;
 }
 

@@ -114,8 +114,8 @@ TEST(Glue, SwitchesOnTheTable) {
                            "default: return layout_soa_load_k32c32(c, ref, active, mode, b);",
                            "case 0: return probing_cuckoo_next_k32c32(c, key, probe);",
                            "default: return probing_double_hashing_next_k32c32(c, key, probe);",
-                           "case 0: return probing_cuckoo_place_k32c32(c, key, payload, probe);",
-                           "default: return (uint32_t)TSR_UNPLACED;"})
+                           "case 0: return probing_cuckoo_place_k32c32(c, key, seen, placing);",
+                           "default: return tsr_claim_or_nowhere(seen);"})
     EXPECT_NE(glue.find(line), std::string::npos) << line << "\n" << glue;
 }
 
