@@ -52,6 +52,7 @@ extern "C" {
   F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
   F(uint32_t, holds_many)    /* 1: a walk passes every bucket, or grows, and none twice: many pairs of a key */        \
   F(uint32_t, first_slots)   /* see above */                                                                           \
+  F(uint32_t, asks_for_room) /* 1: place() asks a bucket whether it has room, and for nothing else */                  \
   F(uint32_t, choices)       /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
 

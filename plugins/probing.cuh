@@ -26,7 +26,7 @@
  *   after(c, key, ref, placing)    The bucket to look at next, when the pair in hand, whose key is `key`, was evicted from
  *                           bucket `ref` or has passed it by.
  *
- * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, holds_many, first_slots, choices, has_notes. Laws behind
+ * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices, has_notes. Laws behind
  * them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a bucket.

@@ -146,6 +146,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme) {
       .has_notes = s->has_notes,
       .has_stash = has_stash,
       .moves_pairs = s->moves_pairs,
+      .asks_for_room = s->asks_for_room,
       .choices = s->choices,
       .has_place = has_place,
       .asks_scheme = asks_scheme,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* F(name). ends_at_empty, moves_pairs, choices, has_notes: the probing's own (plugins/plugin.h).
+/* F(name). ends_at_empty, moves_pairs, asks_for_room, choices, has_notes: the probing's own (plugins/plugin.h).
  * has_stash: 1: pairs without a slot go to tail buckets that belong to no hash.
  * has_place: 1: the scheme decides where a new pair goes: by choices, or by its place().
  * asks_scheme: 1: it has place().
@@ -20,6 +20,7 @@
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
   F(moves_pairs)                                                                                                       \
+  F(asks_for_room)                                                                                                     \
   F(choices)                                                                                                           \
   F(has_notes)                                                                                                         \
   F(has_stash)                                                                                                         \

@@ -14,9 +14,10 @@
 enum { PLACE_LOST_MAX = 65536 };
 
 /* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging tells
- * what was there (1CHT; Alcantara et al., "Building an efficient hash table on the GPU", 2011). */
+ * what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an efficient hash table on the GPU", 2011). */
 TSR_INLINE bool places_unseen(const tsr_ctx *c) {
-  return TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && !TSR_FACT(c, choices);
+  return TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && TSR_FACT(c, asks_for_room) &&
+         !TSR_FACT(c, choices);
 }
 
 TSR_INLINE void place_begin(const tsr_ctx *c, tsr_key key, tsr_placing *p) {
