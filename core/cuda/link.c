@@ -112,7 +112,7 @@ static tsr_status need_toolkit(tsr_error *error) {
   return toolkit_error.status;
 }
 
-extern const tsr_image tsr_bulk_images[]; /* built by core/BUILD from kernels/bulk.cu; only its end without nvcc */
+extern const tsr_image tsr_bulk_images[]; /* built by core/BUILD from kernels/launch.cu; only its end without nvcc */
 
 tsr_status tsr_cuda_no_code(tsr_error *error) {
   return tsr_fail(error, TSR_NO_DEVICE, "this copy of Tessera was built without nvcc and carries no device code");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations as the host sees them: their list and their one argument. Shared by the kernels (bulk.cuh), both
+ * The bulk operations as the host sees them: their list and their one argument. Shared by the kernels (ops.cuh), both
  * backends and the API; compiles as C11 and CUDA C.
  */
 #ifndef TSR_BULK_H
@@ -9,7 +9,7 @@
 #include "plugins/table.h"
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier forms
- * where that needs a stack (bulk.cu), linked when first used. size counts the table's pairs, count those of each key;
+ * where that needs a stack (launch.cu), linked when first used. size counts the table's pairs, count those of each key;
  * retrieve writes all values of each key to places that were summed from these counts; erase_pair erases one pair of the
  * key; apply does what each item's operation says; flush packs the list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a kernel's thread becomes a lane of a tile: shared by bulk.cu and pool.cu, for table 0 of their link.
+ * How a kernel's thread becomes a lane of a tile: shared by launch.cu and pool.cu, for table 0 of their link.
  */
 #ifndef TSR_KERNEL_CONTEXT_CUH
 #define TSR_KERNEL_CONTEXT_CUH

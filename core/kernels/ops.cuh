@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. Called by all
- * lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by bulk.cu and ../cpu/bulk.c.
+ * lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by launch.cu and ../cpu/bulk.c.
  */
 #ifndef TSR_OPS_CUH
 #define TSR_OPS_CUH

@@ -32,7 +32,7 @@ bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, st
 // That parts which do not fit together, or a value that does not, are refused with a sentence.
 void expect_refusal(tsr_status status, const tsr_error &error);
 
-// Whether a kernel is a bulk operation, in one of its forms (core/kernels/bulk.cu).
+// Whether a kernel is a bulk operation, in one of its forms (core/kernels/launch.cu).
 bool is_form_of(const std::string &kernel, const std::string &operation);
 
 // No function beside the kernels, no stack, so no spill, and at most `registers` for kernels that only look.

@@ -51,7 +51,7 @@ build_core() {
     done
   done
   TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
-    --sdk-root . core/kernels/bulk.cu
+    --sdk-root . core/kernels/launch.cu
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_POOL_SYSTEM=1 -c \
     -o "$folder/pool_system.o" core/cpu/pool.c
   for image in roofline:roofline scan:scan pool:pool pool_system:pool; do

@@ -4,6 +4,7 @@
 #ifndef TSR_TESTS_LIFE_H
 #define TSR_TESTS_LIFE_H
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -79,10 +80,13 @@ inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK) {
     }
     step([&](tsr_error *e) { return tsr_timer_stop(table, nullptr, &milliseconds, e); });
     tsr_status cleared = step([&](tsr_error *e) { return tsr_clear(table, nullptr, e); });
+    codes.assign(60, 0);
     tsr_status built =
-        step([&](tsr_error *e) { return tsr_build(table, 40, keys.data(), values.data(), nullptr, 3, e); });
+        step([&](tsr_error *e) { return tsr_build(table, 40, keys.data(), values.data(), &call, 3, e); });
+    // an export that failed may have written some keys, so that these here are not distinct any more
+    const uint64_t back = 40 - static_cast<uint64_t>(std::count(codes.begin(), codes.end(), TSR_INSERTED));
     counted = step([&](tsr_error *e) { return tsr_size(table, &size, e); });
-    EXPECT_TRUE(cleared || counted || size == (built ? 0 : 40) || (built && grows)) << size;
+    EXPECT_TRUE(cleared || counted || size == (built ? 0 : 40 - back) || (built && grows)) << size;
     step([&](tsr_error *e) { return tsr_table_wait(table, e); });
   }
   tsr_table_destroy(table);
