@@ -139,6 +139,7 @@ TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
 TSR_INLINE tsr_choice place_decide(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *p) {
   tsr_choice choice = TSR_FACT(c, asks_scheme) ? probing_place(c, key, seen, p) : tsr_claim_or_nowhere(seen);
   if (TSR_FACT(c, moves_pairs) && !seen->has_room && p->lost >= PLACE_LOST_MAX) choice = tsr_nowhere();
+  if (!TSR_FACT(c, moves_pairs)) choice.evicts = 0; /* only who says so moves pairs */
   return choice;
 }
 

@@ -49,6 +49,7 @@ int tsr_file_begin(tsr_file *file, const char *path, unsigned mode) {
   struct stat old;
   file->descriptor = -1;
   file->target[0] = file->temporary[0] = '\0';
+  if (!path[0]) return ENOENT;
   const bool is_there = stat(path, &old) == 0;
   if (is_there && !S_ISREG(old.st_mode)) return S_ISDIR(old.st_mode) ? EISDIR : EINVAL;
   if (is_there && access(path, W_OK) != 0) return errno; /* rename would replace even a write-protected file */
