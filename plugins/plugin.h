@@ -193,7 +193,7 @@ static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme,
   return TSR_OK;
 }
 
-/* For schemes that keep two buckets at a time (probing.cuh, tsr_look_less_loaded): refuses those that a lane cannot
+/* For schemes that keep two buckets at a time (fact choices): refuses those that a lane cannot
  * hold twice. scheme: the plugin's name. */
 static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char *scheme, tsr_error *error) {
   uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
