@@ -14,7 +14,6 @@
 #include "plugins/probing.cuh"
 
 enum { ROBIN_HOOD_NOTES }; /* region: for each home the highest age of its pairs */
-enum { ROBIN_HOOD_AGE };   /* memory of place(): the age that the pair in hand would have here */
 enum { ROBIN_HOOD_REACH }; /* state word: ages are below it */
 
 TSR_INLINE uint64_t robin_hood_home(const tsr_ctx *c, tsr_key key) {
@@ -44,9 +43,8 @@ TSR_INLINE uint32_t robin_hood_age(const tsr_ctx *c, tsr_key key, uint64_t ref) 
 }
 
 TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing) {
-  const uint32_t age = placing->word[ROBIN_HOOD_AGE];
+  const uint32_t age = robin_hood_age(c, key, seen->ref);
   TSR_LEAST_RESIDENT(c, seen, youngest, age, resident, robin_hood_age(c, resident, seen->ref))
-  (void)key;
   if (placing->passed >= c->t->buckets || age >= TSR_WORD(c, ROBIN_HOOD_REACH)) return tsr_nowhere();
   if (seen->has_room) return tsr_with_note(tsr_claim(), age);
   if (youngest != TSR_NO_SLOT) return tsr_with_note(tsr_evict(youngest), age);
@@ -54,7 +52,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
 }
 
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
-  placing->word[ROBIN_HOOD_AGE] = robin_hood_age(c, key, ref) + 1;
+  (void)key, (void)placing;
   return robin_hood_after(c, ref);
 }
 

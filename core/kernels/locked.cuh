@@ -55,7 +55,7 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
  * happened, or TSR_RESULT_NONE if the bucket has changed. */
 TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
                              tsr_payload *payload) {
-  tsr_bucket b;
+  tsr_bucket b = {0, {0}}; /* or a masked tile's would be kept from look to look, in a bucket of registers more */
   look_at(c, s->target, 1, &b);
   uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b), written = 0;
 #ifdef TSR_TEST_WITHOUT_GUARD
