@@ -64,6 +64,16 @@ TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
   return pair;
 }
 
+/* Its payload. Where it fills words of its own they are read alone: taken from the joined pair, those that a masked tile
+ * has not loaded would become zeros, and the compiler waits for a load whose other half it has to set so. */
+TSR_INLINE tsr_payload tsr_pair_seen_payload(const tsr_bucket *b, uint32_t j) {
+#if TSR_PAYLOAD_BITS == 32
+  return b->word[TSR_PAIR_WORDS * (j + 1) - TSR_PAIR_WORDS / 2];
+#else
+  return tsr_pair_payload(tsr_pair_seen(b, j));
+#endif
+}
+
 /* The same for a slot number known at run time, on the lane that owns it. */
 TSR_INLINE tsr_pair tsr_pair_seen_slot(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
   tsr_pair pair = 0;
@@ -92,7 +102,9 @@ TSR_INLINE tsr_key tsr_pair_slot_key(const tsr_ctx *c, const tsr_bucket *b, uint
 }
 
 TSR_INLINE tsr_payload tsr_pair_slot_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
-  return tsr_shuffle_payload(c, tsr_pair_payload(tsr_pair_seen_slot(c, b, slot)), tsr_slot_lane(c, slot));
+  tsr_payload payload = 0;
+  TSR_SLOT_SEEN(c, payload, slot, j, tsr_pair_seen_payload(b, j));
+  return tsr_shuffle_payload(c, payload, tsr_slot_lane(c, slot));
 }
 
 /* What load saw -> desired, if it is still there: the owner's part. */
