@@ -44,7 +44,8 @@ TSR_API const char *tsr_version(void);
 /* What a table is made of: the entries of an INI file, not yet checked against plugins. */
 typedef struct tsr_spec tsr_spec;
 
-/* Reads an INI file. TSR_NOT_FOUND, TSR_IO or TSR_BAD_SPEC with file:line. The caller frees *spec. */
+/* Reads an INI file. TSR_NOT_FOUND if it cannot be opened, TSR_BAD_SPEC with file:line, TSR_IO if reading fails. The
+ * caller frees *spec. */
 TSR_API tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error);
 /* The same from text; `name` stands for the file in messages. */
 TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
@@ -61,8 +62,8 @@ typedef struct tsr_table tsr_table;
 
 typedef struct tsr_options { /* all zero = what the spec says */
   size_t size;
-  const char *plugins; /* directories to search, colon-separated; searched first, then $TESSERA_PLUGINS, then
-                                beside the library */
+  const char *plugins; /* directories to search, colon-separated, each of which can be read; searched first, then
+                                $TESSERA_PLUGINS, then beside the library */
   uint64_t capacity;   /* pairs; overrides the spec's */
   uint64_t seed;       /* overrides the spec's if not 0 */
 } tsr_options;
@@ -119,7 +120,7 @@ typedef struct tsr_call {
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
- * values: NULL for a set. A full table is not an error of the call: see results, unplaced_* and tsr_table_report. (The
+ * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A full table is not an error of the call: see results, unplaced_* and tsr_table_report. (The
  * two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each, and no more.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_error *error);

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* mkdtemp, realpath, setenv, usleep */
 
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,6 +47,15 @@ typedef struct kit_run {
 
 /* ---- What is run ----------------------------------------------------------------------------- */
 
+/* What is no plugin at all does not break the contract. */
+static bool is_shared_object(const char *path) {
+  char head[SELFMAG] = "";
+  FILE *file = fopen(path, "rb");
+  bool is_elf = file && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0;
+  if (file) fclose(file);
+  return is_elf;
+}
+
 static tsr_status find_file(const char *path, char **file, tsr_error *error) {
   struct stat facts;
   char *resolved = realpath(path, NULL);
@@ -53,6 +63,11 @@ static tsr_status find_file(const char *path, char **file, tsr_error *error) {
   tsr_status status = TSR_OK;
   if (stat(resolved, &facts) != 0 || !S_ISREG(facts.st_mode))
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is no regular file: name the .so of a plugin", path);
+  else if (access(resolved, R_OK) != 0)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: cannot be read: %s", path, strerror(errno));
+  else if (!is_shared_object(resolved))
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "%s: is no shared object: conform tests the .so that is made of a plugin's sources", path);
   else if (strchr(resolved, ':'))
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has a ':' in its path, which separates plugins: move it", resolved);
   if (status) {

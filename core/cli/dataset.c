@@ -20,6 +20,7 @@
 
 #include "core/cli/npy.h"
 #include "core/cli/sequence.h"
+#include "core/spec/number.h"
 
 static tsr_status no_memory(const char *path, uint64_t count, tsr_error *error) {
   return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for more than %llu keys", path, (unsigned long long)count);
@@ -82,10 +83,20 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, const char *fie
     }
   }
   shown[bytes] = '\0';
-  return tsr_fail(t->error, TSR_IO,
-                  "%s:%llu: the %s '%s'%s is no whole number of %u bits: write it in decimal or as "
-                  "0x.., or choose a larger %s_bits",
-                  t->path, (unsigned long long)t->line, what, shown, bytes < length ? "..." : "", bits, what);
+  char way_out[TSR_FIELD_SHOWN + 40];
+  uint64_t meant;
+  const char digits = bytes ? shown[strspn(shown, "0123456789")] : '-';
+  if (shown[0] == '-')
+    snprintf(way_out, sizeof way_out, "there are none below 0");
+  else if (tsr_guess_u64(shown, &meant) && meant <= UINT64_MAX >> (64 - bits))
+    snprintf(way_out, sizeof way_out, "write %llu", (unsigned long long)meant);
+  else if (bits == 64 && !digits)
+    snprintf(way_out, sizeof way_out, "the largest is 2^64 - 1");
+  else
+    snprintf(way_out, sizeof way_out, "write it in decimal or as 0x..%s%s%s", bits < 64 ? ", or choose a larger " : "",
+             bits < 64 ? what : "", bits < 64 ? "_bits" : "");
+  return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s'%s is no whole number of %u bits: %s", t->path,
+                  (unsigned long long)t->line, what, shown, bytes < length ? "..." : "", bits, way_out);
 }
 
 /* Decimal or 0x hexadecimal digits that fill the field, within `bits` bits. */
@@ -146,6 +157,11 @@ static tsr_status add_row(tsr_tsv *t) {
   if (!parse_number(t->text, key_length, t->options->key_bits, &key)) {
     return bad_number(t, "key", t->text, key_length, t->options->key_bits);
   }
+  const char *blank = field;
+  while (blank < field + value_length && !is_blank(*blank)) blank++;
+  if (blank < field + value_length)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: the line has more than two columns: it holds a key and a value",
+                    t->path, (unsigned long long)t->line);
   if (value_length > 0 && !parse_number(field, value_length, value_bits, &value)) {
     return bad_number(t, "value", field, value_length, value_bits);
   }

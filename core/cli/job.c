@@ -147,7 +147,7 @@ static tsr_status operate(const tsr_job *job, tsr_job_verb verb, uint64_t n, con
 static tsr_status warm_up(const tsr_job *job, tsr_error *error) {
   uint64_t key = 0, value = 0, offsets[2];
   uint8_t code = 0;
-  arrays one = {&key, &value, &code, offsets, 1};
+  arrays one = {&key, job->value_bits ? &value : NULL, &code, offsets, 1};
   bool done[TSR_JOB_VERBS] = {false};
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < job->step_count; i++) {

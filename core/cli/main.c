@@ -3,7 +3,7 @@
  * tessera, the program: finds the command, reads its arguments and runs it. It is a user of tessera.h like any other
  * and knows no plugin by name. Read next: command.h (the commands), arguments.h (how their words are read).
  */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+#define _GNU_SOURCE /* setenv, asprintf */
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,11 +89,11 @@ static tsr_exit dispatch(int argc, char **argv) {
 
 /* Puts an installed program's plugins behind those of the environment, where the library looks next. */
 static void add_installed_plugins(void) {
-  char folder[TSR_PLACE_BYTES], path[2 * TSR_PLACE_BYTES];
+  char folder[TSR_PLACE_BYTES], *path;
   const char *given = getenv("TESSERA_PLUGINS");
-  if (!tsr_place_plugins(folder)) return;
-  int written = snprintf(path, sizeof path, "%s:%s", given ? given : "", folder);
-  if (written < (int)sizeof path) setenv("TESSERA_PLUGINS", path, 1);
+  if (!tsr_place_plugins(folder) || asprintf(&path, "%s:%s", given ? given : "", folder) < 0) return;
+  setenv("TESSERA_PLUGINS", path, 1);
+  free(path);
 }
 
 int main(int argc, char **argv) {

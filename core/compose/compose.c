@@ -17,10 +17,19 @@ static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.0
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
+/* A name that no plugin has is a mistake in the line that says it. */
+static tsr_status refuse_name(const tsr_spec *spec, uint32_t role, const tsr_error *why, tsr_error *error) {
+  char where[512];
+  tsr_spec_where(tsr_spec_find(spec, "table", tsr_role_names[role]), where, sizeof where);
+  return tsr_fail(error, why->status, "%s: %s", where, why->message);
+}
+
 static tsr_status load_part(const tsr_spec *spec, const tsr_options *options, uint32_t role, const char *name,
                             tsr_part *part, tsr_error *error) {
-  tsr_status status = tsr_registry_find(options->plugins, role, name, &part->plugin, error);
-  if (status) return status;
+  tsr_error why;
+  tsr_status status = tsr_registry_find(options->plugins, role, name, &part->plugin, &why);
+  if (status == TSR_NOT_FOUND || status == TSR_BAD_SPEC) return refuse_name(spec, role, &why, error);
+  if (status) return tsr_fail(error, status, "%s", why.message);
   part->config = calloc(1, part->plugin->config_bytes + 1);
   if (!part->config) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the parameters of %s", name);
   return tsr_settings_read_part(spec, part->plugin, part->config, error);
@@ -197,12 +206,19 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
   const char *layout = t->part[TSR_ROLE_LAYOUT].plugin->name;
   char where[512];
   if (!s->has_link) {
-    if (t->settings.load_factor <= 1) return TSR_OK;
-    tsr_spec_where(tsr_spec_find(spec, "table", "load_factor"), where, sizeof where);
+    if (t->settings.load_factor > 1) {
+      tsr_spec_where(tsr_spec_find(spec, "table", "load_factor"), where, sizeof where);
+      return tsr_fail(error, TSR_INCOMPATIBLE,
+                      "%s: a table of layout = %s holds no more pairs than its buckets have slots: use at most 1, or a "
+                      "layout whose buckets link",
+                      where, layout);
+    }
+    if (!t->part[TSR_ROLE_ALLOCATOR].plugin) return TSR_OK;
+    tsr_spec_where(tsr_spec_find(spec, "table", "allocator"), where, sizeof where);
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
-        "%s: a table of layout = %s holds no more pairs than its buckets have slots: use at most 1, or a layout whose "
-        "buckets link",
+        "%s: the buckets of layout = %s do not link, so nothing would be taken from it: remove the line, or "
+        "use a layout whose buckets link",
         where, layout);
   }
   tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);

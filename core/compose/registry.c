@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -51,16 +52,6 @@ static void find_beside_the_library(char directory[PATH_MAX]) {
   free(resolved);
 }
 
-/* The caller's directories, then the environment's, then the library's own, as one list. The caller frees it. */
-static char *search_path(const char *directories) {
-  const char *environment = secure_getenv("TESSERA_PLUGINS"); /* code comes from there */
-  char *path = NULL, beside[PATH_MAX];
-  find_beside_the_library(beside);
-  if (asprintf(&path, "%s:%s:%s", directories ? directories : "", environment ? environment : "", beside) < 0)
-    return NULL;
-  return path;
-}
-
 /* Copies the next directory of a colon-separated list; returns what follows it, NULL at the end. */
 static const char *next_directory(const char *list, char *directory, size_t bytes) {
   while (*list == ':') list++;
@@ -68,6 +59,34 @@ static const char *next_directory(const char *list, char *directory, size_t byte
   size_t length = strcspn(list, ":");
   snprintf(directory, bytes, "%.*s", (int)length, list);
   return list + length;
+}
+
+/* A folder that the caller named and that cannot be read is a mistake; one of the environment holds nothing. */
+static tsr_status check_directories(const char *directories, tsr_error *error) {
+  char directory[PATH_MAX];
+  for (const char *rest = directories; (rest = next_directory(rest, directory, sizeof directory));) {
+    DIR *open = opendir(directory);
+    if (!open)
+      return tsr_fail(
+          error, TSR_BAD_ARGUMENT,
+          "'%s': cannot be searched for plugins: %s: --plugins (tsr_options.plugins) names folders, with ':' "
+          "between them",
+          directory, strerror(errno));
+    closedir(open);
+  }
+  return TSR_OK;
+}
+
+/* The caller's directories, then the environment's, then the library's own, as one list. The caller frees *path. */
+static tsr_status search_path(const char *directories, char **path, tsr_error *error) {
+  const char *environment = secure_getenv("TESSERA_PLUGINS"); /* code comes from there */
+  char beside[PATH_MAX];
+  tsr_status status = check_directories(directories ? directories : "", error);
+  if (status) return status;
+  find_beside_the_library(beside);
+  const char *own = directories ? directories : "", *others = environment ? environment : "";
+  if (asprintf(path, "%s%s%s%s%s", own, *own ? ":" : "", others, *others ? ":" : "", beside) >= 0) return TSR_OK;
+  return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
 }
 
 /* ---- One file -------------------------------------------------------------------------------- */
@@ -217,8 +236,9 @@ static tsr_status find_files(const char *directories, found_file **files, size_t
   char directory[PATH_MAX];
   *files = NULL;
   *count = 0;
-  char *path = search_path(directories);
-  if (!path) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
+  char *path;
+  tsr_status status = search_path(directories, &path, error);
+  if (status) return status;
   for (const char *rest = path; (rest = next_directory(rest, directory, sizeof directory));) {
     DIR *open = opendir(directory);
     if (!open) continue; /* a missing directory holds no plugin; what is missing is reported by name */
@@ -248,42 +268,46 @@ static tsr_status find_files(const char *directories, found_file **files, size_t
   return TSR_OK;
 }
 
-static tsr_status not_found(const char *directories, uint32_t role, const char *name, tsr_error *error) {
+static tsr_status not_found(const char *path, const char *directories, uint32_t role, const char *name,
+                            tsr_error *error) {
   found_file *files;
   size_t count, names_count = 0;
   tsr_status status = find_files(directories, &files, &count, error);
   if (status) return status;
-  char *path = search_path(directories);
   const char **names = calloc(count + 1, sizeof *names);
   for (size_t i = 0; names && i < count; i++)
     if (files[i].role == role) names[names_count++] = files[i].name;
   const char *nearest = names ? tsr_nearest(name, names, names_count) : NULL;
-  status = tsr_fail(error, TSR_NOT_FOUND, "%s = %s: there is no %s_%s.so in %s%s%s%s", tsr_role_names[role], name,
-                    tsr_role_names[role], name, path ? path : "the search path", nearest ? "; did you mean " : "",
-                    nearest ? nearest : "; see `tessera list`, --plugins and TESSERA_PLUGINS", nearest ? "?" : "");
+  if (nearest)
+    status = tsr_fail(error, TSR_NOT_FOUND, "there is no such %s; did you mean %s?", tsr_role_names[role], nearest);
+  else if (!is_plugin_name(name))
+    status = tsr_fail(error, TSR_BAD_SPEC,
+                      "a plugin's name is 1 to 24 letters a-z, digits and _, a letter first; see `tessera list %s`",
+                      tsr_role_names[role]);
+  else
+    status = tsr_fail(error, TSR_NOT_FOUND,
+                      "there is no %s_%s.so in %s; see `tessera list %s`, --plugins and TESSERA_PLUGINS",
+                      tsr_role_names[role], name, path, tsr_role_names[role]);
   free(names);
-  free(path);
   free(files);
   return status;
 }
 
 tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
                              tsr_error *error) {
-  char directory[PATH_MAX], path[PATH_MAX + 64];
-  if (!is_plugin_name(name))
-    return tsr_fail(error, TSR_BAD_SPEC,
-                    "%s = %s: a plugin's name is 1 to 24 letters a-z, digits and _, a letter first",
-                    tsr_role_names[role], name);
-  char *search = search_path(directories);
+  char directory[PATH_MAX], path[PATH_MAX + 64], *search;
   struct stat facts;
   bool found = false;
-  if (!search) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
-  for (const char *rest = search; !found && (rest = next_directory(rest, directory, sizeof directory));) {
+  tsr_status status = search_path(directories, &search, error);
+  if (status) return status;
+  for (const char *rest = search;
+       !found && is_plugin_name(name) && (rest = next_directory(rest, directory, sizeof directory));) {
     snprintf(path, sizeof path, "%s/%s_%s.so", directory, tsr_role_names[role], name);
     found = lstat(path, &facts) == 0; /* a link to nothing is found, and fails to load */
   }
+  status = found ? tsr_registry_load(path, plugin, error) : not_found(search, directories, role, name, error);
   free(search);
-  return found ? tsr_registry_load(path, plugin, error) : not_found(directories, role, name, error);
+  return status;
 }
 
 /* ---- The public list ------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,100 @@ bool tsr_parse_u64(const char *text, uint64_t *out) {
   return true;
 }
 
+/* ---- What was meant -------------------------------------------------------------------------- */
+
+/* Reads the digits at *text, in groups of three if something stands between them. */
+static bool read_grouped(const char **text, uint64_t *out) {
+  char digits[32];
+  size_t count = strspn(*text, "0123456789");
+  const char *at = *text + count, *separator = strchr(",_' ", *at);
+  if (count == 0 || count >= sizeof digits) return false;
+  memcpy(digits, *text, count);
+  if (*at && separator && count <= 3)
+    for (; *at == *separator && strspn(at + 1, "0123456789") == 3 && count + 3 < sizeof digits; at += 4, count += 3)
+      memcpy(digits + count, at + 1, 3);
+  digits[count] = '\0';
+  *text = at;
+  const char *first = digits;
+  return read_digits(&first, 10, out);
+}
+
+/* The suffix in any case, perhaps with a B for bytes. */
+static bool guess_suffix(const char *text, uint64_t *scale) {
+  char suffix[4] = "";
+  size_t length = strlen(text);
+  if (length && (text[length - 1] == 'B' || text[length - 1] == 'b')) length--;
+  if (length > 2 || strspn(text, "KMGTkmgti") < length) return false;
+  for (size_t i = 0; i < length; i++) suffix[i] = (char)(i ? text[i] | 0x20 : text[i] & ~0x20);
+  return read_suffix(suffix, scale);
+}
+
+static bool scale_by_ten(int64_t power, uint64_t *value) {
+  for (; power > 0; power--)
+    if (__builtin_mul_overflow(*value, UINT64_C(10), value)) return false;
+  for (; power < 0; power++, *value /= 10)
+    if (*value % 10) return false;
+  return true;
+}
+
+/* digits [. digits] [e [+] digits] [suffix], or digits ^ digits */
+static bool guess(const char *text, uint64_t *out) {
+  uint64_t value, exponent = 0, scale;
+  int64_t power = 0;
+  if (!read_grouped(&text, &value)) return false;
+  if (*text == '^') {
+    text++;
+    if (!read_digits(&text, 10, &exponent) || *text || exponent > 64) return false;
+    for (scale = 1; exponent; exponent--)
+      if (__builtin_mul_overflow(scale, value, &scale)) return false;
+    *out = scale;
+    return true;
+  }
+  if (*text == '.')
+    for (text++; *text >= '0' && *text <= '9'; text++, power--)
+      if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
+          __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+        return false;
+  if (*text == 'e' || *text == 'E') {
+    text += text[1] == '+' ? 2 : 1;
+    if (!read_digits(&text, 10, &exponent) || exponent > 64) return false;
+    power += (int64_t)exponent;
+  }
+  if (!guess_suffix(text, &scale) || __builtin_mul_overflow(value, scale, &value) || !scale_by_ten(power, &value))
+    return false;
+  *out = value;
+  return true;
+}
+
+bool tsr_guess_u64(const char *text, uint64_t *out) {
+  char bare[64];
+  if (!text) return false;
+  text += strspn(text, "\"'");
+  size_t length = strcspn(text, "\"");
+  if (length >= sizeof bare) return false;
+  memcpy(bare, text, length);
+  bare[length] = '\0';
+  if (length && bare[length - 1] == '\'') bare[length - 1] = '\0';
+  return guess(bare, out);
+}
+
+const char *tsr_number_advice(const char *text, char advice[TSR_ADVICE_BYTES]) {
+  static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+  uint64_t value, scaled;
+  size_t thousands = 0;
+  advice[0] = '\0';
+  if (tsr_parse_u64(text, &value) || !tsr_guess_u64(text, &value)) return advice;
+  for (scaled = value; scaled && scaled % 1000 == 0 && thousands < 4; scaled /= 1000) thousands++;
+  if (thousands)
+    snprintf(advice, TSR_ADVICE_BYTES, "; write %llu or %llu%s", (unsigned long long)value, (unsigned long long)scaled,
+             suffixes[thousands]);
+  else
+    snprintf(advice, TSR_ADVICE_BYTES, "; write %llu", (unsigned long long)value);
+  return advice;
+}
+
+/* ---- Fractions ------------------------------------------------------------------------------- */
+
 static size_t count_digits(const char *text) { return strspn(text, "0123456789"); }
 
 /* digits [. digits] [e [sign] digits], with a digit before or behind the point. */
@@ -146,6 +241,10 @@ bool tsr_parse_double(const char *text, double *out) {
   return is_exact_range;
 }
 
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static char small(char letter) { return (char)(letter >= 'A' && letter <= 'Z' ? letter | 0x20 : letter); }
+
 enum { TSR_EDITS_MAX = 3, TSR_EDITS_FAR = TSR_EDITS_MAX + 1, TSR_EDITS_BAND = 2 * TSR_EDITS_MAX + 1 };
 
 /* Edit distance, or TSR_EDITS_FAR if it is larger than TSR_EDITS_MAX. A path of at most TSR_EDITS_MAX edits
@@ -171,7 +270,7 @@ static unsigned edit_distance(const char *a, const char *b) {
       size_t j = i + d - TSR_EDITS_MAX;
       unsigned best = TSR_EDITS_FAR;
       if (j > 0) {
-        best = band[d] + (a[i - 1] != b[j - 1]);
+        best = band[d] + (small(a[i - 1]) != small(b[j - 1]));
       }
       if (d + 1 < TSR_EDITS_BAND && band[d + 1] + 1 < best) {
         best = band[d + 1] + 1;

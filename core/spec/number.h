@@ -28,14 +28,24 @@ extern "C" {
  * blanks, trailing characters, a value beyond 64 bits. Thread-safe. */
 TSR_MUST_CHECK bool tsr_parse_u64(const char *text, uint64_t *out);
 
+/* The number that somebody meant by a text that tsr_parse_u64 refuses: 1e6, 1.5M, 1,000,000 or 1_000_000 (groups of
+ * three), 10^6, 64k, 1MB, "5" in quotes. False, and *out untouched, where that is no whole number of 64 bits, exactly.
+ * Nothing is read by it: it is for the sentence that refuses. Thread-safe. */
+TSR_MUST_CHECK bool tsr_guess_u64(const char *text, uint64_t *out);
+
+/* The end of that sentence, such as "; write 1000000 or 1M"; "" where tsr_guess_u64 guesses nothing. Returns advice. */
+enum { TSR_ADVICE_BYTES = 64 };
+const char *tsr_number_advice(const char *text, char advice[TSR_ADVICE_BYTES]);
+
 /* Reads a number such as 0.8, .8, 1 or 2.5e-3 to the nearest double, with a point in every locale.
  * False, and *out untouched, for anything else: NULL, a sign, nan, inf, hexadecimal, blanks,
  * trailing characters, a value that a normal double cannot hold (1e999, 1e-999). Thread-safe. */
 TSR_MUST_CHECK bool tsr_parse_double(const char *text, double *out);
 
 /* The name that `word` was probably meant to be: the one of `names` with the smallest edit
- * distance, the first one on a tie; NULL if none is within 3 edits and fewer edits than `word` has
- * letters (else every short word would be near to every other). The result points into `names`. */
+ * distance, in which small and capital letters are the same, the first one on a tie; NULL if none is within 3 edits and
+ * fewer edits than `word` has letters (else every short word would be near to every other). The result points into
+ * `names`. */
 const char *tsr_nearest(const char *word, const char *const *names, size_t count);
 
 #ifdef __cplusplus

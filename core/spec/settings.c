@@ -102,6 +102,21 @@ static tsr_status bad_entry(const tsr_spec_entry *entry, tsr_error *error, const
   return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
 }
 
+/* `must be RANGE`, and how to write a number that nobody but a person can read. */
+static tsr_status bad_number(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
+  char rule[320], advice[TSR_ADVICE_BYTES];
+  snprintf(rule, sizeof rule, "must be %s%s", range, tsr_number_advice(entry->value, advice));
+  return bad_entry(entry, error, rule);
+}
+
+/* 80% and 0,8 are .8 to those who write them. */
+static tsr_status bad_fraction(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
+  const char *at = entry->value + strcspn(entry->value, "%,");
+  char rule[256];
+  snprintf(rule, sizeof rule, "must be %s%s", range, *at ? "; write it with a point, such as 0.8" : "");
+  return bad_entry(entry, error, rule);
+}
+
 static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
   char words[WORDS_MAX][ROW_WORD_BYTES], rule[256];
   const char *names[WORDS_MAX];
@@ -122,22 +137,21 @@ static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, u
 static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings *settings, tsr_error *error) {
   const row *r = &rows[at];
   void *out = (char *)settings + r->offset;
-  char rule[128];
-  snprintf(rule, sizeof rule, "must be %s", shown[at].values);
   switch (r->type) {
   case ROW_CHOICE:
     return read_choice(shown[at].values, entry, out, error);
   case ROW_NUMBER: {
     uint64_t value;
-    if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum)
-      return bad_entry(entry, error, rule);
-    if (r->maximum == 64 && value != 32 && value != 64) return bad_entry(entry, error, rule);
+    if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum ||
+        (r->maximum == 64 && value != 32 && value != 64))
+      return bad_number(entry, shown[at].values, error);
     *(uint64_t *)out = value;
     return TSR_OK;
   }
   case ROW_FRACTION: {
     double value;
-    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64) return bad_entry(entry, error, rule);
+    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64)
+      return bad_fraction(entry, shown[at].values, error);
     *(double *)out = value;
     return TSR_OK;
   }
@@ -277,10 +291,10 @@ static tsr_status read_parameter(const tsr_parameter *parameter, const tsr_spec_
                                  tsr_error *error) {
   uint64_t value = parameter->initial;
   if (entry && (!tsr_parse_u64(entry->value, &value) || value < parameter->minimum || value > parameter->maximum)) {
-    char rule[256];
-    snprintf(rule, sizeof rule, "must be a whole number from %llu to %llu: %s", (unsigned long long)parameter->minimum,
+    char range[256];
+    snprintf(range, sizeof range, "a whole number from %llu to %llu: %s", (unsigned long long)parameter->minimum,
              (unsigned long long)parameter->maximum, parameter->doc);
-    return bad_entry(entry, error, rule);
+    return bad_number(entry, range, error);
   }
   void *member = (char *)config + parameter->offset;
   if (parameter->type == TSR_PARAMETER_U32)

@@ -53,7 +53,7 @@ static tsr_status read_all(int file, const char *path, char *text, size_t *bytes
     }
     *bytes += got > 0 ? (size_t)got : 0;
   }
-  return tsr_fail(error, TSR_IO, "%s: has more than %d bytes: a spec holds up to 1 MiB", path, TSR_SPEC_FILE_MAX);
+  return tsr_fail(error, TSR_BAD_SPEC, "%s: has more than %d bytes: a spec holds up to 1 MiB", path, TSR_SPEC_FILE_MAX);
 }
 
 static tsr_status read_file(int file, const char *path, tsr_spec **spec, tsr_error *error) {
@@ -62,7 +62,7 @@ static tsr_status read_file(int file, const char *path, tsr_spec **spec, tsr_err
     return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
   }
   if (!S_ISREG(facts.st_mode)) {
-    return tsr_fail(error, TSR_IO, "%s: is %s: a spec must be a regular file", path,
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: is %s: a spec must be a regular file", path,
                     S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");
   }
   char *text = malloc(TSR_SPEC_FILE_MAX + 1);
@@ -85,9 +85,7 @@ tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error) {
   /* Without O_NONBLOCK, opening a FIFO that nobody writes would wait for ever. */
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
-    bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "'%s': cannot be opened as a spec: %s", path,
-                    strerror(errno));
+    return tsr_fail(error, TSR_NOT_FOUND, "'%s': cannot be opened as a spec: %s", path, strerror(errno));
   }
   tsr_status status = read_file(file, path, spec, error);
   close(file);

@@ -68,14 +68,17 @@ static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p
 
 /* ---- rehash ---------------------------------------------------------------------------------- */
 
+/* tries: 0 where there are fewer slots than pairs, and none was made. */
 static tsr_status too_many(const tsr_composition *composition, uint64_t count, uint64_t not_placed, uint32_t tries,
                            tsr_error *error) {
   const tsr_shape *shape = &composition->shape;
+  char seeds[32] = "";
+  if (tries) snprintf(seeds, sizeof seeds, " with %u seeds", tries);
   return tsr_fail(error, TSR_UNSUPPORTED,
-                  "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots with %u seeds: raise "
-                  "capacity or lower load_factor; the table is as it was",
+                  "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots%s: raise capacity or "
+                  "lower load_factor; the table is as it was",
                   (unsigned long long)shape->capacity, (unsigned long long)not_placed, (unsigned long long)count,
-                  (unsigned long long)tsr_composition_slots(composition), tries);
+                  (unsigned long long)tsr_composition_slots(composition), seeds);
 }
 
 /* Fills `store`, which was made with `seed`; more tries only where the pairs could fit at all. */

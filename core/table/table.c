@@ -147,6 +147,9 @@ tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, co
   tsr_status status = check_arguments(t, call, n, keys, error);
   if (status == TSR_OK && n && t->store.composition->shape.value_bits && !values)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: values is NULL, but the table has values", call);
+  if (status == TSR_OK && !t->store.composition->shape.value_bits && values)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "%s: the table is a set or multiset and would drop the values: pass NULL, or make a map", call);
   return status;
 }
 

@@ -69,6 +69,48 @@ for scheme in linear quadratic double_hashing; do
     --set table.probing=$scheme --set table.capacity=2^32 --set layout.bucket_slots=1 --set layout.tile_lanes=1
 done
 
+case_of "a name that no plugin has is told with its line and the nearest name"
+sed 's/= packed/= paked/' "$specs/quickstart.ini" >paked.ini
+line=$(grep -n paked paked.ini | cut -d : -f 1)
+refuses "^tessera: paked.ini:$line: \[table\] layout = paked: there is no such layout; did you mean packed\?$" check paked.ini
+for name in PACKED '"packed"' Packed; do
+  refuses "^tessera: --set table.layout=$name: .* did you mean packed\?$" check "$specs/quickstart.ini" \
+    --set "table.layout=$name"
+done
+refuses '^tessera: --set table.hasher=zzzzzzzz: there is no hasher_zzzzzzzz.so in /.*; see `tessera list hasher`' check \
+  "$specs/quickstart.ini" --set table.hasher=zzzzzzzz
+refuses 'did you mean map\?$' check "$specs/quickstart.ini" --set table.kind=MAP
+
+case_of "a number that only a person can read is told how to be written"
+refuses 'capacity=1e6: must be 1 \.\. 2\^40; write 1000000 or 1M$' check "$specs/quickstart.ini" --set table.capacity=1e6
+refuses '; write 1000 or 1K$' check "$specs/quickstart.ini" --set table.capacity=1,000
+refuses '; write 1500000 or 1500K$' check "$specs/quickstart.ini" --set table.capacity=1.5M
+refuses '; write 8$' check "$specs/quickstart.ini" --set 'layout.bucket_slots="8"'
+refuses 'must be 1 \.\. 2\^40$' check "$specs/quickstart.ini" --set table.capacity=-1
+refuses 'such as 0\.8$' check "$specs/quickstart.ini" --set table.load_factor=80%
+
+case_of "an unreadable spec is a wrong command line"
+mkfifo pipe.ini
+refuses 'pipe.ini: is a pipe or a device: a spec must be a regular file$' check pipe.ini
+refuses 'is a directory: a spec must be a regular file$' run "$work" --insert pairs.tsv
+refuses 'is a directory: a spec must be a regular file$' bench "$work"
+((EUID == 0)) || { # root reads everything
+  cp "$specs/quickstart.ini" hidden.ini
+  chmod 0 hidden.ini
+  refuses 'Permission denied' check hidden.ini
+}
+
+case_of "--plugins names folders that can be read"
+for command in list 'describe probing/cuckoo' "check $specs/quickstart.ini" "run $specs/quickstart.ini --insert pairs.tsv"; do
+  # shellcheck disable=SC2086
+  refuses "'absent': cannot be searched for plugins: No such file" $command --plugins "$rooms:absent"
+done
+refuses "'pairs.tsv': cannot be searched for plugins: Not a directory" list --plugins pairs.tsv
+
+case_of "an allocator where none is used is refused"
+refuses 'allocator=slab_light: the buckets of layout = packed do not link, so nothing would be taken' check \
+  "$specs/quickstart.ini" --set table.allocator=slab_light
+
 case_of "a full standard output fails"
 status=0
 "$tessera" list >/dev/full 2>err || status=$?
@@ -110,6 +152,15 @@ touch here/finder
 expect_out '^probing/cuckoo '
 expect_out '^1 plugin$'
 (cd apart && TESSERA_PLUGINS="" ./finder list) >out 2>err || fail "$(cat err)"
+expect_out '^1 plugin$'
+
+case_of "a long TESSERA_PLUGINS does not hide the plugins of an installed program"
+mkdir -p "$work/home/bin" "$work/home/lib/tessera"
+cp "$tessera" home/bin/tessera
+cp "$root"/probing/probing_cuckoo.so home/lib/tessera
+long=$(printf ':/absent/%060d' {1..150})
+((${#long} > 9000)) || fail "it has ${#long} bytes"
+TESSERA_PLUGINS=$long home/bin/tessera list >out 2>err || fail "$(cat err)"
 expect_out '^1 plugin$'
 
 case_of "describe"

@@ -158,8 +158,7 @@ refuses "'absent.so': cannot be opened" conform absent.so
 refuses 'is no regular file' conform "$work"
 refuses 'whole number of seconds' conform "third party/probing_triangular.so" --timeout 0
 cp pairs.tsv probing_garbage.so
-run conform probing_garbage.so
-expect_status 1
+refuses 'is no shared object: conform tests the .so' conform probing_garbage.so
 with=(TESSERA_CONFORM="$work/absent")
 refuses 'is no program' conform "third party/probing_triangular.so"
 with=()

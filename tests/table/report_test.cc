@@ -141,6 +141,22 @@ std::vector<PluginFile> schemes() {
   return result;
 }
 
+TEST(OfASet, ValuesAreRefusedAndNothingIsInserted) {
+  Recipe recipe = working_recipes(schemes()[0])[0];
+  recipe.capacity = 100;
+  recipe.value_bits = 0;
+  recipe.duplicates = TSR_DUPLICATES_FIRST;
+  Table table(made(spec_of(recipe).get()), recipe.key_bits, 0);
+  const uint64_t keys[] = {1, 2}, values[] = {3, 4};
+  tsr_error error = {};
+  uint64_t size = 9;
+  expect_refused(tsr_insert(table.get(), 2, keys, values, nullptr, &error), TSR_BAD_ARGUMENT, error, "drop the values");
+  expect_refused(tsr_build(table.get(), 2, keys, values, nullptr, 1, &error), TSR_BAD_ARGUMENT, error,
+                 "drop the values");
+  ASSERT_EQ(table.size(&size), "");
+  EXPECT_EQ(size, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OnScheme, testing::ValuesIn(schemes()), plugin_test_name);
 
 } // namespace

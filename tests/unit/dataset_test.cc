@@ -171,6 +171,22 @@ TEST_F(Dataset, TsvWidthsAreExact) {
   EXPECT_EQ(reads(write("t.tsv", "1 18446744073709551615\n"), widths(32, 0)).count, 1u);
 }
 
+TEST_F(Dataset, TsvSaysHowToWriteANumber) {
+  EXPECT_EQ(fails(write("t.tsv", "-1 1\n"), widths(64, 64)),
+            "t.tsv:1: the key '-1' is no whole number of 64 bits: there are none below 0");
+  EXPECT_EQ(fails(write("t.tsv", "18446744073709551616 1\n"), widths(64, 64)),
+            "t.tsv:1: the key '18446744073709551616' is no whole number of 64 bits: the largest is 2^64 - 1");
+  EXPECT_EQ(fails(write("t.tsv", "1 1e6\n"), widths(32, 32)),
+            "t.tsv:1: the value '1e6' is no whole number of 32 bits: write 1000000");
+  EXPECT_EQ(fails(write("t.tsv", "1,000 1\n"), widths(32, 32)),
+            "t.tsv:1: the key '1,000' is no whole number of 32 bits: write 1000");
+  EXPECT_EQ(fails(write("t.tsv", "1e10 1\n"), widths(32, 32)),
+            "t.tsv:1: the key '1e10' is no whole number of 32 bits: write it in decimal or as 0x.., or choose a larger "
+            "key_bits");
+  EXPECT_EQ(fails(write("t.tsv", "1 2 3\n"), widths(32, 32)),
+            "t.tsv:1: the line has more than two columns: it holds a key and a value");
+}
+
 TEST_F(Dataset, TsvRefusesMalformedLines) {
   for (const std::string bad : {"x", "1 x", "-1 1", "1 -1", "+1 1", "1.0 1", "1,1", "0x 1", "0xg 1", "1 1 1", "1 1 x",
                                 "1K 1", "1\v1", "key value", "1;1",

@@ -156,6 +156,45 @@ TEST(ParseDouble, KeepsErrno) {
   EXPECT_EQ(errno, 1234);
 }
 
+std::string advice(const char *text) {
+  char words[TSR_ADVICE_BYTES];
+  return tsr_number_advice(text, words);
+}
+
+TEST(Advice, TellsHowToWriteANumber) {
+  EXPECT_EQ(advice("1e6"), "; write 1000000 or 1M");
+  EXPECT_EQ(advice("1E+6"), "; write 1000000 or 1M");
+  EXPECT_EQ(advice("1,000"), "; write 1000 or 1K");
+  EXPECT_EQ(advice("12,345,678"), "; write 12345678");
+  EXPECT_EQ(advice("1_000_000"), "; write 1000000 or 1M");
+  EXPECT_EQ(advice("1.5M"), "; write 1500000 or 1500K");
+  EXPECT_EQ(advice("2.50e3"), "; write 2500");
+  EXPECT_EQ(advice("100m"), "; write 100000000 or 100M");
+  EXPECT_EQ(advice("64kib"), "; write 65536");
+  EXPECT_EQ(advice("1GB"), "; write 1000000000 or 1G");
+  EXPECT_EQ(advice("10^6"), "; write 1000000 or 1M");
+  EXPECT_EQ(advice("\"5\""), "; write 5");
+  EXPECT_EQ(advice("'7K'"), "; write 7000 or 7K");
+  EXPECT_EQ(advice("18446744073709551615.0"), "");
+  EXPECT_EQ(advice("1844674407370955161.5e1"), "; write 18446744073709551615");
+}
+
+TEST(Advice, GuessesNothingElse) {
+  for (const char *text : {"",     "-1",     "2^64",     "18446744073709551616",
+                           "1e20", "1.5",    "1.2345K",  "1e-3",
+                           "1,00", "1,0000", "1234,567", "x",
+                           "1x",   "e6",     ".5M",      "1,000_000",
+                           "0x",   "0x1g",   "2^-1",     "1 2",
+                           "nan",  "--5"})
+    EXPECT_EQ(advice(text), "") << text;
+  for (const char *text : {"5", "1M", "0x10", "2^20"}) EXPECT_EQ(advice(text), "") << text; // is written so already
+  EXPECT_EQ(advice(std::string(1000, '1').c_str()), "");
+  uint64_t untouched = 3;
+  EXPECT_FALSE(tsr_guess_u64("1.5", &untouched));
+  EXPECT_FALSE(tsr_guess_u64(nullptr, &untouched));
+  EXPECT_EQ(untouched, 3u);
+}
+
 std::string nearest(const char *word, std::vector<const char *> names) {
   const char *name = tsr_nearest(word, names.data(), names.size());
   return name ? name : "(none)";
@@ -168,7 +207,8 @@ TEST(Nearest, FindsTheMeantName) {
   EXPECT_EQ(nearest("valuebit", names), "value_bits");
   EXPECT_EQ(nearest("probbing", names), "probing");
   EXPECT_EQ(nearest("capacity", names), "capacity");
-  EXPECT_EQ(nearest("Capacity", names), "capacity");
+  EXPECT_EQ(nearest("CAPACITY", names), "capacity");
+  EXPECT_EQ(nearest("\"capacity\"", names), "capacity");
 }
 
 TEST(Nearest, KeepsItsLimits) {

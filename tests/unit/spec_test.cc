@@ -405,8 +405,8 @@ TEST_F(SpecRead, RefusesWhatIsNoFile) {
   EXPECT_EQ(fails("", TSR_NOT_FOUND), "'': cannot be opened as a spec: No such file or directory");
   EXPECT_EQ(fails(write("") + "/x", TSR_NOT_FOUND),
             "'" + folder + "/t.ini/x': cannot be opened as a spec: Not a directory");
-  EXPECT_EQ(fails(folder, TSR_IO), folder + ": is a directory: a spec must be a regular file");
-  EXPECT_EQ(fails("/dev/zero", TSR_IO), "/dev/zero: is a pipe or a device: a spec must be a regular file");
+  EXPECT_EQ(fails(folder, TSR_BAD_SPEC), folder + ": is a directory: a spec must be a regular file");
+  EXPECT_EQ(fails("/dev/zero", TSR_BAD_SPEC), "/dev/zero: is a pipe or a device: a spec must be a regular file");
   EXPECT_EQ(tsr_spec_read(nullptr, nullptr, nullptr), TSR_BAD_ARGUMENT);
 }
 
@@ -414,7 +414,7 @@ TEST_F(SpecRead, DoesNotWaitForAPipe) {
   const std::string path = folder + "/pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   alarm(10); // a reader that waits dies here
-  EXPECT_EQ(fails(path, TSR_IO), path + ": is a pipe or a device: a spec must be a regular file");
+  EXPECT_EQ(fails(path, TSR_BAD_SPEC), path + ": is a pipe or a device: a spec must be a regular file");
   alarm(0);
 }
 
@@ -425,7 +425,7 @@ TEST_F(SpecRead, RefusesAnUnreadableFile) {
   if (is_root && seteuid(65534) != 0) {
     GTEST_SKIP() << "root reads everything, and this one cannot become somebody else";
   }
-  EXPECT_EQ(fails(path, TSR_IO), "'" + path + "': cannot be opened as a spec: Permission denied");
+  EXPECT_EQ(fails(path, TSR_NOT_FOUND), "'" + path + "': cannot be opened as a spec: Permission denied");
   if (is_root) {
     ASSERT_EQ(seteuid(0), 0);
   }
@@ -458,9 +458,9 @@ TEST_F(SpecRead, BoundsTheSize) {
   EXPECT_EQ(tsr_spec_read(path.c_str(), &spec, &error), TSR_OK) << error.message;
   tsr_spec_free(spec);
   write(text + "\n");
-  EXPECT_EQ(fails(path, TSR_IO), path + ": has more than 1048576 bytes: a spec holds up to 1 MiB");
+  EXPECT_EQ(fails(path, TSR_BAD_SPEC), path + ": has more than 1048576 bytes: a spec holds up to 1 MiB");
   ASSERT_EQ(truncate(path.c_str(), off_t{1} << 40), 0); // a sparse terabyte
-  EXPECT_EQ(fails(path, TSR_IO), path + ": has more than 1048576 bytes: a spec holds up to 1 MiB");
+  EXPECT_EQ(fails(path, TSR_BAD_SPEC), path + ": has more than 1048576 bytes: a spec holds up to 1 MiB");
 }
 
 } // namespace
