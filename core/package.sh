@@ -25,6 +25,8 @@ put() { install -D -m "$1" "$2" "$root/$3"; }
 put_file() {
   local file=$1 name=${1##*/}
   case /$file in
+    */core/cli/tessera.1) put 644 "$file" share/man/man1/tessera.1 ;;
+    */core/cli/completion.bash) put 644 "$file" share/bash-completion/completions/tessera ;;
     */core/cli/tessera) put 755 "$file" bin/tessera ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;

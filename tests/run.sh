@@ -107,6 +107,12 @@ job_nocuda() {
   record "nocuda: the demo on the cpu backend" "$status"
 }
 
+case ${1:-} in
+  --help | -h)
+    sed -n '/^# The test jobs/,/^$/s/^# \{0,1\}//p' tests/run.sh
+    exit 0
+    ;;
+esac
 selected=()
 while (($#)) && declare -F "job_$1" >/dev/null; do
   selected+=("$1")

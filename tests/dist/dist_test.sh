@@ -81,6 +81,43 @@ run run "$specs/quickstart.ini" "${cpu[@]}" --plugins "$work/new" --set table.pr
   --find queries.tsv --out rows.tsv
 expect_rows rows.tsv '1 10' '3 30' '4 -'
 
+# ---- The manual page and the completion ------------------------------------------------------------------------------
+
+commands=$(env -i "$tessera" --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+page=$home/share/man/man1/tessera.1
+
+case_of "the manual page has every command and every option"
+(($(wc -w <<<"$commands") >= 10)) || fail "the program has the commands: $commands"
+for command in $commands; do
+  grep -q "^\.SS tessera $command" "$page" || fail "no $command"
+  [[ $command != version ]] || continue
+  sed -n "/^\.SS tessera $command/,/^\.S/p" "$page" | tr -d '\\' >section
+  env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+) .*/\1/p' >options
+  [[ -s options ]] || fail "$command has no options"
+  while read -r option; do grep -qE -- "^\.B $option( |\$)" section || fail "$command has no $option"; done <options
+done
+grep -q '^The exit status is 0' "$page" || fail "no exit status"
+if command -v groff >/dev/null; then
+  said=$(groff -man -ww -z "$page" 2>&1)
+  [[ ! $said ]] || fail "groff says: $said"
+fi
+
+# completes WORD... : what bash offers for the last word.
+completes() {
+  env -i PATH="$home/bin:$PATH" bash --norc -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+    compopt() { :; }; _tessera "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\n" "${COMPREPLY[@]}"' \
+    complete "$home/share/bash-completion/completions/tessera" tessera "$@" 2>&1
+}
+
+case_of "bash completes commands, options, plugins and keys"
+[[ $(completes r) == $'run\nroofline' ]] || fail "r: $(completes r)"
+[[ $(completes run --ins) == --insert ]] || fail "run --ins: $(completes run --ins)"
+[[ $(completes bench --lo) == --loads ]] || fail "bench --lo: $(completes bench --lo)"
+[[ $(completes describe probing/cuc) == probing/cuckoo ]] || fail "describe: $(completes describe probing/cuc)"
+[[ $(completes run x.ini --set table.load) == table.load_factor= ]] || fail "--set: $(completes run x.ini --set table.load)"
+[[ $(completes new pr) == probing ]] || fail "new pr: $(completes new pr)"
+[[ $(completes run spec) == "" ]] || fail "offers no file names for run spec: $(completes run spec)"
+
 # ---- A plugin of a third party ---------------------------------------------------------------------------------------
 
 case_of "the example is built by the SDK alone"

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The script ./tessera: it never runs a program that is older than its sources, and asks Bazel nothing where nothing
+# changed. In a checkout of a few files, with a Bazel that copies core/source into the program and counts its builds.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+checkout=$work/checkout
+bin=$work/bazel-out/bin
+mkdir -p "$checkout"/{core,plugins,layouts,probing,hashers,allocators,tests,specs} "$work/path" "$work/home"
+cp tessera "$checkout/tessera"
+touch "$checkout"/{WORKSPACE,BUILD,.bazelrc}
+cat >"$work/path/bazel" <<END
+#!/bin/bash
+if [[ \$1 == info ]]; then
+  echo "$bin"
+  exit
+fi
+echo "\$*" >>"$work/builds"
+[[ ! -e core/broken ]] || exit 1
+mkdir -p "$bin/core/cli" "$bin/layouts"
+printf '#!/bin/sh\necho "%s" "\$*"\n' "\$(cat core/source)" >"$work/program"
+chmod +x "$work/program"
+cmp -s "$work/program" "$bin/core/cli/tessera" || cp "$work/program" "$bin/core/cli/tessera"
+[[ -e "$bin/layouts/layout_a.so" ]] || touch "$bin/layouts/layout_a.so"
+[[ ! -e $work/meanwhile ]] || mv "$work/meanwhile" core/source
+END
+printf '#!/bin/sh\necho installed\n' >"$work/path/dpkg-query"
+chmod +x "$work/path"/*
+export PATH=$work/path:$PATH HOME=$work/home TSR_NVCC=
+unset TESSERA_PLUGINS CC TSR_CFLAGS TSR_LDFLAGS
+tessera=$checkout/tessera
+touch "$work/builds"
+
+builds() { wc -l <"$work/builds"; }
+
+# expect_says TEXT BUILDS: the script runs a program of that text, for which it builds so often.
+expect_says() {
+  local before
+  before=$(builds)
+  run list x
+  expect_status 0
+  [[ $(cat "$work/out") == "$1 list x" ]] || fail "ran another program: $(cat "$work/out")"
+  (($(builds) - before == $2)) || fail "$(($(builds) - before)) builds instead of $2"
+}
+
+case_of "the first call builds, the second does not"
+echo one >"$checkout/core/source"
+expect_says one 1
+expect_err 'building for the first time'
+expect_says one 0
+[[ ! -s $work/err ]] || fail "says something: $(cat "$work/err")"
+
+case_of "a changed source is built"
+echo two >"$checkout/core/source"
+expect_says two 1
+expect_says two 0
+
+case_of "an older file of the same size is a change"
+echo old >"$work/older"
+touch -d '2001-01-01' "$work/older"
+cp -p "$work/older" "$checkout/core/source"
+expect_says old 1
+echo new >"$checkout/core/source"
+touch -d '2001-01-01' "$checkout/core/source"
+expect_says new 1
+mv "$work/older" "$checkout/core/source"
+expect_says old 1
+expect_says old 0
+
+case_of "a new file and a missing one are changes"
+touch "$checkout/probing/mine.c"
+expect_says old 1
+rm "$checkout/probing/mine.c"
+expect_says old 1
+ln -s "$work/elsewhere.c" "$checkout/probing/linked.c"
+echo 1 >"$work/elsewhere.c"
+expect_says old 1
+echo 2 >"$work/elsewhere.c"
+expect_says old 1
+rm "$checkout/probing/linked.c"
+expect_says old 1
+
+case_of "what decides about the build is a change, too"
+export TSR_CFLAGS=-g
+expect_says old 1
+expect_says old 0
+unset TSR_CFLAGS
+expect_says old 1
+echo 'build --copt=-g' >"$HOME/.bazelrc"
+expect_says old 1
+
+case_of "outputs that are gone or of another build are made again"
+rm "$bin/core/cli/tessera"
+expect_says old 1
+printf '#!/bin/sh\necho wrong\n' >"$bin/core/cli/tessera"
+expect_says old 1
+rm "$bin/layouts/layout_a.so"
+expect_says old 1
+expect_says old 0
+
+case_of "a build that fails is tried again"
+touch "$checkout/core/broken"
+for _ in 1 2; do
+  run list
+  expect_status 1
+  expect_err 'the build failed'
+done
+rm "$checkout/core/broken"
+expect_says old 0 # as it was: the same inputs and outputs
+
+case_of "what changes while it is built is built by the next call"
+echo first >"$checkout/core/source"
+echo second >"$work/meanwhile"
+expect_says first 1
+expect_says second 1
+expect_says second 0
+
+case_of "conform builds the kit, too"
+run conform x
+tail -n 1 "$work/builds" | grep -q '//tests/conformance' || fail "built $(tail -n 1 "$work/builds")"
+expect_says second 0
+
+case_of "it works where its notes cannot be written"
+rm -rf "$checkout/.built"
+touch "$checkout/.built"
+expect_says second 1
+expect_err 'cannot be written, so that every call asks Bazel'
+expect_says second 1
+rm "$checkout/.built"
+
+case_of "test --help needs no Bazel"
+mkdir -p "$checkout/tests"
+printf '#!/bin/sh\necho the jobs "$@"\n' >"$checkout/tests/run.sh"
+chmod +x "$checkout/tests/run.sh"
+before=$(builds)
+run test --help
+expect_status 0
+expect_out '^the jobs --help$'
+(($(builds) == before)) || fail "it built"
+
+finish
