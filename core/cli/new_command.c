@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera new: the two files of a new plugin, from plugins/template/<role>/. They are a working plugin as they are, so
- * that its author starts from something that runs.
+ * tessera new: the two files of a new plugin, from a folder of plugins/template/. They are a working plugin as they are,
+ * so that its author starts from something that runs.
  */
 #define _GNU_SOURCE /* mkdir */
 
@@ -20,14 +20,16 @@ enum { NAME_MAX_LETTERS = 24 };
 
 typedef struct role {
   const char *name, *room, *widths;
-  const char *recipe; /* one that the template fits in */
+  const char *recipe;   /* one that the template fits in */
+  const char *template; /* its folder */
 } role;
 
-static const role roles[] = {{"layout", "layouts", "key_payload", "u64_map.ini"},
-                             {"probing", "probing", "key_payload", "quickstart.ini"},
-                             {"hasher", "hashers", "key", "quickstart.ini"},
-                             {"allocator", "allocators", "none", "slab_hash.ini"}};
+static const role roles[] = {{"layout", "layouts", "key_payload", "u64_map.ini", "layout"},
+                             {"probing", "probing", "key_payload", "quickstart.ini", "probing"},
+                             {"hasher", "hashers", "key", "quickstart.ini", "hasher"},
+                             {"allocator", "allocators", "none", "slab_hash.ini", "allocator"}};
 enum { ROLES = sizeof roles / sizeof roles[0] };
+static const role evicting = {"probing", "probing", "key_payload", "quickstart.ini", "evicting"}; /* --evicts */
 
 /* ---- What was asked for ---------------------------------------------------------------------- */
 
@@ -42,6 +44,16 @@ static tsr_exit check_role(const char *word, const role **found) {
   const char *nearest = tsr_nearest(word, names, ROLES);
   return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* Only a scheme can evict; there is a template of one that does. */
+static tsr_exit check_evicts(const tsr_arguments *arguments, const role **found) {
+  if (!tsr_arguments_has(arguments, "--evicts")) return TSR_EXIT_OK;
+  if (strcmp((*found)->name, evicting.name) != 0)
+    return tsr_say_usage("--evicts: only a %s scheme evicts pairs: leave it out for a %s", evicting.name,
+                         (*found)->name);
+  *found = &evicting;
+  return TSR_EXIT_OK;
 }
 
 static tsr_exit check_name(const char *name) {
@@ -112,11 +124,11 @@ static tsr_status too_long(const char *folder, tsr_error *error) {
   return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is too long a path", folder);
 }
 
-/* Makes <folder>/<name><ending> from the role's template; *path is its path. */
+/* Makes <folder>/<name><ending> from the template; *path is its path. */
 static tsr_status instantiate(const char *sdk, const role *role, const char *folder, const char *name,
                               const char *ending, char path[TSR_PLACE_BYTES], tsr_error *error) {
   char file[64], from[TSR_PLACE_BYTES];
-  snprintf(file, sizeof file, "plugins/template/%s/template%s", role->name, ending);
+  snprintf(file, sizeof file, "plugins/template/%s/template%s", role->template, ending);
   if (!tsr_place_join(sdk, file, from)) return too_long(sdk, error);
   snprintf(file, sizeof file, "%s%s", name, ending);
   if (!tsr_place_join(folder, file, path)) return too_long(folder, error);
@@ -222,11 +234,13 @@ static tsr_exit make(const role *role, const char *name, const char *at) {
 static tsr_exit run_new(const tsr_arguments *arguments) {
   const role *role = NULL;
   tsr_exit failed = check_role(arguments->operands[0], &role);
+  if (failed == TSR_EXIT_OK) failed = check_evicts(arguments, &role);
   if (failed == TSR_EXIT_OK) failed = check_name(arguments->operands[1]);
   return failed ? failed : make(role, arguments->operands[1], tsr_arguments_value(arguments, "--at"));
 }
 
 static const tsr_option options[] = {
+    {"--evicts", NULL, false, "Of a probing scheme: one that moves pairs to make room for others."},
     {"--at", "DIR", false, "Where the files go; else the role's room in the checkout around this folder."},
     TSR_OPTION_END};
 

@@ -341,9 +341,16 @@ for part in layout:key_payload probing:key_payload hasher:key allocator:none; do
     --sdk-root "$root" --out "parts/${role}_my_$role.so" "parts/$role/my_$role.c" "parts/$role/my_$role.cuh" \
     >build.log 2>&1 || fail "my_$role does not compile: $(cat build.log)"
 done
+run new probing my_evicting --at parts/evicting --evicts
+expect_status 0
+! grep -qi template parts/evicting/* || fail "the template's name is left over"
+grep -q 'tsr_evict' parts/evicting/my_evicting.cuh || fail "is no scheme that evicts"
+TSR_NVCC='' bash "$root/plugins/build_plugin.sh" --role probing --name my_evicting --widths key_payload \
+  --sdk-root "$root" --out parts/probing_my_evicting.so parts/evicting/my_evicting.c parts/evicting/my_evicting.cuh \
+  >build.log 2>&1 || fail "my_evicting does not compile: $(cat build.log)"
 TESSERA_PLUGINS="" run list --plugins parts
-expect_out '^4 plugins$'
-expect_err '^tessera: 4 carry no device code'
+expect_out '^5 plugins$'
+expect_err '^tessera: 5 carry no device code'
 mine=(--plugins "parts:$rooms" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
 for recipe in demo u64_map; do
   run run "$specs/$recipe.ini" "${cpu[@]}" "${mine[@]}" --set table.duplicates=min --set table.capacity=20 \
@@ -357,6 +364,11 @@ expect_rows mine.tsv '1 +' '2 +' '3 -' '9 -' '4294967295 -'
 run run "$specs/slab_hash.ini" "${cpu[@]}" "${mine[@]::2}" --set table.allocator=my_allocator \
   --set table.capacity=1000 --insert pairs.tsv --find queries.tsv --out mine.tsv
 expect_status 0
+
+run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$rooms" --set table.probing=my_evicting \
+  --set table.capacity=20 --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
+expect_status 0
+expect_rows mine.tsv '1 5' '2 20' '3 30' '9 -' '4294967295 7' '1 5' '2 -' '3 30' '9 -' '4294967295 7'
 
 case_of "new in a room of a checkout needs no rule"
 mkdir -p checkout/plugins checkout/probing/deep
@@ -380,6 +392,7 @@ expect_out '^tsr_plugin\($'
 [[ $(cat own/BUILD) == '# mine' ]] || fail "changed the BUILD file"
 
 case_of "new refuses bad names and roles"
+refuses 'only a probing scheme evicts pairs: leave it out for a layout' new layout mine --evicts
 refuses 'did you mean probing\?' new probng mine
 for name in 9x X x-y '' ../x abcdefghijklmnopqrstuvwxy; do refuses '1 to 24 of a-z' new probing "$name"; done
 refuses 'word of the plugin contract' new probing layout

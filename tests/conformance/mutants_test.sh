@@ -17,6 +17,7 @@ packed=layout:layouts/packed
 columns=layout:layouts/soa
 keys=layout:plugins/template/layout/template
 linear=probing:plugins/template/probing/template
+evicting=probing:plugins/template/evicting/template
 cuckoo=probing:probing/cuckoo
 # In packed, whose functions are the kit's: another text for one of these.
 kit_says() { printf 's/^#include "plugins.pair.cuh"/&\\n#define %s/' "$1"; }
@@ -94,7 +95,7 @@ write_spec() {
 
 # ---- What is not broken ----------------------------------------------------------------------------------------------
 
-for part in "$linear" "$mixer" layout:plugins/template/layout/template "$units" \
+for part in "$linear" "$evicting" "$mixer" layout:plugins/template/layout/template "$units" \
   allocator:plugins/template/allocator/template; do
   case_of "${part#*:} keeps the contract"
   make_mutant "$part"

@@ -111,7 +111,7 @@ breaches_of_schemes() {
       grep -oE '\b(c->(lane|base|scratch)|[a-z_]*_lanes?|tsr_(ballot|shuffle|warp)[a-z0-9_]*|__[a-z][a-z0-9_]*|(thread|block)(Idx|Dim)|gridDim|warpSize|asm)\b' |
       grep -vE '^__(CUDACC|VA)' | sort -u | head -n 1)
     [[ ! $word ]] || echo "$file: a probing scheme must not use $word"
-  done < <(find_files probing plugins/template/probing plugins/example -- -name '*.cuh')
+  done < <(find_files probing plugins/template/probing plugins/template/evicting plugins/example -- -name '*.cuh')
 }
 
 # ---- First lines ---------------------------------------------------------------------------------

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The schemes of this folder keep the contract, and each does what it is for. Read next: hopscotch.cuh,
+# flagged_cuckoo.cuh.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+top=$PWD
+export TESSERA_CONFORM=$top/tests/conformance/conformance
+export TESSERA_PLUGINS=$rooms:$top/tests/schemes
+
+for file in "$top"/tests/schemes/probing_*.so; do
+  case_of "$(basename "$file" .so) keeps the contract"
+  run conform "$file"
+  expect_status 0
+  expect_out 'keeps the contract$'
+done
+
+# probes SCHEME LOAD OPERATION: the mean of a key, in buckets.
+probes() {
+  run bench "$specs/quickstart.ini" --set table.backend=cpu --set table.probing="$1" --set table.statistics=yes \
+    --set layout.bucket_slots=8 --n 65536 --loads "$2" --ops insert,"$3" --repeat 1
+  expect_status 0
+  awk -F, -v operation="$3" '$4 == operation { print $10 }' "$work/out"
+}
+
+# below A B: a number less than another.
+below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a < b) }'; }
+
+case_of "a flag ends the search for an absent key where an empty slot does not"
+flagged=$(probes flagged_cuckoo .8 find0)
+plain=$(probes cuckoo .8 find0)
+below "$flagged" "$plain" || fail "$flagged buckets with flags, $plain without"
+
+case_of "hopscotch keeps every key near its home"
+far=$(probes hopscotch .9 find0)
+below "$far" 8.01 || fail "$far buckets for an absent key"
+
+finish
