@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
+#include "core/cli/outputs.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
@@ -113,7 +114,9 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_link link = {0};
   uint32_t sm = 0;
-  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  tsr_status status =
+      tsr_outputs_check(&(tsr_named_path){"-o", out}, 1, &(tsr_named_path){"SPEC", arguments->operands[0]}, 1, &error);
+  if (status == TSR_OK) status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
   if (status) return tsr_say_error(status, &error);
   tsr_options options = options_for(arguments, spec); /* code does not depend on the capacity */
   tsr_exit failed = choose_architecture(arguments, spec, &sm);

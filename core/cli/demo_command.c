@@ -93,7 +93,7 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
                  .keeps_found = true};
   print_line(arguments, path, &job);
   tsr_exit failed = tsr_job_run(&job);
-  if (failed == TSR_EXIT_OK) print_matches(&job);
+  if (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) print_matches(&job);
   tsr_job_free(&job);
   tsr_spec_free(spec);
   return failed;

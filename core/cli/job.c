@@ -36,6 +36,7 @@ static tsr_status check_spec(tsr_job *job, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits and value_bits must be whole numbers");
   job->key_bits = (uint32_t)key_bits;
   job->value_bits = (uint32_t)value_bits;
+  job->unplaced_pairs = (tsr_unplaced){.key_bits = job->key_bits, .value_bits = job->value_bits};
   job->is_multimap = strcmp(setting(job, "kind", ""), "multimap") == 0;
   job->keeps_all = job->is_multimap || strcmp(setting(job, "kind", ""), "multiset") == 0;
   return TSR_OK;
@@ -92,7 +93,8 @@ static tsr_status compose(tsr_job *job, tsr_error *error) {
 typedef struct arrays {
   void *keys, *values;
   uint8_t *codes;
-  uint64_t *offsets, room; /* finding all values of each key */
+  uint64_t *offsets, room;               /* finding all values of each key */
+  void *unplaced_keys, *unplaced_values; /* of an insert that lists them */
 } arrays;
 
 static bool finds_all(const tsr_job *job, tsr_job_verb verb) { return verb == TSR_JOB_FIND && job->is_multimap; }
@@ -105,32 +107,41 @@ static bool keeps_rows(const tsr_job *job, const tsr_job_step *step) {
   return step->verb == TSR_JOB_FIND && (job->out || job->keeps_found);
 }
 
+static bool lists_unplaced(const tsr_job *job, tsr_job_verb verb) { return verb == TSR_JOB_INSERT && job->unplaced; }
+
 static tsr_status allocate_arrays(const tsr_job *job, const tsr_job_step *step, arrays *a, tsr_error *error) {
   uint64_t n = step->data.count;
   bool has_offsets = finds_all(job, step->verb); /* its values come later: make_room */
   bool has_values = step->verb != TSR_JOB_ERASE && job->value_bits > 0 && !has_offsets;
-  bool has_codes = (keeps_rows(job, step) && !has_offsets) || (step->verb == TSR_JOB_FIND && !job->value_bits);
+  bool has_unplaced = lists_unplaced(job, step->verb);
+  bool has_codes =
+      (keeps_rows(job, step) && !has_offsets) || (step->verb == TSR_JOB_FIND && !job->value_bits) || has_unplaced;
   void *codes = NULL, *offsets = NULL;
   tsr_status status = allocate(job->table, n * (job->key_bits / 8), &a->keys, error);
   if (status == TSR_OK) status = allocate(job->table, has_values ? n * (job->value_bits / 8) : 0, &a->values, error);
   if (status == TSR_OK) status = allocate(job->table, has_codes ? n : 0, &codes, error);
   if (status == TSR_OK) status = allocate(job->table, has_offsets ? (n + 1) * sizeof *a->offsets : 0, &offsets, error);
+  if (status == TSR_OK)
+    status = allocate(job->table, has_unplaced ? n * (job->key_bits / 8) : 0, &a->unplaced_keys, error);
+  if (status == TSR_OK)
+    status = allocate(job->table, has_unplaced ? n * (job->value_bits / 8) : 0, &a->unplaced_values, error);
   a->codes = codes;
   a->offsets = offsets;
   return status;
 }
 
 static void free_arrays(tsr_table *table, arrays *a) {
-  void *all[] = {a->keys, a->values, a->codes, a->offsets};
+  void *all[] = {a->keys, a->values, a->codes, a->offsets, a->unplaced_keys, a->unplaced_values};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     if (all[i]) tsr_memory_free(table, all[i]);
 }
 
 /* values: NULL for a table without. codes: what a find writes for each key, or NULL. */
 static tsr_status operate(const tsr_job *job, tsr_job_verb verb, uint64_t n, const arrays *a, tsr_error *error) {
+  tsr_call call = {.results = a->codes, .unplaced_keys = a->unplaced_keys, .unplaced_values = a->unplaced_values};
   switch (verb) {
   case TSR_JOB_INSERT:
-    return tsr_insert(job->table, n, a->keys, a->values, NULL, error);
+    return tsr_insert(job->table, n, a->keys, a->values, a->unplaced_keys ? &call : NULL, error);
   case TSR_JOB_ERASE:
     return tsr_erase(job->table, n, a->keys, NULL, error);
   default:
@@ -138,7 +149,6 @@ static tsr_status operate(const tsr_job *job, tsr_job_verb verb, uint64_t n, con
   }
   if (!job->value_bits) return tsr_contains(job->table, n, a->keys, a->codes, NULL, error);
   if (finds_all(job, verb)) return tsr_find_all(job->table, n, a->keys, a->offsets, a->room, a->values, NULL, error);
-  tsr_call call = {.results = a->codes};
   return tsr_find(job->table, n, a->keys, a->values, &call, error);
 }
 
@@ -147,7 +157,7 @@ static tsr_status operate(const tsr_job *job, tsr_job_verb verb, uint64_t n, con
 static tsr_status warm_up(const tsr_job *job, tsr_error *error) {
   uint64_t key = 0, value = 0, offsets[2];
   uint8_t code = 0;
-  arrays one = {&key, job->value_bits ? &value : NULL, &code, offsets, 1};
+  arrays one = {.keys = &key, .values = job->value_bits ? &value : NULL, .codes = &code, .offsets = offsets, .room = 1};
   bool done[TSR_JOB_VERBS] = {false};
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < job->step_count; i++) {
@@ -216,6 +226,28 @@ static tsr_status copy_all_out(const tsr_job *job, tsr_job_step *step, const arr
   if (status == TSR_OK) status = spread_rows(job, step, offsets, values, error);
   free(values);
   free(offsets);
+  return status;
+}
+
+/* What an insert handed back, in the order of the input. */
+static tsr_status list_unplaced(tsr_job *job, const tsr_job_step *step, const arrays *a, tsr_error *error) {
+  const uint64_t n = step->data.count, key_bytes = n * (job->key_bits / 8), value_bytes = n * (job->value_bits / 8);
+  uint8_t *codes = malloc(n);
+  char *keys = malloc(key_bytes), *values = malloc(value_bytes + 1);
+  tsr_status status = codes && keys && values ? TSR_OK
+                                              : tsr_fail(error, TSR_NO_MEMORY,
+                                                         "%s: no memory to list the pairs that "
+                                                         "found no room",
+                                                         step->path);
+  if (status == TSR_OK) status = tsr_memory_copy(job->table, codes, a->codes, n, error);
+  if (status == TSR_OK) status = tsr_memory_copy(job->table, keys, a->unplaced_keys, key_bytes, error);
+  if (status == TSR_OK && value_bytes)
+    status = tsr_memory_copy(job->table, values, a->unplaced_values, value_bytes, error);
+  if (status == TSR_OK)
+    status = tsr_unplaced_take(&job->unplaced_pairs, step->report.not_placed, n, codes, keys, values, error);
+  free(codes);
+  free(keys);
+  free(values);
   return status;
 }
 
@@ -347,15 +379,14 @@ static tsr_status print_size(tsr_job *job, tsr_error *error) {
 
 /* ---- The job --------------------------------------------------------------------------------- */
 
-static tsr_status not_placed(const tsr_job *job, const tsr_job_step *step, uint64_t count, tsr_error *error) {
+static void say_not_placed(const tsr_job *job, const tsr_job_step *step) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
-  return tsr_fail(error, TSR_NO_MEMORY,
-                  "%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64
-                  " slots: raise capacity (now %" PRIu64 ") or lower load_factor (now %s), for example by --set "
-                  "table.load_factor=0.6, or try --set table.seed=2 (now %s)",
-                  step->path, count, step->data.count, info.slots, info.capacity, setting(job, "load_factor", "0.8"),
-                  setting(job, "seed", "1"));
+  tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64
+          " slots: raise capacity (now %" PRIu64 ") or lower load_factor (now %s), for example by --set "
+          "table.load_factor=0.6, or let the table grow: --set table.growth=double%s",
+          step->path, step->report.not_placed, step->data.count, info.slots, info.capacity,
+          setting(job, "load_factor", "0.8"), job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }
 
 /* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
@@ -395,7 +426,11 @@ static tsr_status run_step(tsr_job *job, tsr_job_step *step, tsr_error *error) {
     print_counts(job, step);
     print_speed(job, step);
     status = check_sums(job, step, before, error);
-    if (status == TSR_OK && step->report.not_placed) status = not_placed(job, step, step->report.not_placed, error);
+  }
+  if (status == TSR_OK && step->report.not_placed) {
+    say_not_placed(job, step);
+    job->unplaced_count += step->report.not_placed;
+    if (lists_unplaced(job, step->verb)) status = list_unplaced(job, step, &a, error);
   }
   if (status == TSR_OK && keeps_rows(job, step)) status = copy_out(job, step, &a, error);
   free_arrays(job->table, &a);
@@ -422,8 +457,10 @@ static tsr_status write_rows(const tsr_job *job, tsr_error *error) {
 
 tsr_exit tsr_job_run(tsr_job *job) {
   tsr_error error;
-  bool is_taken = (job->out && strcmp(job->out, "-") == 0) || (job->json && strcmp(job->json, "-") == 0);
-  job->report = is_taken ? stderr : stdout;
+  const char *outputs[] = {job->out, job->json, job->unplaced};
+  job->report = stdout;
+  for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+    if (outputs[i] && strcmp(outputs[i], "-") == 0) job->report = stderr;
   tsr_status status = check_spec(job, &error);
   if (status == TSR_OK) status = read_files(job, &error);
   if (status == TSR_OK) status = compose(job, &error);
@@ -436,7 +473,9 @@ tsr_exit tsr_job_run(tsr_job *job) {
   if (status == TSR_OK) status = print_size(job, &error);
   if (status == TSR_OK && job->save) status = tsr_table_save(job->table, job->save, &error);
   if (status == TSR_OK && job->out) status = write_rows(job, &error);
-  return status == TSR_OK ? TSR_EXIT_OK : tsr_say_error(status, &error);
+  if (status == TSR_OK && job->unplaced) status = tsr_unplaced_write(&job->unplaced_pairs, job->unplaced, &error);
+  if (status) return tsr_say_error(status, &error);
+  return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {
@@ -446,6 +485,7 @@ void tsr_job_free(tsr_job *job) {
     free(job->steps[i].found);
     free(job->steps[i].found_values);
   }
+  tsr_unplaced_free(&job->unplaced_pairs);
   tsr_table_destroy(job->table);
   job->table = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "core/cli/console.h"
 #include "core/cli/dataset.h"
+#include "core/cli/unplaced.h"
 #include "core/tessera_tools.h"
 
 typedef enum tsr_job_verb { TSR_JOB_INSERT, TSR_JOB_FIND, TSR_JOB_ERASE, TSR_JOB_VERBS } tsr_job_verb;
@@ -42,18 +43,23 @@ typedef struct tsr_job {
   const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
   const char *save; /* where the table is saved in the end; NULL: nowhere */
   const char *out;  /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
+  const char
+      *unplaced;    /* where the pairs go that found no room, "-" for standard output; NULL: they are only counted */
   const char *json; /* where the job goes as an object (job_json.h), "-" for standard output; NULL: nowhere */
   bool keeps_found; /* fill `found` and `found_values` though there is no `out` */
   /* made */
   FILE *report;    /* standard output, or standard error if the rows or the object go there */
   tsr_usage usage; /* in the end */
+  uint64_t unplaced_count;
+  tsr_unplaced unplaced_pairs; /* if there is a place for them */
   uint32_t key_bits, value_bits;
   bool is_multimap, keeps_all; /* the second: a multiset too */
   tsr_table *table;
 } tsr_job;
 
-/* Does all of it: reads the files, composes, works, reports, writes the rows. Pairs that found no room fail the job at
- * that step: what would follow could not be trusted. Says what was wrong. The caller frees with tsr_job_free. */
+/* Does all of it: reads the files, composes, works, reports, writes the rows. Pairs that found no room do not end the job:
+ * it says how many there are and returns TSR_EXIT_UNPLACED when all is done. Says what was wrong. The caller frees with
+ * tsr_job_free. */
 tsr_exit tsr_job_run(tsr_job *job);
 
 /* Frees what was made, not what was given; steps[] itself is given. */

@@ -44,7 +44,9 @@ static void print_usage(void) {
     printf("  %-8s %-10s %s\n", lab_commands[i].name, lab_commands[i].operands, lab_commands[i].doc);
   printf("  %-8s %-10s %s\n", "version", "", "Prints the version.");
   printf("\n`tessera COMMAND --help` tells a command's options. Results go to standard output, the rest to standard\n"
-         "error; the exit status is 0, 1 for a job that failed, 2 for a wrong command line or spec.\n");
+         "error; the exit status is 0, 1 for a job that failed, 2 for a wrong command line or spec, and 3 for a job "
+         "that is\n"
+         "done and has pairs that found no room.\n");
 }
 
 static tsr_exit unknown_command(const char *word) {

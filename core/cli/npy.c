@@ -355,14 +355,14 @@ tsr_status tsr_npy_read(int file, const char *path, uint64_t bytes, const tsr_da
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-void tsr_npy_header(uint64_t rows, char header[TSR_NPY_HEADER_BYTES]) {
+void tsr_npy_header(uint64_t rows, uint32_t columns, char header[TSR_NPY_HEADER_BYTES]) {
   enum { TSR_PREAMBLE = TSR_MAGIC_BYTES + 2 };
   static const char preamble[TSR_PREAMBLE] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, TSR_NPY_HEADER_BYTES - 10, 0};
   memset(header, ' ', TSR_NPY_HEADER_BYTES);
   memcpy(header, preamble, sizeof preamble);
   int length =
       snprintf(header + TSR_PREAMBLE, TSR_NPY_HEADER_BYTES - TSR_PREAMBLE,
-               "{'descr': '<u8', 'fortran_order': False, 'shape': (%" PRIu64 ", %d), }", rows, TSR_NPY_COLUMNS);
+               "{'descr': '<u8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }", rows, columns);
   header[TSR_PREAMBLE + length] = ' '; /* snprintf's end */
   header[TSR_NPY_HEADER_BYTES - 1] = '\n';
 }

@@ -46,24 +46,27 @@ static void add_decimal(tsr_row_writer *w, uint64_t value) {
 
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
   add_decimal(w, tsr_number_at(rows->keys, rows->key_bits, i));
-  w->bytes[w->used++] = '\t';
-  if (!is_found) {
-    w->bytes[w->used++] = '-';
-  } else if (rows->value_bits == 0) {
-    w->bytes[w->used++] = '+';
-  } else {
-    add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
+  if (rows->found || rows->value_bits > 0) {
+    w->bytes[w->used++] = '\t';
+    if (is_found && rows->value_bits > 0) {
+      add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
+    } else {
+      w->bytes[w->used++] = is_found ? '+' : '-';
+    }
   }
   w->bytes[w->used++] = '\n';
 }
 
+/* key, value and found; of a pair, key and value; of a key alone, the key. */
+static uint32_t columns_of(const tsr_rows *rows) { return rows->found ? 3 : rows->value_bits ? 2 : 1; }
+
 /* A row of an array: key, value, and whether it was found; without a value, 0. */
 static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
   uint64_t value = is_found && rows->value_bits > 0 ? tsr_number_at(rows->values, rows->value_bits, i) : 0;
-  uint64_t row[TSR_NPY_COLUMNS] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value),
-                                   htole64(is_found)};
-  memcpy(w->bytes + w->used, row, sizeof row);
-  w->used += sizeof row;
+  const uint64_t row[] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value), htole64(is_found)};
+  const size_t bytes = columns_of(rows) * sizeof row[0];
+  memcpy(w->bytes + w->used, row, bytes);
+  w->used += bytes;
 }
 
 static void add_rows(tsr_row_writer *w, const tsr_rows *rows, bool is_npy) {
@@ -85,7 +88,7 @@ static void add_npy_header(tsr_row_writer *w, const tsr_rows *blocks, size_t blo
   for (size_t i = 0; i < block_count; i++) {
     count += blocks[i].count;
   }
-  tsr_npy_header(count, w->bytes);
+  tsr_npy_header(count, block_count ? columns_of(blocks) : 3, w->bytes);
   w->used = TSR_NPY_HEADER_BYTES;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/job_json.h"
+#include "core/cli/outputs.h"
 #include "core/spec/number.h"
 
 static const tsr_option options[] = {
@@ -20,6 +21,8 @@ static const tsr_option options[] = {
      "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value); '-' is standard output; "
      "NumPy "
      "rows if it ends in .npy."},
+    {"--unplaced", "FILE", false,
+     "Where the pairs go that found no room, in the form of --insert; a job that has some ends with 3."},
     {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
     {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},
     {"--canonical", NULL, false, "Takes the smaller one of a k-mer and its reverse complement."},
@@ -27,14 +30,34 @@ static const tsr_option options[] = {
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
+static const char *const verb_options[TSR_JOB_VERBS] = {"--insert", "--find", "--erase"};
+
 static bool verb_of(const char *option, tsr_job_verb *verb) {
-  static const char *const names[TSR_JOB_VERBS] = {"--insert", "--find", "--erase"};
   for (size_t i = 0; i < TSR_JOB_VERBS; i++)
-    if (strcmp(option, names[i]) == 0) {
+    if (strcmp(option, verb_options[i]) == 0) {
       *verb = (tsr_job_verb)i;
       return true;
     }
   return false;
+}
+
+/* A table may be saved where it was loaded from: it is read whole before. */
+static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job) {
+  const tsr_named_path outputs[] = {
+      {"--out", job->out}, {"--json", job->json}, {"--unplaced", job->unplaced}, {"--save", job->save}};
+  enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
+  const tsr_named_path load = {"--load", job->load};
+  tsr_error error;
+  tsr_named_path *inputs = calloc(job->step_count + 1, sizeof *inputs);
+  if (!inputs) return tsr_say_error(tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line"), &error);
+  size_t count = 0;
+  inputs[count++] = (tsr_named_path){"SPEC", arguments->operands[0]};
+  for (size_t i = 0; i < job->step_count; i++)
+    inputs[count++] = (tsr_named_path){verb_options[job->steps[i].verb], job->steps[i].path};
+  tsr_status status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
+  if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS - 1, &load, 1, &error);
+  free(inputs);
+  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
 }
 
 /* Fills the job from the arguments; steps has room for all of them. */
@@ -48,6 +71,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->spec_path = arguments->operands[0];
   job->load = tsr_arguments_value(arguments, "--load");
   job->save = tsr_arguments_value(arguments, "--save");
+  job->unplaced = tsr_arguments_value(arguments, "--unplaced");
   job->flushes = tsr_arguments_has(arguments, "--flush");
   job->canonical = tsr_arguments_has(arguments, "--canonical");
   job->steps = steps;
@@ -64,9 +88,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   if (!job->step_count && !job->load)
     return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
   if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
-  if (job->out && job->json && strcmp(job->out, job->json) == 0)
-    return tsr_say_usage("--out %s and --json %s: each needs a place of its own", job->out, job->json);
-  return TSR_EXIT_OK;
+  return check_outputs(arguments, job);
 }
 
 static tsr_exit run_run(const tsr_arguments *arguments) {
@@ -86,7 +108,8 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
     } else {
       job.spec = spec;
       failed = tsr_job_run(&job);
-      status = failed == TSR_EXIT_OK && job.json ? tsr_job_write_json(&job, job.json, &error) : TSR_OK;
+      const bool is_done = failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED;
+      status = is_done && job.json ? tsr_job_write_json(&job, job.json, &error) : TSR_OK;
       if (status) failed = tsr_say_error(status, &error);
       tsr_spec_free(spec);
     }

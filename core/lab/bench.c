@@ -3,11 +3,13 @@
  * `tessera bench`: which table runs what, in which order, and how it is written down. What one measurement is:
  * bench_run.c.
  */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include "core/lab/bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/lab/bench_limits.h"
 #include "core/lab/bench_pool.h"
@@ -285,9 +287,21 @@ static tsr_status measure_tables(bench *b, tsr_error *error) {
   return status;
 }
 
+/* By whatever path or link. */
+static bool is_a_spec(const tsr_bench_options *o, const char *path) {
+  struct stat file, spec;
+  for (size_t i = 0; i < o->spec_count; i++)
+    if (stat(path, &file) == 0 && stat(o->specs[i], &spec) == 0 && file.st_dev == spec.st_dev &&
+        file.st_ino == spec.st_ino)
+      return true;
+  return false;
+}
+
 static tsr_status run(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   const bool pools = tsr_bench_wants_pools(o);
+  if (o->csv && is_a_spec(o, o->csv))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s: is one of the specs and would replace it", o->csv);
   tsr_status status = read_specs(b, error);
   if (status == TSR_OK && !pools) status = open_anchor(b, error);
   if (status == TSR_OK && !pools) status = make_arrays(b, error);

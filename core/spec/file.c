@@ -2,7 +2,7 @@
  *
  * Files that appear whole or not at all (file.h).
  */
-#define _GNU_SOURCE /* O_CLOEXEC, realpath, dup */
+#define _GNU_SOURCE /* O_CLOEXEC, O_TMPFILE, realpath, dup */
 #include "core/spec/file.h"
 
 #include <errno.h>
@@ -30,17 +30,58 @@ static int begin_standard_output(tsr_file *file) {
   return file->descriptor < 0 ? errno : 0;
 }
 
-/* The temporary file's name has the process in it, so that runs do not meet. mode: never wider than the old file's, not
- * for a moment; fchmod gives back what the umask took. */
-static int begin_beside(tsr_file *file, mode_t mode, bool is_there) {
-  for (int i = 0; i < 100; i++) {
+/* Calls `attempt` with the temporary names, which have the process in them, so that runs do not meet, until one is free.
+ * Returns 0, or an errno; then there is no temporary name. */
+static int name_temporary(tsr_file *file, int (*attempt)(tsr_file *file, mode_t mode), mode_t mode) {
+  int failure = EEXIST;
+  for (int i = 0; failure == EEXIST && i < 100; i++) {
     int length = snprintf(file->temporary, sizeof file->temporary, "%s.%ld.%d.tmp", file->target, (long)getpid(), i);
-    if (length < 0 || (size_t)length >= sizeof file->temporary) return ENAMETOOLONG;
-    file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (file->descriptor >= 0) break;
-    if (errno != EEXIST) return errno;
+    failure = length < 0 || (size_t)length >= sizeof file->temporary ? ENAMETOOLONG : attempt(file, mode);
   }
-  if (file->descriptor < 0) return EEXIST;
+  if (failure) file->temporary[0] = '\0';
+  return failure;
+}
+
+static int open_named(tsr_file *file, mode_t mode) {
+  file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  return file->descriptor < 0 ? errno : 0;
+}
+
+/* The way to the open file that linkat can follow. */
+enum { DESCRIPTOR_PATH_BYTES = 32 };
+static void descriptor_path(const tsr_file *file, char path[DESCRIPTOR_PATH_BYTES]) {
+  snprintf(path, DESCRIPTOR_PATH_BYTES, "/proc/self/fd/%d", file->descriptor);
+}
+
+static int link_unnamed(tsr_file *file, mode_t mode) {
+  (void)mode; /* the file has one */
+  char path[DESCRIPTOR_PATH_BYTES];
+  descriptor_path(file, path);
+  return linkat(AT_FDCWD, path, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+/* False where this file system has no unnamed files, or nothing could name one. */
+static bool open_unnamed(tsr_file *file, mode_t mode) {
+  char folder[PATH_MAX], path[DESCRIPTOR_PATH_BYTES];
+  memcpy(folder, file->target, sizeof folder);
+  char *slash = strrchr(folder, '/');
+  if (slash)
+    slash[slash == folder] = '\0'; /* the root keeps it */
+  else
+    memcpy(folder, ".", 2);
+  file->descriptor = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+  if (file->descriptor < 0) return false;
+  descriptor_path(file, path);
+  if (access(path, F_OK) == 0) return true; /* /proc is there */
+  close(file->descriptor);
+  file->descriptor = -1;
+  return false;
+}
+
+/* mode: never wider than the old file's, not for a moment; fchmod gives back what the umask took. */
+static int begin_beside(tsr_file *file, mode_t mode, bool is_there) {
+  int failure = open_unnamed(file, mode) ? 0 : name_temporary(file, open_named, mode);
+  if (failure) return failure;
   if (is_there && fchmod(file->descriptor, mode) != 0) return tsr_file_end(file, errno);
   return 0;
 }
@@ -66,6 +107,15 @@ int tsr_file_begin_output(tsr_file *file, const char *path) {
   return is_stream ? begin_in_place(file, path) : tsr_file_begin(file, path, 0666);
 }
 
+int tsr_file_check_output(const char *path) {
+  struct stat old;
+  tsr_file file;
+  if (strcmp(path, "-") == 0) return 0;
+  if (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) return 0;
+  int failure = tsr_file_begin(&file, path, 0600);
+  return failure ? failure : tsr_file_end(&file, ECANCELED) == ECANCELED ? 0 : EIO;
+}
+
 int tsr_file_write(const tsr_file *file, const void *data, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     ssize_t put = write(file->descriptor, (const char *)data + done, bytes - done);
@@ -76,11 +126,23 @@ int tsr_file_write(const tsr_file *file, const void *data, size_t bytes) {
   return 0;
 }
 
+/* The new file takes the name: by one step where nothing has it, else by a name of its own and a rename. */
+static int take_name(tsr_file *file) {
+  char path[DESCRIPTOR_PATH_BYTES];
+  if (!file->temporary[0]) {
+    descriptor_path(file, path);
+    if (linkat(AT_FDCWD, path, AT_FDCWD, file->target, AT_SYMLINK_FOLLOW) == 0) return 0;
+    int failure = errno == EEXIST ? name_temporary(file, link_unnamed, 0) : errno;
+    if (failure) return failure;
+  }
+  return rename(file->temporary, file->target) == 0 ? 0 : errno;
+}
+
 int tsr_file_end(tsr_file *file, int failure) {
   const bool takes_name = file->target[0] != '\0';
   if (!failure && takes_name && fsync(file->descriptor) != 0) failure = errno;
+  if (!failure && takes_name) failure = take_name(file);
   if (close(file->descriptor) != 0 && !failure) failure = errno;
-  if (!failure && takes_name && rename(file->temporary, file->target) != 0) failure = errno;
-  if (failure && takes_name) unlink(file->temporary);
+  if (failure && file->temporary[0]) unlink(file->temporary);
   return failure;
 }

@@ -2,8 +2,10 @@
  *
  * Writing files: all that the library and the program write under a name that somebody gave appears there whole or not
  * at all. It is written to a new file in the same folder, which takes the name when it is done; so whoever reads the
- * old file meanwhile reads all of it, and a full disk leaves it alone. Functions return 0, or an errno: the caller knows
- * what the file is for and writes the sentence. Thread-safe, between processes too: who ends last wins.
+ * old file meanwhile reads all of it, and a full disk leaves it alone. The new file has no name before (O_TMPFILE): a
+ * process that is killed leaves nothing behind. Where the file system has no such files (NFS) it is called
+ * NAME.PROCESS.N.tmp, and a process that is killed leaves that. Functions return 0, or an errno: the caller knows what
+ * the file is for and writes the sentence. Thread-safe, between processes too: who ends last wins.
  */
 #ifndef TSR_FILE_H
 #define TSR_FILE_H
@@ -18,7 +20,7 @@ extern "C" {
 typedef struct tsr_file {
   int descriptor;           /* to write to, from its beginning */
   char target[PATH_MAX];    /* the file to replace: links are followed; "" for what is written in place */
-  char temporary[PATH_MAX]; /* beside it */
+  char temporary[PATH_MAX]; /* beside it; "" while the new file has no name */
 } tsr_file;
 
 /* Begins a regular file. One of that name, which the caller must be allowed to write, is replaced at the end and its
@@ -28,6 +30,9 @@ __attribute__((warn_unused_result)) int tsr_file_begin(tsr_file *file, const cha
 /* Begins what a command puts out: the same (mode 0666), but a pipe or a device is written in place, and "-" is standard
  * output. */
 __attribute__((warn_unused_result)) int tsr_file_begin_output(tsr_file *file, const char *path);
+/* What tsr_file_begin_output would return, without beginning anything: 0 for "-", a pipe or a device. For commands that
+ * work long before they write. */
+__attribute__((warn_unused_result)) int tsr_file_check_output(const char *path);
 /* Writes all of it, where the last write ended. */
 __attribute__((warn_unused_result)) int tsr_file_write(const tsr_file *file, const void *data, size_t bytes);
 /* Ends what was begun: with failure = 0 the file takes its name, once its bytes are on the disk; else, and when that

@@ -285,13 +285,6 @@ run run "$specs/demo.ini" "${cpu[@]}" --kmers=4 --canonical --insert letters.fa.
 expect_status 0
 expect_rows rows.tsv '27 0' '27 0' '108 2' '0 3'
 
-case_of "run fails if pairs found no room"
-run run "$specs/quickstart.ini" "${cpu[@]}" --set table.capacity=1 --insert many.tsv --find many.tsv --out none.tsv
-expect_status 1
-expect_out ' 200 items: 8 inserted, 0 present, 192 not placed$'
-expect_err 'many.tsv: 192 of 200 pairs found no room in the table.s 8 slots: raise capacity .* lower load_factor'
-[[ ! -e none.tsv ]] || fail "rows were written"
-
 case_of "run refuses inputs that do not fit"
 refuses 'absent.tsv' run "$specs/quickstart.ini" "${cpu[@]}" --insert absent.tsv
 refuses 'no FASTA or FASTQ file' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 4 --insert pairs.tsv

@@ -76,7 +76,7 @@ expect_err 'absent/job.json: cannot be written: No such file'
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --json /dev/full
 expect_status 1
 expect_err '/dev/full: cannot be written: No space'
-refuses 'each needs a place of its own' run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.tsv \
+refuses 'each output needs a place of its own' run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.tsv \
   --out - --json -
 
 case_of "arrays of NumPy go in and out"

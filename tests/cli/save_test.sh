@@ -134,8 +134,8 @@ refuses '--save needs a value' run "${quickstart[@]}" --insert pairs.tsv --save
 
 case_of "a job that fails leaves the saved table alone"
 cp table.tsr kept.tsr
-for ((i = 0; i < 3000; i++)); do echo "$((i * 31 + 7)) 1"; done >many.tsv
-run run "${quickstart[@]}" --insert many.tsv --save kept.tsr
+echo "1 x" >wrong.tsv
+run run "${quickstart[@]}" --insert wrong.tsv --save kept.tsr
 expect_status 1
 cmp table.tsr kept.tsr || fail "it was overwritten"
 
