@@ -221,6 +221,7 @@ typedef struct tsr_load_options { /* all zero = as saved */
   size_t size;
   const char *plugins; /* as in tsr_options */
   const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
+  const char *device;  /* the number of a GPU, as a spec says it; NULL = the spec's */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO for a file that is damaged, cut or of another version; TSR_INCOMPATIBLE where
  * the plugins that are found do not work as those that saved it. The checksums are against damage, not against malice:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cli/loading.h"
 #include "core/cli/rows.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
@@ -56,26 +57,9 @@ static tsr_status read_files(tsr_job *job, tsr_error *error) {
   return status;
 }
 
-/* The saved table says what it is made of; a spec that says something else is a mistake. */
-static tsr_status load(tsr_job *job, tsr_error *error) {
-  static const char *const keys[][2] = {{"kind", "?"},    {"key_bits", "?"}, {"value_bits", "none"}, {"layout", "?"},
-                                        {"probing", "?"}, {"hasher", "?"},   {"duplicates", "first"}};
-  tsr_load_options options = {.plugins = job->plugins, .backend = setting(job, "backend", "auto")};
-  tsr_status status = tsr_table_load(job->load, &options, &job->table, error);
-  for (size_t i = 0; status == TSR_OK && i < sizeof keys / sizeof keys[0]; i++) {
-    const char *wanted = setting(job, keys[i][0], keys[i][1]);
-    const char *saved = tsr_spec_get(tsr_table_spec(job->table), "table", keys[i][0]);
-    if (!saved) saved = keys[i][1];
-    if (strcmp(wanted, saved) != 0)
-      status = tsr_fail(error, TSR_BAD_SPEC, "--load %s: the saved table has %s = %s, the spec %s: use the same spec",
-                        job->load, keys[i][0], saved, wanted);
-  }
-  return status;
-}
-
 static tsr_status compose(tsr_job *job, tsr_error *error) {
   tsr_options options = {.plugins = job->plugins};
-  if (job->load) return load(job, error);
+  if (job->load) return tsr_load_as(job->load, job->spec, job->plugins, &job->table, &job->was_rehashed, error);
   if (!has_capacity(job)) {
     for (size_t i = 0; i < job->step_count; i++)
       if (job->steps[i].verb == TSR_JOB_INSERT) options.capacity += job->steps[i].data.count;
@@ -298,9 +282,9 @@ static void print_composition(const tsr_job *job) {
           info.bucket_slots, info.bucket_bytes, info.tile_lanes, info.tile_lanes == 1 ? "" : "s", info.slots);
   print_bytes(out, info.bytes);
   fprintf(out, "; capacity %" PRIu64 "%s\n", info.capacity,
-          job->load           ? ", as saved"
-          : has_capacity(job) ? ""
-                              : ", the size of the input");
+          job->load && !job->was_rehashed  ? ", as saved"
+          : job->load || has_capacity(job) ? ""
+                                           : ", the size of the input");
   fprintf(out, "backend  %s on %s (%s%s)\n", info.backend, info.device,
           *info.backend_reason ? "auto: " : "as the spec says", info.backend_reason);
   fflush(out);

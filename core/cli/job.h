@@ -48,8 +48,9 @@ typedef struct tsr_job {
   const char *json; /* where the job goes as an object (job_json.h), "-" for standard output; NULL: nowhere */
   bool keeps_found; /* fill `found` and `found_values` though there is no `out` */
   /* made */
-  FILE *report;    /* standard output, or standard error if the rows or the object go there */
-  tsr_usage usage; /* in the end */
+  FILE *report;      /* standard output, or standard error if the rows or the object go there */
+  bool was_rehashed; /* the loaded table was made what the spec says */
+  tsr_usage usage;   /* in the end */
   uint64_t unplaced_count;
   tsr_unplaced unplaced_pairs; /* if there is a place for them */
   uint32_t key_bits, value_bits;

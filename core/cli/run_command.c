@@ -14,7 +14,9 @@ static const tsr_option options[] = {
     {"--insert", "FILE", true, "Puts the file's pairs into the table."},
     {"--find", "FILE", true, "Looks the file's keys up."},
     {"--erase", "FILE", true, "Erases the file's keys. These three are performed in the order written."},
-    {"--load", "FILE", false, "Starts with the table saved there; SPEC must name the same kind, widths and parts."},
+    {"--load", "FILE", false,
+     "Starts with the table saved there, of the same kind and widths; where SPEC says anything else, its pairs are "
+     "moved."},
     {"--flush", NULL, false, "Packs lists of buckets when all is done, and gives units that hold nothing back."},
     {"--save", "FILE", false, "Saves the table when all is done."},
     {"--out", "FILE", false,

@@ -224,12 +224,17 @@ static tsr_status read_front(const stream *s, front *f, uint64_t bytes) {
 
 /* ---- Loading: the table ---------------------------------------------------------------------- */
 
-static tsr_status read_spec(const stream *s, const front *f, const tsr_load_options *options, tsr_spec **spec) {
+static tsr_status put_entry(tsr_spec *spec, const char *key, const char *value, tsr_error *error) {
   char assignment[64];
+  if (!value) return TSR_OK;
+  snprintf(assignment, sizeof assignment, "table.%s=%.32s", key, value);
+  return tsr_spec_set(spec, assignment, error);
+}
+
+static tsr_status read_spec(const stream *s, const front *f, const tsr_load_options *options, tsr_spec **spec) {
   tsr_status status = tsr_spec_parse(f->text, s->path, spec, s->error);
-  if (status || !options->backend) return status;
-  snprintf(assignment, sizeof assignment, "table.backend=%.32s", options->backend);
-  return tsr_spec_set(*spec, assignment, s->error);
+  if (status == TSR_OK) status = put_entry(*spec, "backend", options->backend, s->error);
+  return status ? status : put_entry(*spec, "device", options->device, s->error);
 }
 
 /* What was composed here must have the memory that was saved. */

@@ -108,6 +108,25 @@ TEST_P(Save, RoundTrip) {
 
 INSTANTIATE_TEST_SUITE_P(All, Save, testing::ValuesIn(compositions()));
 
+TEST(SaveFile, BackendAndDeviceAreTheLoaders) {
+  tsr_error error = {};
+  const std::string path = path_of("device.tsr");
+  saved_bytes(path);
+  tsr_table *table = nullptr;
+  tsr_load_options options = {};
+  options.plugins = plugin_folders();
+  options.backend = "cpu"; // where every device is the same
+  options.device = "3";
+  ASSERT_EQ(tsr_table_load(path.c_str(), &options, &table, &error), TSR_OK) << error.message;
+  EXPECT_STREQ(tsr_spec_get(tsr_table_spec(table), "table", "backend"), "cpu");
+  EXPECT_STREQ(tsr_spec_get(tsr_table_spec(table), "table", "device"), "3");
+  tsr_table_destroy(table);
+  options.device = "64";
+  table = nullptr;
+  EXPECT_EQ(tsr_table_load(path.c_str(), &options, &table, &error), TSR_BAD_SPEC) << error.message;
+  EXPECT_EQ(table, nullptr);
+}
+
 TEST(SaveFile, AnEmptyTableAndASet) {
   tsr_error error = {};
   const std::string path = path_of("empty.tsr");
