@@ -508,6 +508,30 @@ std::vector<uint64_t> one_walk(const tsr_ctx *c, uint64_t key, uint64_t limit) {
   return walk_of(c, (tsr_key)key, limit);
 }
 
+bool is_same(const tsr_choice &a, const tsr_choice &b) {
+  return a.claims == b.claims && a.evicts == b.evicts && a.passes == b.passes && a.slot == b.slot && a.note == b.note;
+}
+
+// What place() decides for a new pair at a bucket of its walk: as the scheme's facts say. The core takes no
+// eviction from a scheme that has not said moves_pairs, so that a table would only be emptier than it could be.
+void decision_laws(const tsr_ctx *c, tsr_key key, const tsr_bucket &b, Findings *findings) {
+  const tsr_sight seen = {&b, b.ref, layout_vacant(c, &b) != 0};
+  tsr_placing placing = {}, again = {};
+  placing.ref = again.ref = b.ref;
+  const tsr_choice choice = probing_place(c, key, &seen, &placing);
+  findings->expect(!choice.evicts || c->cpu->shape->moves_pairs,
+                   "a pair was to be evicted, but plan() does not say moves_pairs");
+  if (choice.evicts)
+    findings->expect(choice.slot < TSR_FACT(c, bucket_slots), "the pair in slot ", choice.slot, " of ",
+                     TSR_FACT(c, bucket_slots), " was to be evicted");
+  if (!c->cpu->shape->asks_for_room) return;
+  tsr_bucket other = b; // with other residents
+  for (uint32_t i = 0; i < TSR_BUCKET_WORDS; i++) other.word[i] = (i + (uint32_t)key) * 0x9E3779B9u >> 1;
+  const tsr_sight blind = {&other, b.ref, seen.has_room};
+  findings->expect(is_same(choice, probing_place(c, key, &blind, &again)), "the residents of bucket ", b.ref,
+                   " change what place() decides for key ", key, ", but plan() says asks_for_room");
+}
+
 void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings) {
   for (uint64_t number : keys) {
     tsr_key key = (tsr_key)number;
@@ -520,6 +544,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
       layout_load(c, walk[at], 1, TSR_LOAD_COHERENT, &b);
       if (TSR_FACT(c, has_link) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
         walk.insert(walk.begin() + static_cast<long>(at) + 1, TSR_UNIT_REF | layout_link(c, &b));
+      if (!(walk[at] & TSR_UNIT_REF)) decision_laws(c, key, b, findings);
       if (step == 0) first_filled = TSR_FACT(c, bucket_slots) - tsr_count_bits(layout_empties(c, &b));
       found = layout_match(c, &b, key) != 0;
       if (found) break;

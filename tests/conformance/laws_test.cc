@@ -341,38 +341,6 @@ TEST_P(OnProbing, P23_P42_P43_P44_P46_Placement) {
   EXPECT_GT(stored, 1000u);
 }
 
-// A scheme whose evictions are counted has said that it moves pairs: else the core guards keys as if none ever left its
-// slot.
-TEST_P(OnProbing, P44_WhatMovesPairsSaysSo) {
-  TSR_TRACE_SEED;
-  std::string directories = plugin_directories();
-  tsr_options options = {};
-  options.plugins = directories.c_str();
-  for (Recipe recipe : working_recipes(GetParam())) {
-    recipe.capacity = 1000;
-    recipe.statistics = true;
-    SCOPED_TRACE(text_of(recipe));
-    tsr_error error = {};
-    CompositionPointer composition = compose(recipe, 1, &error);
-    ASSERT_NE(composition, nullptr) << error.message;
-    tsr_table *made = nullptr;
-    ASSERT_EQ(tsr_table_create(spec_of(recipe).get(), &options, &made, &error), TSR_OK) << error.message;
-    Table table(made, recipe.key_bits, recipe.value_bits);
-    Random random(recipe.key_bits + recipe.value_bits);
-    Batch batch;
-    for (uint64_t i = 0; i < 2 * recipe.capacity; i++) { // more than it has room for
-      batch.keys.push_back(random.bits(recipe.key_bits));
-      batch.values.push_back(i);
-    }
-    EXPECT_EQ(table.insert(batch), "");
-    tsr_report report = {};
-    ASSERT_EQ(tsr_table_report(made, &report, &error), TSR_OK) << error.message;
-    EXPECT_TRUE(report.insert_moves == 0 || composition->shape.moves_pairs)
-        << report.insert_moves << " pairs were evicted, but plan() does not say moves_pairs";
-    if (HasFailure()) return;
-  }
-}
-
 // Only a scheme that says so reads what it keeps beside the pairs: else the walks of a find may be cut short.
 TEST_P(OnProbing, P40_WhatReadsNotesSaysSo) {
   TSR_TRACE_SEED;

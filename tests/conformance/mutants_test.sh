@@ -174,6 +174,9 @@ passes='s/^  if \(seen->has_room\) return tsr_claim\(\);/  if (placing->passed =
 breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" cuh "$passes"
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
   cuh 's/bucket = cuckoo_bucket\(c, key, next\);/bucket = (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
+breaks P-44 "it forgets to say that it moves pairs" "$cuckoo" c '/^  plan->probing.moves_pairs = 1;/d'
+breaks P-44 "it looks at residents and says that it does not" probing:probing/robin_hood \
+  c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.asks_for_room = 1;/'
 breaks P-46 "it leaves the first bucket too early" "$cuckoo" cuh "$passes" \
   c 's/^  plan->probing.ends_at_empty = .*/  plan->probing.ends_at_empty = 0;/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
