@@ -178,7 +178,7 @@ TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
 
 /* Writes all pairs, in no particular order, to arrays of at least `room` items (values NULL for a set or if not wanted)
- * and their number to *size. TSR_BAD_ARGUMENT, with nothing written but *size, if room is too small. Waits. */
+ * and their number to *size. Room too small: TSR_BAD_ARGUMENT, only *size written; other errors: some may be. Waits. */
 TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void *values, uint64_t *size,
                               tsr_error *error);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kit: everything a part's device code may use besides the faces of the other roles. Included by every role header.
+ * The kit: everything a part's device code may use besides the functions of the other roles. Every role
+ * header includes it.
  *
  * The same source is compiled three ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
  * (the cpu backend: a tile is one lane, atomics are real), and by NVRTC as part of the glue. Widths are macros:
@@ -177,7 +178,7 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 #define TSR_REGION(c, index) ((c)->t->part[TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE)].region[index])
 #endif
 
-/* ---- The faces of the roles ------------------------------------------------------------------ */
+/* ---- The functions of the roles -------------------------------------------------------------- */
 
 /* Each role header lists its functions once: F(role, result, verb, parameters, arguments) where required, O(.., absent)
  * where a plugin may leave it out and `absent` is then the result. From the list come the wrapper that callers use

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The glue module: the generated device code that turns parts into a table. It maps the faces of the roles
- * (probing_next) to the chosen plugins' functions, defines facts and parameters as constants and stubs what a plugin
- * leaves out. With several tables in one link it switches on the table's number, a constant where it is called. Text
- * only: cuda/link.c compiles it.
+ * The glue module: the generated device code that turns parts into a table. It maps the functions of the
+ * roles (probing_next) to the chosen plugins' functions, defines facts and parameters as constants and stubs what a
+ * plugin leaves out. With several tables in one link it switches on the table's number, a constant where it is called.
+ * Text only: cuda/link.c compiles it.
  */
 #ifndef TSR_GLUE_H
 #define TSR_GLUE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of scan.h. CUB has no C face, and its device-wide scan launches through the CUDA runtime, which this
+ * The kernels of scan.h. CUB is for C++ alone, and its device-wide scan launches through the CUDA runtime, which this
  * library does not use: so its block-wide steps, in kernels of our own. Reading the numbers twice costs a small part of
  * the search that counted them.
  */

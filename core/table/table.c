@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tables: the public operations (tessera.h) over a backend (backend.h). Here live the order of operations, host arrays
- * and the report; what an operation does to a key is in kernels/walk.cuh. Read next: table.h, store.c (memory).
+ * and the report; what an operation does to a key is in kernels/decide.cuh. Read next: table.h, store.c (memory).
  */
 #include <stdlib.h>
 #include <string.h>
