@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* sysconf, clock_gettime */
 #include "core/backend.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,10 +27,16 @@ struct tsr_event {
 
 /* ---- Device and memory ----------------------------------------------------------------------- */
 
+typedef struct cpu_device {
+  tsr_device base;
+  uint64_t allocated; /* bytes; one thread at a time works with a table, and so with its device */
+} cpu_device;
+
 static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
   (void)number;
-  tsr_device *opened = calloc(1, sizeof *opened);
-  if (!opened) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cpu backend");
+  cpu_device *made = calloc(1, sizeof *made);
+  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cpu backend");
+  tsr_device *opened = &made->base;
   opened->backend = &tsr_cpu_backend;
   long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   snprintf(opened->info.name, sizeof opened->info.name, "%ld cores", cores);
@@ -40,16 +47,20 @@ static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cpu_close(tsr_device *device) { free(device); }
 
+/* Linux promises memory that it does not have, and kills later: what cannot be there, beside the rest, is refused. */
 static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
-  /* Linux promises memory that it does not have, and kills later: refuse what cannot be there */
-  if (bytes > device->info.memory_bytes || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
-    return tsr_fail(error, TSR_NO_MEMORY, "the cpu backend cannot allocate %llu bytes of this machine's %llu",
-                    (unsigned long long)bytes, (unsigned long long)device->info.memory_bytes);
+  cpu_device *d = (cpu_device *)device;
+  const uint64_t all = device->info.memory_bytes, left = all > d->allocated ? all - d->allocated : 0;
+  if (bytes > left || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
+    return tsr_fail(error, TSR_NO_MEMORY,
+                    "the cpu backend cannot allocate %llu bytes of this machine's %llu, beside %llu that are in use",
+                    (unsigned long long)bytes, (unsigned long long)all, (unsigned long long)d->allocated);
+  d->allocated += malloc_usable_size(*memory);
   return TSR_OK;
 }
 
 static void cpu_free(tsr_device *device, void *memory) {
-  (void)device;
+  if (memory) ((cpu_device *)device)->allocated -= malloc_usable_size(memory);
   free(memory);
 }
 

@@ -115,6 +115,8 @@ ends_by() {
     rm -f disk/rows.tsv
     env --default-signal=INT "$tessera" "${big[@]}" >/dev/null 2>&1 & # in the background bash ignores INT
     process=$!
+    # a shell that has not become the program yet would clean up as this one does
+    until [[ ! -e /proc/$process || $(cat "/proc/$process/comm" 2>/dev/null) == tessera ]]; do :; done
     sleep "0.$(printf %03d $((i * 20)))"
     kill -s "$1" $process 2>/dev/null
     wait $process 2>/dev/null
@@ -151,6 +153,15 @@ case_of "a table larger than any memory is refused with a sentence"
 run run spec.ini "${cpu[@]}" --set table.capacity=2^40 --insert pairs.tsv --save disk/table.tsr
 expect_status 1
 expect_err 'cannot allocate [0-9]* bytes of this machine'
+[[ ! $(ls -A disk) ]] || fail "left $(ls -A disk)"
+
+case_of "columns that are too large together are refused before one is touched"
+kilobytes=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+columns=(run spec.ini "${cpu[@]}" --set table.layout=soa --set table.probing=linear --set table.load_factor=1)
+# two columns of 4 bytes a slot, each three fifths of the memory
+run "${columns[@]}" --set "table.capacity=$((kilobytes * 1024 / 4 * 3 / 5))" --insert pairs.tsv --save disk/table.tsr
+expect_status 1
+expect_err "cannot allocate [0-9]* bytes of this machine's [0-9]*, beside [0-9]{9,} that are in use"
 [[ ! $(ls -A disk) ]] || fail "left $(ls -A disk)"
 
 # ---- Pairs without room ----------------------------------------------------------------------------------------------
