@@ -34,6 +34,17 @@ flagged=$(probes flagged_cuckoo .8 find0)
 plain=$(probes cuckoo .8 find0)
 below "$flagged" "$plain" || fail "$flagged buckets with flags, $plain without"
 
+# With ends_at_empty it was lost: a flag that was raised later led finds past a bucket with room before the stash.
+case_of "a pair in the stash is found when a flag was raised after it came"
+printf '%s\n' '[table]' 'kind = set' 'key_bits = 32' 'capacity = 500' 'layout = aos' 'probing = flagged_cuckoo' \
+  'hasher = murmur3' 'stash = 64' 'backend = cpu' 'seed = 2' '[layout]' 'bucket_slots = 1' '[probing]' 'max_chain = 2' \
+  >stash.ini
+seq 1 520 >keys.tsv
+run run stash.ini --insert keys.tsv --find keys.tsv
+expect_status 0
+expect_out ' 520 items: 520 inserted,'
+expect_out ' 520 queries: 520 found,'
+
 case_of "hopscotch keeps every key near its home"
 far=$(probes hopscotch .9 find0)
 below "$far" 8.01 || fail "$far buckets for an absent key"
