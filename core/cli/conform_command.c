@@ -210,6 +210,7 @@ static tsr_exit run_kit(const kit_run *run) {
 static tsr_exit choose_level(const tsr_arguments *arguments, kit_run *run) {
   static const char *const names[] = {"--quick", "--full", "--stress", "--tsan"};
   static char pairs[24];
+  char advice[TSR_ADVICE_BYTES];
   uint64_t number = 0;
   run->level = NULL;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -220,7 +221,8 @@ static tsr_exit choose_level(const tsr_arguments *arguments, kit_run *run) {
   if (!run->level) run->level = "quick";
   const char *stress = tsr_arguments_value(arguments, "--stress");
   if (stress && (!tsr_parse_u64(stress, &number) || number < STRESS_MIN || number > STRESS_MAX))
-    return tsr_say_usage("--stress %s: must be a number of pairs from 2^10 to 2^30", stress);
+    return tsr_say_usage("--stress %s: must be a number of pairs from 2^10 to 2^30%s", stress,
+                         tsr_number_advice(stress, advice));
   if (stress) snprintf(pairs, sizeof pairs, "%llu", (unsigned long long)number);
   if (stress) run->stress = pairs;
 #ifndef TSR_WITH_TSAN

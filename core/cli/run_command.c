@@ -65,6 +65,7 @@ static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job
 /* Fills the job from the arguments; steps has room for all of them. */
 static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, tsr_job *job) {
   const char *kmers = tsr_arguments_value(arguments, "--kmers");
+  char advice[TSR_ADVICE_BYTES];
   uint64_t letters = 0;
   bool has_find = false;
   job->plugins = tsr_arguments_value(arguments, "--plugins");
@@ -84,7 +85,8 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
     steps[job->step_count++] = (tsr_job_step){.verb = verb, .path = arguments->given[i].value};
   }
   if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
-    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2", kmers);
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2%s", kmers,
+                         tsr_number_advice(kmers, advice));
   job->kmers = (uint32_t)letters;
   if (job->canonical && !kmers) return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
   if (!job->step_count && !job->load)

@@ -31,11 +31,12 @@ bool tsr_bench_wants_pools(const tsr_bench_options *o) {
 /* ---- Values of options ----------------------------------------------------------------------- */
 
 static tsr_status read_count(const char *name, const char *text, uint64_t most, uint64_t *out, tsr_error *error) {
+  char advice[TSR_ADVICE_BYTES];
   uint64_t count;
   if (!tsr_parse_u64(text, &count) || count == 0 || count > most)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: %s %s: must be a whole number from 1 to %llu, such as 1000, 4Mi or 2^27", name, text,
-                    (unsigned long long)most);
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be a whole number from 1 to %llu%s", name, text,
+                    (unsigned long long)most,
+                    *tsr_number_advice(text, advice) ? advice : ", such as 1000, 4Mi or 2^27");
   *out = count;
   return TSR_OK;
 }

@@ -89,6 +89,9 @@ refuses '; write 8$' check "$specs/quickstart.ini" --set 'layout.bucket_slots="8
 refuses 'must be 1 \.\. 2\^40$' check "$specs/quickstart.ini" --set table.capacity=-1
 refuses 'such as 0\.8$' check "$specs/quickstart.ini" --set table.load_factor=80%
 
+refuses '--n 1e6: must be .*; write 1000000 or 1M$' bench "$specs/quickstart.ini" --n 1e6
+refuses 'kmers 1.6e1: .*; write 16$' run "$specs/quickstart.ini" --kmers 1.6e1 --insert letters.fa
+
 case_of "an unreadable spec is a wrong command line"
 mkfifo pipe.ini
 refuses 'pipe.ini: is a pipe or a device: a spec must be a regular file$' check pipe.ini

@@ -4,7 +4,7 @@
 # Random jobs of the built program against an oracle, for as long as you like; no part of the tests that run by
 # themselves.
 #
-#   tests/soak/soak.sh [SECONDS] [SEED]      an hour, and a seed that it tells, by default
+#   tests/soak/soak.sh [SECONDS] [SEED] [ROUND]   an hour, a seed that it tells, and rounds of all kinds, by default
 #
 # A round is one of these, on a random recipe of specs/ on the cpu backend:
 #   answers    inserts, erases and finds of random files; the rows, of the table and of the saved one, are the oracle's
@@ -21,6 +21,7 @@ set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 seconds=${1:-3600}
 seed=${2:-$(date +%s)}
+only=${3:-}
 work=$(mktemp -d /tmp/tessera-soak.XXXXXX)
 kept=0
 rounds=0
@@ -229,6 +230,7 @@ while ((SECONDS < end)); do
     3 | 4 | 5) round=kills ;;
     *) round=answers ;;
   esac
+  round=${only:-$round}
   echo "$round ${spec[*]}" >lines
   rounds=$((rounds + 1))
   has_failed=
