@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every output of tessera run appears whole or not at all, whatever happens: a full disk, signals at any moment, too
+# little memory. Read next: ../soak/soak.sh, which tries it for an hour.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+
+cd "$work" || exit 1
+printf '1 10\n2 20\n3 30\n' >pairs.tsv
+printf '1\n9\n' >queries.tsv
+cp "$specs/quickstart.ini" spec.ini
+
+case_of "a full disk leaves the old files and no temporary one"
+full=(run spec.ini "${cpu[@]}" --set table.capacity=100000 --insert pairs.tsv --find queries.tsv)
+mkdir -p disk
+for option in --save --out --json; do
+  echo old >disk/file
+  (
+    trap '' XFSZ # a limit on files' sizes stands in for a full disk
+    ulimit -f 0
+    exec "$tessera" "${full[@]}" "$option" disk/file
+  ) 2>&1 >/dev/null | cat >"$work/err"
+  grep -q 'disk/file: .*cannot be written: File too large' err || fail "$option: said $(cat err)"
+  [[ $(cat disk/file) == old && $(ls -A disk) == file ]] || fail "$option left: $(ls -A disk)"
+done
+
+case_of "so does a file system that is full"
+if unshare -rm true 2>/dev/null; then
+  for option in --save --out --json; do
+    name=big
+    [[ $option == --save ]] || name=small # rows and objects are small: the rest of the disk is taken
+    # shellcheck disable=SC2016 # the inner shell expands
+    unshare -rm bash -c 'mount -t tmpfs -o size=256k none disk && echo old >disk/file || exit 9
+      [[ $1 == big ]] || head -c 252k /dev/zero >disk/other 2>/dev/null
+      shift
+      "$@" >/dev/null 2>err
+      echo "$? $(cat disk/file) $(ls -A disk | grep -v other)" >left' _ "$name" "$tessera" "${full[@]}" "$option" disk/file
+    [[ $(cat left) == "1 old file" ]] || fail "$option: status, contents and files: $(cat left)"
+    expect_line err 'disk/file: .*cannot be written: No space left on device'
+  done
+else
+  echo "no file system can be mounted here: not tried"
+fi
+
+# What is slow enough to be interrupted: a table of 10 MB is saved.
+big=(run spec.ini "${cpu[@]}" --set table.capacity=1M --insert pairs.tsv --save disk/table.tsr --out disk/rows.tsv --find queries.tsv)
+
+# whole FILE: the saved table can be loaded and answers.
+whole() {
+  run run spec.ini "${cpu[@]}" --set table.capacity=1M --load "$1" --find queries.tsv
+  ((status == 0)) || fail "$1 is damaged: $(cat err)"
+  expect_out ' 2 queries: 1 found, 1 missing$'
+}
+
+# ends_by SIGNAL: the job is killed at some moment, many times; what it would replace is old or new and whole, and
+# nothing else is there. An end that it comes to by itself counts as well.
+ends_by() {
+  local i process end=
+  for ((i = 0; i < 10; i++)); do
+    rm -f disk/rows.tsv
+    env --default-signal=INT "$tessera" "${big[@]}" >/dev/null 2>&1 & # in the background bash ignores INT
+    process=$!
+    # a shell that has not become the program yet would clean up as this one does
+    until [[ ! -e /proc/$process || $(cat "/proc/$process/comm" 2>/dev/null) == tessera ]]; do :; done
+    sleep "0.$(printf %03d $((i * 20)))"
+    kill -s "$1" $process 2>/dev/null
+    wait $process 2>/dev/null
+    end+=" $?"
+    [[ $(ls -A disk) == table.tsr || $(ls -A disk) == $'rows.tsv\ntable.tsr' ]] || fail "$1 left: $(ls -A disk)"
+    [[ ! -e disk/rows.tsv || $(cat disk/rows.tsv) == $'1\t10\n9\t-' ]] || fail "$1 left half of the rows"
+    whole disk/table.tsr
+  done
+  [[ $end == *" $2"* ]] || fail "$1 came too late each time: $end"
+}
+
+case_of "whatever ends the program, a file is the old one or the new one, and whole"
+rm -f disk/*
+run "${big[@]}"
+expect_status 0
+ends_by INT 130
+ends_by TERM 143
+ends_by KILL 137
+
+case_of "too little memory fails with a sentence and writes nothing"
+rm -f disk/*
+for megabytes in 100 200 400; do
+  (
+    ulimit -v $((megabytes * 1024))
+    exec "$tessera" "${big[@]}" --set table.capacity=100M
+  ) >/dev/null 2>err
+  code=$?
+  ((code == 1)) || fail "$megabytes MB: status $code: $(cat err)"
+  grep -q 'cannot allocate [0-9]* bytes of this machine' err || fail "$megabytes MB: said $(cat err)"
+  [[ ! $(ls -A disk) ]] || fail "$megabytes MB: left $(ls -A disk)"
+done
+
+case_of "a table larger than any memory is refused with a sentence"
+run run spec.ini "${cpu[@]}" --set table.capacity=2^40 --insert pairs.tsv --save disk/table.tsr
+expect_status 1
+expect_err 'cannot allocate [0-9]* bytes of this machine'
+[[ ! $(ls -A disk) ]] || fail "left $(ls -A disk)"
+
+case_of "columns that are too large together are refused before one is touched"
+kilobytes=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+columns=(run spec.ini "${cpu[@]}" --set table.layout=soa --set table.probing=linear --set table.load_factor=1)
+# two columns of 4 bytes a slot, each three fifths of the memory
+run "${columns[@]}" --set "table.capacity=$((kilobytes * 1024 * 3 / 20))" --insert pairs.tsv --save disk/table.tsr
+expect_status 1
+expect_err "cannot allocate [0-9]* bytes of this machine's [0-9]*, beside [0-9]{9,} that are in use"
+[[ ! $(ls -A disk) ]] || fail "left $(ls -A disk)"
+
+finish
