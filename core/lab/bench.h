@@ -14,6 +14,8 @@
  * Further operations:
  *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last
  *   rebuild      for each batch clears the table and inserts all keys so far; timed in total
+ *   grow         inserts the n keys into a table with growth = double that was made for n / 1000: against insert, which
+ *                has a table of the right size, what growing costs
  *   mixed        a batch of n inserts, erases and finds in shares of --mix, shuffled, by one call, on a table that has
  *                been filled to the load; no key is named twice
  *   find_all, count_all  ask for all values of each key, or how many they are. --multiplicity M makes n pairs with

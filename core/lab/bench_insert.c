@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting all pairs at once, in batches, or again from scratch with each batch; and erasing them.
+ * Inserting all pairs at once, in batches, again from scratch with each batch, or into a small table that grows; and
+ * erasing them.
  */
 #include "core/lab/bench_operation.h"
 
@@ -75,6 +76,12 @@ static tsr_status check_rebuild(tsr_bench_turn *turn, tsr_error *error) {
 
 const tsr_bench_operation tsr_bench_rebuild = {
     .before = TSR_BENCH_ON_EMPTY, .start = start_rebuild, .check = check_rebuild};
+
+/* ---- Grow ------------------------------------------------------------------------------------ */
+
+/* The operations before it had the table at its size; none comes after it. */
+const tsr_bench_operation tsr_bench_grow = {
+    .before = TSR_BENCH_ON_SMALL, .answers = TSR_BENCH_RESULTS, .start = start_insert, .check = check_all_once};
 
 /* ---- Erase ----------------------------------------------------------------------------------- */
 

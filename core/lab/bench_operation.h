@@ -35,7 +35,8 @@ typedef struct tsr_bench_turn {
 } tsr_bench_turn;
 
 typedef struct tsr_bench_operation {
-  enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_FULL, TSR_BENCH_ON_FILLED } before; /* FILLED: by tsr_bench_fill */
+  /* SMALL: empty, made for a thousandth of the pairs, with growth = double. FILLED: by tsr_bench_fill. */
+  enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_SMALL, TSR_BENCH_ON_FULL, TSR_BENCH_ON_FILLED } before;
   uint32_t answers;  /* TSR_BENCH_OUT | ...: what it writes; check finds it on the host */
   const char *limit; /* see tsr_bench_limit */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
@@ -45,7 +46,8 @@ typedef struct tsr_bench_operation {
   tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
 } tsr_bench_operation;
 
-extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_bench_rebuild, tsr_bench_erase;
+extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_bench_rebuild, tsr_bench_erase,
+    tsr_bench_grow;
 extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_find0, tsr_bench_find_all,
     tsr_bench_count_all;
 extern const tsr_bench_operation tsr_bench_mixed;

@@ -24,6 +24,7 @@ typedef enum tsr_bench_op {
   TSR_BENCH_COUNT_ALL,
   TSR_BENCH_ERASE,
   TSR_BENCH_MIXED,
+  TSR_BENCH_GROW,
   TSR_BENCH_TABLE_OPS,
   TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
   TSR_BENCH_RELEASE,
@@ -31,7 +32,8 @@ typedef enum tsr_bench_op {
   TSR_BENCH_OPS
 } tsr_bench_op;
 
-#define TSR_BENCH_OP_LIST "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, erase and mixed"
+#define TSR_BENCH_OP_LIST                                                                                              \
+  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, erase, mixed and grow"
 #define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);

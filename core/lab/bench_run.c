@@ -12,12 +12,15 @@
 
 typedef unsigned long long llu; /* for printf */
 
+enum { SMALL_PART = 1000 }; /* a table that is to grow is made for so many times fewer pairs */
+
 static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
     [TSR_BENCH_INSERT] = &tsr_bench_insert,     [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
     [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,   [TSR_BENCH_FIND100] = &tsr_bench_find100,
     [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
     [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
-    [TSR_BENCH_ERASE] = &tsr_bench_erase,       [TSR_BENCH_MIXED] = &tsr_bench_mixed};
+    [TSR_BENCH_ERASE] = &tsr_bench_erase,       [TSR_BENCH_MIXED] = &tsr_bench_mixed,
+    [TSR_BENCH_GROW] = &tsr_bench_grow};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
@@ -86,13 +89,27 @@ tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn,
 
 /* ---- One operation --------------------------------------------------------------------------- */
 
+/* Makes an empty table small, and lets it grow. */
+static tsr_status make_small(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  const uint64_t capacity = a->model.pairs / SMALL_PART;
+  tsr_rehash_options options = {.capacity = capacity ? capacity : 1};
+  tsr_spec *spec = NULL;
+  tsr_status status = tsr_spec_copy(tsr_table_spec(table), &spec, error);
+  if (status == TSR_OK) status = tsr_spec_set(spec, "table.growth=double", error);
+  options.spec = spec;
+  if (status == TSR_OK) status = tsr_rehash(table, &options, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
 /* Brings the table to where the operation starts. */
 static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operation, tsr_error *error) {
   const tsr_bench_arrays *a = turn->arrays;
   tsr_table *table = turn->subject->table;
   if (operation->before == TSR_BENCH_ON_FILLED) return TSR_OK;
   tsr_status status = tsr_clear(table, NULL, error);
-  if (status || operation->before == TSR_BENCH_ON_EMPTY) return status;
+  if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, table, error);
+  if (status || operation->before != TSR_BENCH_ON_FULL) return status;
   status = tsr_table_report_reset(table, error);
   if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
@@ -121,11 +138,12 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
 
 tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
                            tsr_error *error) {
-  const bool fills = operations[op]->before == TSR_BENCH_ON_EMPTY;
+  const int before = operations[op]->before;
+  const bool fills = before == TSR_BENCH_ON_EMPTY || before == TSR_BENCH_ON_SMALL;
   tsr_report r = {0};
   tsr_usage usage = {0};
-  tsr_status status = TSR_OK;
-  if (!fills) {
+  tsr_status status = before == TSR_BENCH_ON_SMALL ? make_small(a, table, error) : TSR_OK;
+  if (status == TSR_OK && !fills) {
     status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
     if (status == TSR_OK) status = tsr_table_usage(table, &usage, error);
     if (status == TSR_OK) status = tsr_table_report_reset(table, error);

@@ -18,6 +18,7 @@ struct tsr_table {
   tsr_report report = {};
   uint64_t capacity;
   bool keeps_all, statistics, is_timed;
+  tsr_spec *spec;
 };
 
 static void note(tsr_table *table, const char *operation) {
@@ -37,17 +38,22 @@ static uint64_t fetch(const void *array, uint64_t i) {
   return faulty.value_bits == 64 ? static_cast<const uint64_t *>(array)[i] : static_cast<const uint32_t *>(array)[i];
 }
 
-tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *) {
+tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
   const char *statistics = tsr_spec_get(spec, "table", "statistics");
   bool keeps_all = !strcmp(tsr_spec_get(spec, "table", "kind"), "multimap");
   bool counts = statistics && !strcmp(statistics, "yes");
-  *table = new tsr_table{{}, tsr_spec_get(spec, "table", "layout"), {}, options->capacity, keeps_all, counts, false};
+  tsr_spec *copy = nullptr;
+  tsr_status status = tsr_spec_copy(spec, &copy, error);
+  if (status) return status;
+  *table =
+      new tsr_table{{}, tsr_spec_get(spec, "table", "layout"), {}, options->capacity, keeps_all, counts, false, copy};
   faulty.tables++;
   return TSR_OK;
 }
 
 void tsr_table_destroy(tsr_table *table) {
   if (table) faulty.tables--;
+  if (table) tsr_spec_free(table->spec);
   delete table;
 }
 
@@ -238,6 +244,14 @@ tsr_status tsr_clear(tsr_table *table, void *, tsr_error *) {
   if (faulty.fault != Fault::KEEPS_ALL) table->pairs.clear();
   return TSR_OK;
 }
+
+tsr_status tsr_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error) {
+  if (!table->pairs.empty() || std::string(tsr_spec_get(options->spec, "table", "growth")) != "double")
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "only an empty table is made small, to grow");
+  return TSR_OK; /* it is as large as it will be */
+}
+
+const tsr_spec *tsr_table_spec(const tsr_table *table) { return table->spec; }
 
 tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
   *size = size_of(table);
