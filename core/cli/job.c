@@ -367,10 +367,11 @@ static void say_not_placed(const tsr_job *job, const tsr_job_step *step) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64
-          " slots: raise capacity (now %" PRIu64 ") or lower load_factor (now %s), for example by --set "
-          "table.load_factor=0.6, or let the table grow: --set table.growth=double%s",
+          " slots: raise capacity (now %" PRIu64 ") or lower load_factor, let the table grow: --set "
+          "table.growth=double, or, where a few are too many, add --set table.stash=1000 or raise [layout] "
+          "bucket_slots%s",
           step->path, step->report.not_placed, step->data.count, info.slots, info.capacity,
-          setting(job, "load_factor", "0.8"), job->unplaced ? "" : "; --unplaced FILE lists the pairs");
+          job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }
 
 /* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */

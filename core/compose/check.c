@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
@@ -48,6 +49,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
     if (strcmp(rows[i].key, "duplicates") == 0 && t->shape.duplicates == TSR_DUPLICATES_KEEP) continue;
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
+    else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec))
+      fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
     else if (shown && *shown)
       fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
   }
@@ -67,6 +70,17 @@ static void print_memory(FILE *out, const tsr_composition *t) {
               (unsigned long long)tsr_region_bytes(t, &t->part[role].plan.regions[i]));
   if (t->lock_bytes) fprintf(out, "  %-18s %llu bytes\n", "key locks", (unsigned long long)t->lock_bytes);
   fprintf(out, "  %-18s %llu bytes\n", "in all", (unsigned long long)tsr_composition_bytes(t));
+}
+
+static void print_load(FILE *out, const tsr_composition *t) {
+  const double reached = tsr_reached_load(&t->shape);
+  if (t->settings.load_factor <= reached) return;
+  fprintf(
+      out,
+      "%-12s load_factor = %g, and %llu pairs by probing = %s in buckets of %u slots reach %.2f: above it pairs find "
+      "no place; lower load_factor, raise [layout] bucket_slots, or add stash = 1000 or growth = double\n",
+      "warning", t->settings.load_factor, (unsigned long long)t->shape.capacity, t->part[TSR_ROLE_PROBING].plugin->name,
+      t->shape.bucket_slots, reached);
 }
 
 static void print_constants(FILE *out, const tsr_composition *t) {
@@ -122,6 +136,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     print_parts(out, t);
     fprintf(out, "%-12s %s\n", "backend", why);
     print_memory(out, t);
+    if (!is_pool(spec)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }
   tsr_composition_free(t);

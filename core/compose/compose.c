@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/compose/entries.h"
+#include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
@@ -271,6 +272,10 @@ const char *tsr_composition_overlap(const tsr_composition *t) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
+/* The default load factor is what the scheme reaches, a little below it, since threads that place pairs at the same time
+ * do not see each other's. Where that would make a table several times as large, it is LOAD_MIN, and `check` warns. */
+enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
+
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
   t->shape = (tsr_shape){.kind = (uint32_t)settings->kind,
@@ -308,6 +313,16 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   return status ? status : check_overlap(t, spec, error);
 }
 
+/* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
+static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
+  double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
+  if (load < LOAD_MIN) load = LOAD_MIN;
+  if (tsr_spec_get(spec, "table", "load_factor") || load / LOAD_STEPS >= t->settings.load_factor) return false;
+  t->settings.load_factor = load / LOAD_STEPS;
+  for (uint32_t role = 0; role < TSR_ROLES; role++) memset(&t->part[role].plan, 0, sizeof t->part[role].plan);
+  return true;
+}
+
 tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
                        tsr_composition **composition, tsr_error *error) {
   tsr_composition *t = calloc(1, sizeof *t);
@@ -317,6 +332,10 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
     if (t->settings.part[role]) status = load_part(spec, options, role, t->settings.part[role], &t->part[role], error);
   memset(t->settings.part, 0, sizeof t->settings.part);
   if (status == TSR_OK) {
+    fill_shape(t, sm);
+    status = plan_parts(t, spec, cpu_lanes, error);
+  }
+  if (status == TSR_OK && lower_load(t, spec)) {
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }

@@ -43,7 +43,8 @@ enum { ROW_WORD_BYTES = 24 };
   R("allocator", "an allocator", "", "Where a scheme that needs one gets its units.", ROW_PART,                        \
     ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                             \
   R("load_factor", "0.01 .. 64", "0.8",                                                                                \
-    "capacity / slots: what the table is sized for; above 1 only where buckets link, and their lists get long.",       \
+    "capacity / slots: what the table is sized for; the default is less where a scheme reaches less. Above 1 only "    \
+    "where buckets link, and their lists get long.",                                                                   \
     ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
   R("stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full.", ROW_NUMBER,          \
     ROW(stash), 0, 65536)                                                                                              \

@@ -51,15 +51,16 @@ struct TableFree {
 };
 using TablePointer = std::unique_ptr<tsr_table, TableFree>;
 
-// A table of 32-bit keys and values that `pairs` fill to `load`. The caller promises distinct keys, so that an insert
+// A table of 32-bit keys and values that `pairs` fill to `load`; 0: to the default load factor. The caller promises distinct keys, so that an insert
 // looks at no bucket but for room: as the papers count.
 inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, uint64_t seed, bool statistics,
                              const std::string &backend = "cpu") {
   std::string text = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\n"
                      "duplicates = promise_unique\nbackend = " +
                      backend + "\nhasher = " + scheme.hasher + "\nprobing = " + scheme.probing +
-                     "\ncapacity = " + std::to_string(pairs) + "\nload_factor = " + std::to_string(load) +
-                     "\nseed = " + std::to_string(seed) + "\nstatistics = " + (statistics ? "yes" : "no") +
+                     "\ncapacity = " + std::to_string(pairs) +
+                     (load > 0 ? "\nload_factor = " + std::to_string(load) : "") + "\nseed = " + std::to_string(seed) +
+                     "\nstatistics = " + (statistics ? "yes" : "no") +
                      "\n[layout]\nbucket_slots = " + std::to_string(scheme.bucket_slots) +
                      "\ntile_lanes = " + std::to_string(scheme.bucket_slots) + "\n[probing]\n" + scheme.parameters;
   tsr_error error = {};

@@ -118,6 +118,45 @@ TEST_P(Growth, WhatCannotGrowIsHandedBack) {
 
 INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(compositions()));
 
+// What growing costs, as work: a growing table that let walks get long before it grew looked at thousands of buckets for a
+// key, and one whose scheme cannot reach its load factor doubled once too often.
+class Work : public testing::TestWithParam<std::string> {};
+
+double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t *capacity) {
+  tsr_error error = {};
+  tsr_report report = {};
+  std::vector<uint32_t> keys, values(pairs);
+  tsr_table *table = table_of(words + " statistics=yes");
+  for (uint64_t i = 0; i < pairs; i++) keys.push_back(static_cast<uint32_t>(i) * 2654435761u);
+  EXPECT_EQ(tsr_insert(table, pairs, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+  EXPECT_EQ(report.inserted, pairs);
+  *capacity = info_of(table).capacity;
+  tsr_table_destroy(table);
+  return static_cast<double>(report.insert_probes) / static_cast<double>(pairs);
+}
+
+TEST_P(Work, OfGrowingIsThatOfASizedTable) {
+  const uint64_t pairs = 100000;
+  uint64_t capacity;
+  const double sized = probes_of_filling(GetParam() + " capacity=" + std::to_string(pairs), pairs, &capacity);
+  const double growing = probes_of_filling(GetParam() + " capacity=1000 growth=double", pairs, &capacity);
+  EXPECT_EQ(capacity, 128000u) << "doubled only when it held as many pairs as it was made for";
+  EXPECT_LE(growing, 2 * sized);
+}
+
+std::vector<std::string> all_compositions() {
+  std::vector<std::string> all = {"layout=slab probing=slab_list allocator=slab"};
+  for (const char *probing : {"linear", "quadratic", "double_hashing", "two_choice", "iceberg"})
+    for (const char *layout : {"packed", "soa", "aos", "tagged"})
+      all.push_back(std::string("layout=") + layout + " probing=" + probing);
+  for (const char *probing : {"cuckoo", "paged_cuckoo", "robin_hood"})
+    all.push_back(std::string("layout=packed probing=") + probing);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Work, testing::ValuesIn(all_compositions()));
+
 TEST(GrowthSpec, ALimitNeedsGrowthAndRoom) {
   tsr_error error = {};
   tsr_options options = {};
