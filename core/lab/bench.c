@@ -24,15 +24,17 @@ typedef struct bench {
   tsr_bench_options options;
   FILE *csv;
   tsr_spec **specs;
-  tsr_table *anchor;   /* a small table whose memory holds the arrays while others come and go */
-  tsr_table_info info; /* the anchor's */
-  tsr_bench_arrays arrays;
+  tsr_table *anchor;           /* a small table whose memory holds the arrays while others come and go */
+  tsr_table_info info;         /* the anchor's */
+  tsr_keys *models;            /* one for each distribution of keys */
+  size_t model;                /* the current one */
+  tsr_bench_arrays arrays;     /* of it */
   tsr_bench_subject *subjects; /* one for each spec; of the current load */
   tsr_bench_limits *limits;
-  double *times;   /* milliseconds: repeat of them for each spec */
-  double *medians; /* for each load, operation and spec */
-  uint64_t *done;  /* for each spec: what the current operation's mops count */
-  bool *right;     /* for each spec: no answer of the current operation was wrong */
+  double *times;  /* milliseconds: repeat of them for each spec */
+  double *mops;   /* for each distribution, load, operation and spec: by the median of the times */
+  uint64_t *done; /* for each spec: what the current operation's mops count */
+  bool *right;    /* for each spec: no answer of the current operation was wrong */
   bool all_right;
 } bench;
 
@@ -53,19 +55,42 @@ static tsr_status create_table(const bench *b, size_t spec, const char *load, bo
   return status;
 }
 
-/* The table of n pairs at a load. A mixed batch inserts before it has erased, and lists do not use erased slots again: so
+/* What a spec's table makes of keys that come again. */
+typedef struct policy {
+  const char *duplicates; /* NULL = whatever a multiset or multimap has, which keep every pair */
+  tsr_merge merge;
+  uint8_t again;
+} policy;
+
+/* pre: the spec's table could be made. */
+static policy policy_of(const bench *b, size_t spec) {
+  static const policy policies[] = {
+      {"first", TSR_MERGE_ANY, TSR_PRESENT},    {"promise_unique", TSR_MERGE_ANY, TSR_PRESENT},
+      {"replace", TSR_MERGE_ANY, TSR_REPLACED}, {"add", TSR_MERGE_ADD, TSR_COMBINED},
+      {"min", TSR_MERGE_MIN, TSR_COMBINED},     {"max", TSR_MERGE_MAX, TSR_COMBINED}};
+  const char *duplicates = tsr_spec_get(b->specs[spec], "table", "duplicates");
+  if (strncmp(tsr_spec_get(b->specs[spec], "table", "kind"), "multi", 5) == 0)
+    return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT};
+  for (size_t i = 0; duplicates && i < sizeof policies / sizeof policies[0]; i++)
+    if (strcmp(duplicates, policies[i].duplicates) == 0) return policies[i];
+  return policies[0];
+}
+
+/* The table that the pairs fill to a load: pairs of one key that it merges take one slot. A mixed batch inserts before it has erased, and lists do not use erased slots again: so
  * where most pairs lie in units (a load above 1), there are units for what it inserts, too. */
 static tsr_status create_subject(const bench *b, size_t spec, size_t load, bool statistics, tsr_table **table,
                                  tsr_error *error) {
   const tsr_bench_options *o = &b->options;
+  const tsr_keys *model = &b->models[b->model];
+  const uint64_t kept = policy_of(b, spec).merge == TSR_MERGE_NONE ? model->pairs : model->n;
   uint64_t counts[TSR_MIXED_KINDS];
   const double written = tsr_bench_load(o->loads[load]);
   char more[32];
   if (!o->ops[TSR_BENCH_MIXED] || written <= 1)
-    return create_table(b, spec, o->loads[load], statistics, o->n, table, error);
-  tsr_keys_cut(o->n, o->mix, counts);
-  const uint64_t capacity = o->n + counts[TSR_MIXED_INSERT];
-  snprintf(more, sizeof more, "%.9g", written * (double)capacity / (double)o->n);
+    return create_table(b, spec, o->loads[load], statistics, kept, table, error);
+  tsr_keys_cut(kept, o->mix, counts);
+  const uint64_t capacity = kept + counts[TSR_MIXED_INSERT];
+  snprintf(more, sizeof more, "%.9g", written * (double)capacity / (double)kept);
   return create_table(b, spec, more, statistics, capacity, table, error);
 }
 
@@ -77,8 +102,9 @@ static int device_number(const bench *b) {
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static double *median_at(const bench *b, size_t load, tsr_bench_op op, size_t spec) {
-  return &b->medians[(load * TSR_BENCH_OPS + op) * b->options.spec_count + spec];
+static double *mops_at(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
+  const tsr_bench_options *o = &b->options;
+  return &b->mops[((model * o->load_count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec];
 }
 
 static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec, const tsr_bench_counts *counts) {
@@ -92,32 +118,54 @@ static void print_row(const bench *b, size_t load, tsr_bench_op op, size_t spec,
                                        .op = op,
                                        .key_bits = info.key_bits,
                                        .value_bits = info.value_bits,
-                                       .n = o->n,
+                                       .n = b->models[b->model].pairs,
                                        .load = tsr_bench_load(o->loads[load]),
-                                       .mops = (double)b->done[spec] / *median_at(b, load, op, spec) / 1e3,
+                                       .mops = *mops_at(b, b->model, load, op, spec),
                                        .probes = counts->probes,
                                        .limit_mops = 1e3 * tsr_bench_limits_of(b->limits, &info, tsr_bench_limit(op)),
                                        .right = b->right[spec],
-                                       .utilization = counts->utilization});
+                                       .utilization = counts->utilization,
+                                       .keys = o->keys[b->model].text,
+                                       .distinct = b->models[b->model].n});
 }
 
 /* How many times as fast the first spec is as each other one. */
-static void print_ratios(const bench *b) {
+static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
-  for (size_t load = 0; load < o->load_count; load++)
-    for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++)
-      for (size_t spec = 1; o->ops[op] && spec < o->spec_count; spec++)
-        fprintf(b->csv, "# ratio %s/%s: %s at load %g: %.3f\n", o->specs[0], o->specs[spec],
-                tsr_bench_op_name((tsr_bench_op)op), tsr_bench_load(o->loads[load]),
-                *median_at(b, load, (tsr_bench_op)op, spec) / *median_at(b, load, (tsr_bench_op)op, 0));
+  for (size_t model = 0; model < o->key_count; model++)
+    for (size_t spec = 1; spec < o->spec_count; spec++) {
+      fprintf(b->csv, "# ratio %s/%s: %s at load %g", o->specs[0], o->specs[spec], tsr_bench_op_name(op),
+              tsr_bench_load(o->loads[load]));
+      if (o->key_count > 1) fprintf(b->csv, " with keys %s", o->keys[model].text);
+      fprintf(b->csv, ": %.3f\n", *mops_at(b, model, load, op, 0) / *mops_at(b, model, load, op, spec));
+    }
+}
+
+/* How many times as fast each further distribution of keys is as the first. */
+static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
+  const tsr_bench_options *o = &b->options;
+  for (size_t spec = 0; spec < o->spec_count; spec++)
+    for (size_t model = 1; model < o->key_count; model++)
+      fprintf(b->csv, "# ratio keys %s/%s: %s: %s at load %g: %.3f\n", o->keys[model].text, o->keys[0].text,
+              o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
+              *mops_at(b, model, load, op, spec) / *mops_at(b, 0, load, op, spec));
+}
+
+static void print_ratios(const bench *b) {
+  for (size_t load = 0; load < b->options.load_count; load++)
+    for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
+      if (!b->options.ops[op]) continue;
+      print_ratios_of_specs(b, load, (tsr_bench_op)op);
+      print_ratios_of_keys(b, load, (tsr_bench_op)op);
+    }
 }
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
 static bool is_right(bench *b, size_t load, const char *what, size_t spec, const tsr_bench_result *result) {
   if (!result->complaint[0]) return true;
-  fprintf(stderr, "tessera: %s at load %g: %s: %s\n", b->options.specs[spec], tsr_bench_load(b->options.loads[load]),
-          what, result->complaint);
+  fprintf(stderr, "tessera: %s at load %g with keys %s: %s: %s\n", b->options.specs[spec],
+          tsr_bench_load(b->options.loads[load]), b->options.keys[b->model].text, what, result->complaint);
   b->all_right = false;
   return false;
 }
@@ -126,7 +174,8 @@ static tsr_status finish_op(bench *b, size_t load, tsr_bench_op op, size_t spec,
   const tsr_bench_options *o = &b->options;
   tsr_table *counting = NULL;
   tsr_bench_counts counts;
-  *median_at(b, load, op, spec) = tsr_bench_median(b->times + spec * o->repeat, o->repeat);
+  const double milliseconds = tsr_bench_median(b->times + spec * o->repeat, o->repeat);
+  *mops_at(b, b->model, load, op, spec) = (double)b->done[spec] / milliseconds / 1e3;
   tsr_status status = create_subject(b, spec, load, true, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&b->arrays, counting, op, &counts, error);
   tsr_table_destroy(counting);
@@ -170,6 +219,8 @@ static tsr_status measure_load(bench *b, size_t load, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
+    const policy made = policy_of(b, spec);
+    b->subjects[spec] = (tsr_bench_subject){.merge = made.merge, .again = made.again};
     status = create_subject(b, spec, load, false, &b->subjects[spec].table, error);
     if (status || strcmp(b->info.backend, "cuda") != 0) continue;
     tsr_table_info info = {0};
@@ -193,15 +244,16 @@ static tsr_status measure_load(bench *b, size_t load, tsr_error *error) {
 
 static tsr_status read_specs(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  size_t results = o->load_count * o->spec_count;
+  size_t results = o->key_count * o->load_count * o->spec_count;
   b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
   b->subjects = calloc(o->spec_count, sizeof *b->subjects);
+  b->models = calloc(o->key_count, sizeof *b->models);
   b->limits = tsr_bench_limits_create(results);
   b->done = calloc(o->spec_count, sizeof *b->done);
   b->right = calloc(o->spec_count, sizeof *b->right);
   b->times = calloc(o->spec_count * o->repeat, sizeof *b->times);
-  b->medians = calloc(results * TSR_BENCH_OPS, sizeof *b->medians);
-  if (!b->specs || !b->subjects || !b->limits || !b->done || !b->right || !b->times || !b->medians)
+  b->mops = calloc(results * TSR_BENCH_OPS, sizeof *b->mops);
+  if (!b->specs || !b->subjects || !b->models || !b->limits || !b->done || !b->right || !b->times || !b->mops)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
@@ -235,11 +287,6 @@ static tsr_status check_kind(const bench *b, size_t spec, tsr_error *error) {
                     "bench: --ops find_all: %s has kind = %s, and only a multimap has several values of a key to find: "
                     "use kind = multimap, or find100",
                     o->specs[spec], kind);
-  if (o->multiplicity > 1 && strncmp(kind, "multi", 5) != 0)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: --multiplicity %llu: %s has kind = %s, which keeps one pair of a key: use kind = multimap "
-                    "or multiset",
-                    (unsigned long long)o->multiplicity, o->specs[spec], kind);
   return TSR_OK;
 }
 
@@ -266,23 +313,53 @@ static tsr_status open_anchor(bench *b, tsr_error *error) {
   return status;
 }
 
-static tsr_status make_arrays(bench *b, tsr_error *error) {
+/* Whether the tables and operations can take keys that come again. */
+static tsr_status check_repeated(const bench *b, size_t model, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  const uint64_t keys = o->n / o->multiplicity;
-  const bool names_absent = o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0] || o->ops[TSR_BENCH_MIXED];
-  if (b->info.key_bits == 32 && keys > (names_absent ? 1ull << 31 : 1ull << 32))
-    return tsr_fail(
-        error, TSR_BAD_ARGUMENT,
-        "bench: --n %llu: there are only 2^32 keys of 32 bits, and find50, find0 and mixed need as many absent ones "
-        "as are inserted: use a smaller --n or key_bits = 64",
-        (unsigned long long)o->n);
-  tsr_keys model = {b->info.key_bits, b->info.value_bits, keys, o->seed ? o->seed : 1, o->n};
-  return tsr_bench_arrays_create(b->anchor, &model, o, &b->arrays, error);
+  const char *keys = o->keys[model].text;
+  if (b->models[model].n == b->models[model].pairs) return TSR_OK;
+  if (o->ops[TSR_BENCH_MIXED])
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --keys %s: a mixed batch names each key once, so that every result is known: leave out the "
+                    "one or the other",
+                    keys);
+  for (size_t spec = 0; spec < o->spec_count; spec++) {
+    const char *duplicates = policy_of(b, spec).duplicates;
+    if (duplicates && strcmp(duplicates, "promise_unique") == 0)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --keys %s: %s has duplicates = promise_unique, which trusts that no key comes again: add "
+                      "--set table.duplicates=first, or another policy",
+                      keys, o->specs[spec]);
+  }
+  return TSR_OK;
+}
+
+static tsr_status draw_keys(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  const bool needs_absent = o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0] || o->ops[TSR_BENCH_MIXED];
+  tsr_status status = TSR_OK;
+  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) {
+    const bool takes_all = o->keys[model].kind == TSR_KEYS_FILE && !o->n_is_given;
+    b->models[model] = (tsr_keys){.key_bits = b->info.key_bits,
+                                  .value_bits = b->info.value_bits,
+                                  .seed = o->seed ? o->seed : 1,
+                                  .pairs = takes_all ? 0 : o->n};
+    status = tsr_distribution_draw(&o->keys[model], needs_absent, &b->models[model], error);
+    if (status == TSR_OK) status = check_repeated(b, model, error);
+  }
+  return status;
+}
+
+static tsr_status measure_model(bench *b, tsr_error *error) {
+  tsr_status status = tsr_bench_arrays_create(b->anchor, &b->models[b->model], &b->options, &b->arrays, error);
+  for (size_t load = 0; status == TSR_OK && load < b->options.load_count; load++) status = measure_load(b, load, error);
+  tsr_bench_arrays_free(&b->arrays);
+  return status;
 }
 
 static tsr_status measure_tables(bench *b, tsr_error *error) {
   tsr_status status = TSR_OK;
-  for (size_t load = 0; status == TSR_OK && load < b->options.load_count; load++) status = measure_load(b, load, error);
+  for (b->model = 0; status == TSR_OK && b->model < b->options.key_count; b->model++) status = measure_model(b, error);
   if (status == TSR_OK) print_ratios(b);
   return status;
 }
@@ -304,7 +381,7 @@ static tsr_status run(bench *b, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s: is one of the specs and would replace it", o->csv);
   tsr_status status = read_specs(b, error);
   if (status == TSR_OK && !pools) status = open_anchor(b, error);
-  if (status == TSR_OK && !pools) status = make_arrays(b, error);
+  if (status == TSR_OK && !pools) status = draw_keys(b, error);
   if (status) return status;
   b->csv = o->csv ? fopen(o->csv, "w") : stdout;
   if (!b->csv) return tsr_fail(error, TSR_IO, "bench: --csv %s: cannot be written: %s", o->csv, strerror(errno));
@@ -319,8 +396,9 @@ static tsr_status run(bench *b, tsr_error *error) {
 
 static void clean_up(bench *b) {
   free_subjects(b);
-  tsr_bench_arrays_free(&b->arrays);
   tsr_table_destroy(b->anchor);
+  for (size_t model = 0; b->models && model < b->options.key_count; model++) tsr_keys_free(&b->models[model]);
+  free(b->models);
   for (size_t spec = 0; b->specs && spec < b->options.spec_count; spec++) tsr_spec_free(b->specs[spec]);
   free(b->specs);
   free(b->subjects);
@@ -328,7 +406,7 @@ static void clean_up(bench *b) {
   free(b->done);
   free(b->right);
   free(b->times);
-  free(b->medians);
+  free(b->mops);
   tsr_bench_options_free(&b->options);
 }
 
@@ -358,7 +436,17 @@ static const char help[] =
     "                           Or of a spec's allocator, beside malloc: " TSR_BENCH_POOL_OP_LIST ".\n"
     "  --batch B                Keys of a batch of incremental (inserted) and rebuild (all so far, from scratch); "
     "32Ki.\n"
-    "  --multiplicity M         Of a multimap: N pairs with N / M keys; 1.\n"
+    "  --keys K,K...            Distributions of the keys, one after the other; compared with the first. distinct.\n"
+    "      distinct             Each key once.\n"
+    "      repeat:R             Each key R times, in no order. Of a multimap: R values of a key.\n"
+    "      equal                One key.\n"
+    "      zipf:S[:IDS]         Number k of 1 to IDS (else N) with a probability proportional to 1 / k^S; zipf:0: all\n"
+    "                           alike.\n"
+    "      sequential           0, 1, 2, ...; strided:K: 0, K, 2 K, ...; low_bits:B: the lowest B bits are 0. "
+    "Distinct.\n"
+    "      file:PATH            Of a file: raw little-endian numbers of the key's width; all, or the first --n.\n"
+    "                           The table is sized for the distinct keys, of a multimap for all pairs; finds ask for\n"
+    "                           keys as often as they were inserted, find_all, count_all and erase for each once.\n"
     "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
     "                           .2,.2,.3,.3.\n"
     "  --units N                Units of an allocation; 1.\n"

@@ -3,11 +3,13 @@
  * `tessera bench`: how fast tables are, with every answer checked.
  *
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
- *         [--batch 32Ki] [--multiplicity 1] [--mix .2,.2,.3,.3]
+ *         [--batch 32Ki] [--keys distinct] [--mix .2,.2,.3,.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE]
  *
- * For each load n distinct keys go into a table that they fill to this load; then finds ask n queries in another order
- * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. Each operation runs
+ * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
+ * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
+ * each comes (distribution.h): the table is sized for the distinct ones, unless it keeps every pair, and is asked for
+ * each as often as it was inserted. Each operation runs
  * once to warm up and --repeat times; the median counts. Several specs take turns in every repetition, and ratios of
  * their medians follow the rows as lines that start with '#'. Only the operation lies between the two events.
  *
@@ -18,12 +20,13 @@
  *                has a table of the right size, what growing costs
  *   mixed        a batch of n inserts, erases and finds in shares of --mix, shuffled, by one call, on a table that has
  *                been filled to the load; no key is named twice
- *   find_all, count_all  ask for all values of each key, or how many they are. --multiplicity M makes n pairs with
- *                n / M distinct keys, and the queries of every operation n / M
+ *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
+ *                repeat:M makes n pairs with n / M distinct keys
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
  *
- * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization
+ * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
+ * keys,distinct
  *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
@@ -33,7 +36,11 @@
  *   ok         yes, or no: a sentence on standard error says what was wrong
  *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
  *              there; '-' for pools
- * Read next: bench_run.h (what is checked), keys.h (the keys), roofline.h (the limits).
+ *   keys, distinct  the distribution, as it was written, and how many of the n keys are distinct; '-' for pools
+ * Lines '# ratio' say how many times as fast the first spec is as each other one, and each further distribution as the
+ * first.
+ * Read next: bench_run.h (what is checked), distribution.h and keys.h (the
+ * keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H
 #define TSR_BENCH_H

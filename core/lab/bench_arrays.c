@@ -72,10 +72,11 @@ void tsr_bench_arrays_free(tsr_bench_arrays *a) {
   *a = (tsr_bench_arrays){.owner = NULL};
 }
 
-tsr_status tsr_bench_arrays_ask(tsr_bench_arrays *a, tsr_absent absent, tsr_error *error) {
-  a->absent = absent;
-  tsr_keys_fill_queries(&a->model, absent, a->host_queries);
-  return tsr_memory_copy(a->owner, a->queries, a->host_queries, a->model.n * (a->model.key_bits / 8), error);
+tsr_status tsr_bench_arrays_ask(tsr_bench_arrays *a, tsr_queries queries, tsr_error *error) {
+  a->asked = queries;
+  tsr_keys_fill_queries(&a->model, queries, a->host_queries);
+  const uint64_t bytes = tsr_keys_query_count(&a->model, queries) * (a->model.key_bits / 8);
+  return tsr_memory_copy(a->owner, a->queries, a->host_queries, bytes, error);
 }
 
 tsr_status tsr_bench_arrays_mix(tsr_bench_arrays *a, tsr_error *error) {

@@ -22,8 +22,8 @@ extern "C" {
 typedef struct tsr_bench_arrays {
   tsr_table *owner;                 /* in whose memory they lie; the caller's */
   const tsr_bench_options *options; /* the caller's */
-  tsr_keys model;                   /* what they hold */
-  tsr_absent absent;                /* of the queries */
+  tsr_keys model;                   /* what they hold; the caller's */
+  tsr_queries asked;                /* what the queries are */
   uint64_t counts[TSR_MIXED_KINDS]; /* of the mixed batch */
   uint32_t out_bits;                /* of an answer: a value, or 8 for a set */
   void *keys, *values;              /* where the tables are; values: NULL for sets */
@@ -42,7 +42,7 @@ TSR_MUST_CHECK tsr_status tsr_bench_arrays_create(tsr_table *owner, const tsr_ke
 void tsr_bench_arrays_free(tsr_bench_arrays *arrays); /* all zero is fine */
 
 /* Makes the queries. */
-TSR_MUST_CHECK tsr_status tsr_bench_arrays_ask(tsr_bench_arrays *arrays, tsr_absent absent, tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_bench_arrays_ask(tsr_bench_arrays *arrays, tsr_queries queries, tsr_error *error);
 /* Makes the mixed batch; host_results and host_out are scratch. */
 TSR_MUST_CHECK tsr_status tsr_bench_arrays_mix(tsr_bench_arrays *arrays, tsr_error *error);
 

@@ -41,7 +41,7 @@ static tsr_status check_mixed(tsr_bench_turn *turn, tsr_error *error) {
   if (turn->present != n)
     tsr_bench_complain(turn->result, "of %llu keys to start with %llu found no place", (llu)n,
                        (llu)(n - turn->present));
-  const uint64_t wrong = tsr_bench_judge(turn, judge_mixed).wrong;
+  const uint64_t wrong = tsr_bench_judge(turn, n, judge_mixed).wrong;
   if (wrong) tsr_bench_complain(turn->result, "%llu of %llu operations have a wrong result", (llu)wrong, (llu)n);
   if (size != expected)
     tsr_bench_complain(turn->result, "the table should hold %llu keys then, but holds %llu", (llu)expected, (llu)size);

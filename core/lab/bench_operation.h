@@ -13,9 +13,11 @@
 extern "C" {
 #endif
 
-/* A table and the keys that it handed back when it was filled. */
+/* A table, what it makes of keys that come again, and the keys that it handed back when it was filled. */
 typedef struct tsr_bench_subject {
   tsr_table *table;
+  tsr_merge merge;
+  uint8_t again;                      /* the result code of a key that was there; of TSR_MERGE_NONE any */
   uint64_t *unplaced, unplaced_count; /* ascending; a key for each pair */
 } tsr_bench_subject;
 
@@ -59,18 +61,24 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...);
 /* Complains unless as many of the first n codes are `code` as the report says, where the operation wrote codes. */
 void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported);
 
-/* Complains if the report does not account for every pair of those offered. */
-void tsr_bench_check_offered(const tsr_report *report, uint64_t offered, tsr_bench_result *result);
-/* The same of an insert into an empty table, of which each pair should be there now. offered: with repetitions. */
-TSR_MUST_CHECK tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *arrays, tsr_table *table,
+/* Keys come several times, and the table merges their pairs. */
+bool tsr_bench_merges(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject);
+
+/* Complains if the report does not account for every pair of those offered to an empty table. */
+void tsr_bench_check_offered(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject, const tsr_report *report,
+                             uint64_t offered, tsr_bench_result *result);
+/* The same, and each key should be there now. offered: with repetitions. */
+TSR_MUST_CHECK tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject,
                                                    const tsr_report *report, uint64_t offered, tsr_bench_result *result,
                                                    tsr_error *error);
+/* Asks for each key and complains of its value. Overwrites the queries. pre: all pairs are there. */
+TSR_MUST_CHECK tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error);
 
 typedef struct tsr_bench_tally {
   uint64_t wrong, found;
 } tsr_bench_tally;
-/* The sums of what `judge` says of each of model.n answers, on all processors. */
-tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn,
+/* The sums of what `judge` says of each of `count` answers, on all processors. */
+tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn, uint64_t count,
                                 tsr_bench_tally (*judge)(const tsr_bench_turn *turn, uint64_t i));
 
 #ifdef __cplusplus

@@ -83,6 +83,22 @@ static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *
   return status;
 }
 
+static tsr_status read_keys(const char *text, tsr_bench_options *o, tsr_error *error) {
+  const char **words = NULL;
+  free(o->key_texts);
+  free(o->keys);
+  o->key_texts = NULL;
+  o->keys = NULL;
+  tsr_status status = split(text, &o->key_texts, &words, &o->key_count, error);
+  if (status) return status;
+  o->keys = calloc(o->key_count, sizeof *o->keys);
+  if (!o->keys) status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
+  for (size_t i = 0; status == TSR_OK && i < o->key_count; i++)
+    status = tsr_distribution_read(words[i], &o->keys[i], error);
+  free(words);
+  return status;
+}
+
 static tsr_status read_ops(const char *text, tsr_bench_options *o, tsr_error *error) {
   char *copy = NULL;
   const char **names = NULL;
@@ -154,14 +170,15 @@ static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *er
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-enum { N, LOADS, OPS, BATCH, MULTIPLICITY, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, CODES, NAMES };
-static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",        "--batch",   "--multiplicity",
+enum { N, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, CODES, NAMES };
+static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",        "--batch",   "--keys",
                                          "--mix", "--repeat", "--set",        "--plugins", "--seed",
                                          "--csv", "--units",  "--tile-lanes", "--codes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
   case N:
+    o->n_is_given = true;
     return read_count(names[which], value, KEYS_MAX, &o->n, error);
   case LOADS:
     return read_loads(value, o, error);
@@ -169,8 +186,8 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return read_ops(value, o, error);
   case BATCH:
     return read_count(names[which], value, KEYS_MAX, &o->batch, error);
-  case MULTIPLICITY:
-    return read_count(names[which], value, KEYS_MAX, &o->multiplicity, error);
+  case KEYS:
+    return read_keys(value, o, error);
   case MIX:
     return read_mix(value, o, error);
   case REPEAT:
@@ -209,15 +226,6 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                       "bench: --loads %s: a pool holds no more than its units: give loads of allocators up to 1",
                       o->loads[i]);
   }
-  if (o->multiplicity > o->n)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: --multiplicity %llu: one key would have more than the %llu pairs of --n: use a larger --n",
-                    (unsigned long long)o->multiplicity, (unsigned long long)o->n);
-  if (o->multiplicity > 1 && o->ops[TSR_BENCH_MIXED])
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: --multiplicity %llu: a mixed batch names each key once, so that every result is known: "
-                    "leave out the one or the other",
-                    (unsigned long long)o->multiplicity);
   return TSR_OK;
 }
 
@@ -232,9 +240,10 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
   o->n = 1ull << 24;
   o->repeat = 5;
   o->batch = 1ull << 15;
-  o->multiplicity = o->units = o->tile_lanes = 1;
+  o->units = o->tile_lanes = 1;
   tsr_status status = read_loads(".8", o, error);
   if (status == TSR_OK) status = read_ops(TSR_BENCH_OPS_INITIAL, o, error);
+  if (status == TSR_OK) status = read_keys("distinct", o, error);
   if (status == TSR_OK) status = read_mix(".2,.2,.3,.3", o, error);
   while (status == TSR_OK && words.at < argc) {
     size_t which;
@@ -266,5 +275,7 @@ void tsr_bench_options_free(tsr_bench_options *options) {
   free(options->sets);
   free(options->loads);
   free(options->texts);
+  free(options->keys);
+  free(options->key_texts);
   *options = (tsr_bench_options){.n = 0};
 }

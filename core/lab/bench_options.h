@@ -5,7 +5,7 @@
 #ifndef TSR_BENCH_OPTIONS_H
 #define TSR_BENCH_OPTIONS_H
 
-#include "core/lab/keys.h"
+#include "core/lab/distribution.h"
 #include "core/tessera.h"
 
 #ifdef __cplusplus
@@ -43,17 +43,19 @@ typedef struct tsr_bench_options {
   const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
   size_t spec_count, set_count;
   uint64_t n, repeat;
+  bool n_is_given;             /* else a file of keys has as many as it has */
   uint64_t batch;              /* pairs, of incremental and rebuild */
-  uint64_t multiplicity;       /* pairs of a key, on average; divides n or some keys have one more */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
   uint64_t units, tile_lanes;  /* of pools */
   bool codes;                  /* inserts, finds and erases write a result code for each key */
   const char **loads;          /* load_count numbers, as written */
   size_t load_count;
   bool ops[TSR_BENCH_OPS];
+  tsr_distribution *keys; /* key_count distributions, measured one after the other */
+  size_t key_count;
   const char *plugins, *csv; /* NULL: the default search path; standard output */
   uint64_t seed;             /* of the keys; and of the tables, unless it is 0 = not given */
-  char *texts;               /* what `loads` points into */
+  char *texts, *key_texts;   /* what `loads` and `keys` point into */
 } tsr_bench_options;
 
 /* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The

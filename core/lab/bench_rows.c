@@ -41,6 +41,10 @@ void tsr_bench_print_row(FILE *csv, const tsr_bench_row *row) {
   print_known(csv, 1, row->limit_mops > 0 ? 100 * row->mops / row->limit_mops : 0);
   fprintf(csv, ",%s,", row->right ? "yes" : "no");
   print_known(csv, 4, row->utilization);
+  fputc(',', csv);
+  print_text(csv, row->keys ? row->keys : "-");
+  fputc(',', csv);
+  print_known(csv, 0, (double)row->distinct);
   fputc('\n', csv);
   fflush(csv);
 }

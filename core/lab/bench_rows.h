@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-#define TSR_BENCH_COLUMNS "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization"
+#define TSR_BENCH_COLUMNS                                                                                              \
+  "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct"
 
 typedef struct tsr_bench_row {
   const char *spec, *backend, *device;
@@ -24,6 +25,8 @@ typedef struct tsr_bench_row {
   double limit_mops; /* what the device's memory allows; 0 = unknown */
   bool right;
   double utilization; /* 0 = unknown */
+  const char *keys;   /* their distribution; NULL = there are none */
+  uint64_t distinct;
 } tsr_bench_row;
 
 void tsr_bench_print_row(FILE *csv, const tsr_bench_row *row);

@@ -39,19 +39,40 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
   va_end(arguments);
 }
 
-void tsr_bench_check_offered(const tsr_report *report, uint64_t offered, tsr_bench_result *result) {
-  if (report->inserted + report->not_placed != offered)
-    tsr_bench_complain(result, "of %llu keys %llu were inserted and %llu handed back", (llu)offered,
-                       (llu)report->inserted, (llu)report->not_placed);
+bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
+  return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;
 }
 
-tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, tsr_table *table, const tsr_report *report,
-                                    uint64_t offered, tsr_bench_result *result, tsr_error *error) {
-  uint64_t size, pairs = a->model.pairs;
-  tsr_status status = tsr_size(table, &size, error);
+/* How many of the keys are there if some were handed back depends on the order in which they came; so does how many of
+ * the first ones are distinct. */
+static void check_merged(const tsr_bench_arrays *a, const tsr_report *report, uint64_t offered,
+                         tsr_bench_result *result) {
+  if (report->insert_keys != offered)
+    tsr_bench_complain(result, "of %llu pairs the report has %llu", (llu)offered, (llu)report->insert_keys);
+  if (offered == a->model.pairs && !report->not_placed && report->inserted != a->model.n)
+    tsr_bench_complain(result, "%llu pairs have %llu keys, but %llu were inserted", (llu)offered, (llu)a->model.n,
+                       (llu)report->inserted);
+}
+
+void tsr_bench_check_offered(const tsr_bench_arrays *a, const tsr_bench_subject *subject, const tsr_report *report,
+                             uint64_t offered, tsr_bench_result *result) {
+  if (tsr_bench_merges(a, subject)) {
+    check_merged(a, report, offered, result);
+  } else if (report->inserted + report->not_placed != offered) {
+    tsr_bench_complain(result, "of %llu keys %llu were inserted and %llu handed back", (llu)offered,
+                       (llu)report->inserted, (llu)report->not_placed);
+  }
+}
+
+tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_subject *subject,
+                                    const tsr_report *report, uint64_t offered, tsr_bench_result *result,
+                                    tsr_error *error) {
+  const bool merges = tsr_bench_merges(a, subject);
+  uint64_t size, pairs = merges ? a->model.n : a->model.pairs;
+  tsr_status status = tsr_size(subject->table, &size, error);
   if (status) return status;
-  tsr_bench_check_offered(report, offered, result);
-  if (report->not_placed && offered == pairs && size + report->not_placed != pairs) {
+  tsr_bench_check_offered(a, subject, report, offered, result);
+  if (report->not_placed && !merges && offered == pairs && size + report->not_placed != pairs) {
     tsr_bench_complain(result, "of %llu keys the table holds %llu and handed back %llu: the others are lost or doubled",
                        (llu)pairs, (llu)size, (llu)report->not_placed);
   } else if (report->not_placed) {
@@ -73,13 +94,13 @@ void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code,
                        (llu)reported);
 }
 
-tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn,
+tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn, uint64_t count,
                                 tsr_bench_tally (*judge)(const tsr_bench_turn *turn, uint64_t i)) {
   uint64_t wrong = 0, found = 0;
 #ifndef TSR_PTHREADS
 #pragma omp parallel for schedule(static) reduction(+ : wrong, found)
 #endif
-  for (uint64_t i = 0; i < turn->arrays->model.n; i++) {
+  for (uint64_t i = 0; i < count; i++) {
     tsr_bench_tally one = judge(turn, i);
     wrong += one.wrong;
     found += one.found;
@@ -114,7 +135,7 @@ static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operat
   if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
   if (status) return status;
-  tsr_bench_check_offered(&turn->report, a->model.pairs, turn->result);
+  tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
   turn->present = turn->report.inserted;
   return TSR_OK;
 }
@@ -194,7 +215,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
   if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, a->values, &call, error);
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
-  if (status == TSR_OK) status = tsr_bench_check_inserted(a, table, &report, pairs, result, error);
+  if (status == TSR_OK) status = tsr_bench_check_inserted(a, subject, &report, pairs, result, error);
   if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);
   if (status == TSR_OK)
     status = tsr_memory_copy(a->owner, a->host_queries, a->queries, pairs * (a->model.key_bits / 8), error);

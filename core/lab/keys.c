@@ -5,6 +5,7 @@
 #include "core/lab/keys.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #ifdef TSR_PTHREADS
 #define PARALLEL_FOR
@@ -26,10 +27,49 @@ uint64_t tsr_keys_mix(uint32_t bits, uint64_t x) {
   return x ^ x >> half;
 }
 
-uint64_t tsr_keys_at(const tsr_keys *keys, uint64_t index) {
+void tsr_keys_free(tsr_keys *keys) {
+  if (keys->drawn) {
+    free(keys->drawn->keys);
+    free(keys->drawn->counts);
+    free(keys->drawn->indices);
+    free(keys->drawn->ranks);
+    free(keys->drawn);
+  }
+  *keys = (tsr_keys){.n = 0};
+}
+
+/* ---- Keys and values ------------------------------------------------------------------------- */
+
+uint64_t tsr_keys_scatter(const tsr_keys *keys, uint64_t number) {
+  const uint32_t bits = keys->key_bits - keys->low_bits;
   /* the seed is mixed so that neighbouring seeds do not share most of their keys */
   uint64_t offset = tsr_keys_mix(64, keys->seed);
-  return tsr_keys_mix(keys->key_bits, (index + offset) & mask_of(keys->key_bits));
+  return tsr_keys_mix(bits, (number + offset) & mask_of(bits)) << keys->low_bits;
+}
+
+/* pre: the keys ascend. */
+static bool has_drawn(const tsr_keys *keys, uint64_t key) {
+  uint64_t low = 0, high = keys->n;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (keys->drawn->keys[middle] < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < keys->n && keys->drawn->keys[low] == key;
+}
+
+static uint64_t absent_at(const tsr_keys *keys, uint64_t i) {
+  if (keys->drawn->scattered) return tsr_keys_scatter(keys, keys->drawn->scattered + i);
+  while (has_drawn(keys, tsr_keys_scatter(keys, i))) i++;
+  return tsr_keys_scatter(keys, i);
+}
+
+uint64_t tsr_keys_at(const tsr_keys *keys, uint64_t index) {
+  if (keys->drawn) return index < keys->n ? keys->drawn->keys[index] : absent_at(keys, index - keys->n);
+  return keys->stride ? index * keys->stride : tsr_keys_scatter(keys, index);
 }
 
 uint64_t tsr_keys_value(const tsr_keys *keys, uint64_t key) {
@@ -37,12 +77,34 @@ uint64_t tsr_keys_value(const tsr_keys *keys, uint64_t key) {
 }
 
 uint64_t tsr_keys_pairs_of(const tsr_keys *keys, uint64_t index) {
+  if (keys->drawn) return keys->drawn->counts[index];
   return keys->pairs / keys->n + (index < keys->pairs % keys->n);
 }
 
 uint64_t tsr_keys_rank(const tsr_keys *keys, uint64_t key, uint64_t value) {
   return (value - tsr_keys_value(keys, key)) & mask_of(keys->value_bits);
 }
+
+/* The values are `first`, first + 1, ..., which begin again at 0 where the width ends. */
+bool tsr_keys_is_value(const tsr_keys *keys, tsr_merge merge, uint64_t key, uint64_t pairs, uint64_t value) {
+  const uint64_t first = tsr_keys_value(keys, key), most = mask_of(keys->value_bits);
+  const bool wraps = pairs - 1 > most - first;
+  switch (merge) {
+  case TSR_MERGE_ADD: {
+    /* one of the two is even */
+    uint64_t ranks = pairs % 2 ? (pairs - 1) / 2 * pairs : pairs / 2 * (pairs - 1);
+    return value == ((first * pairs + ranks) & most);
+  }
+  case TSR_MERGE_MIN:
+    return value == (wraps ? 0 : first);
+  case TSR_MERGE_MAX:
+    return value == (wraps ? most : first + pairs - 1);
+  default:
+    return tsr_keys_rank(keys, key, value) < pairs;
+  }
+}
+
+/* ---- Orders ---------------------------------------------------------------------------------- */
 
 /* The bits of the smallest power of two that is not below n; at least 1. */
 static uint32_t domain_bits(uint64_t n) { return n <= 2 ? 1 : 64 - (uint32_t)__builtin_clzll(n - 1); }
@@ -60,8 +122,26 @@ static uint64_t permute(uint64_t n, uint64_t seed, uint64_t position) {
 
 uint64_t tsr_keys_order(const tsr_keys *keys, uint64_t position) { return permute(keys->n, keys->seed, position); }
 
-bool tsr_keys_is_absent(tsr_absent absent, uint64_t index) {
-  return absent == TSR_ABSENT_ALL || (absent == TSR_ABSENT_HALF && index % 2 == 0);
+/* Which key's pair i is, and which of its pairs. If not drawn, it is number p, of rank p / n, of index p % n. */
+static uint64_t index_at(const tsr_keys *keys, uint64_t i, uint64_t *rank) {
+  if (keys->drawn) {
+    *rank = keys->drawn->ranks[i];
+    return keys->drawn->indices[i];
+  }
+  const uint64_t pair = keys->pairs == keys->n ? i : permute(keys->pairs, keys->seed, i);
+  *rank = pair / keys->n;
+  return pair % keys->n;
+}
+
+uint64_t tsr_keys_query_count(const tsr_keys *keys, tsr_queries queries) {
+  return queries.of_pairs ? keys->pairs : keys->n;
+}
+
+uint64_t tsr_keys_asked(const tsr_keys *keys, tsr_queries queries, uint64_t position) {
+  uint64_t rank, number = permute(tsr_keys_query_count(keys, queries), keys->seed, position);
+  uint64_t index = queries.of_pairs ? index_at(keys, number, &rank) : number;
+  bool is_absent = queries.absent == TSR_ABSENT_ALL || (queries.absent == TSR_ABSENT_HALF && number % 2 == 0);
+  return is_absent ? index + keys->n : index;
 }
 
 void tsr_keys_cut(uint64_t n, const double shares[TSR_MIXED_KINDS], uint64_t counts[TSR_MIXED_KINDS]) {
@@ -102,33 +182,27 @@ uint64_t tsr_keys_load(const void *array, uint32_t bits, uint64_t i) {
   return bits == 64 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
 }
 
-/* Pair number p is the one of rank p / n of the key of index p % n. */
-static uint64_t pair_at(const tsr_keys *keys, uint64_t i) {
-  return keys->pairs == keys->n ? i : permute(keys->pairs, keys->seed, i);
-}
-
 void tsr_keys_fill(const tsr_keys *keys, void *out) {
   PARALLEL_FOR
-  for (uint64_t i = 0; i < keys->pairs; i++)
-    tsr_keys_store(out, keys->key_bits, i, tsr_keys_at(keys, pair_at(keys, i) % keys->n));
+  for (uint64_t i = 0; i < keys->pairs; i++) {
+    uint64_t rank;
+    tsr_keys_store(out, keys->key_bits, i, tsr_keys_at(keys, index_at(keys, i, &rank)));
+  }
 }
 
 void tsr_keys_fill_values(const tsr_keys *keys, void *out) {
   PARALLEL_FOR
   for (uint64_t i = 0; i < keys->pairs; i++) {
-    uint64_t pair = pair_at(keys, i);
-    uint64_t value = tsr_keys_value(keys, tsr_keys_at(keys, pair % keys->n));
-    tsr_keys_store(out, keys->value_bits, i, value + pair / keys->n);
+    uint64_t rank, key = tsr_keys_at(keys, index_at(keys, i, &rank));
+    tsr_keys_store(out, keys->value_bits, i, tsr_keys_value(keys, key) + rank);
   }
 }
 
-void tsr_keys_fill_queries(const tsr_keys *keys, tsr_absent absent, void *out) {
+void tsr_keys_fill_queries(const tsr_keys *keys, tsr_queries queries, void *out) {
+  const uint64_t count = tsr_keys_query_count(keys, queries);
   PARALLEL_FOR
-  for (uint64_t i = 0; i < keys->n; i++) {
-    uint64_t index = tsr_keys_order(keys, i);
-    if (tsr_keys_is_absent(absent, index)) index += keys->n;
-    tsr_keys_store(out, keys->key_bits, i, tsr_keys_at(keys, index));
-  }
+  for (uint64_t i = 0; i < count; i++)
+    tsr_keys_store(out, keys->key_bits, i, tsr_keys_at(keys, tsr_keys_asked(keys, queries, i)));
 }
 
 void tsr_keys_fill_mixed(const tsr_keys *keys, const uint64_t counts[TSR_MIXED_KINDS],

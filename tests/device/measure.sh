@@ -97,7 +97,7 @@ group_multi() {
   local multiplicity
   for multiplicity in 1 4 16; do
     rows specs/warpcore_multi.ini specs/slab_hash_multi.ini --n 2^24 --loads .6,.8 \
-      --ops insert,find_all,count_all,erase --multiplicity "$multiplicity"
+      --ops insert,find_all,count_all,erase --keys "repeat:$multiplicity"
   done
 }
 

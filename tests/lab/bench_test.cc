@@ -48,9 +48,16 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--ops", "insert,mix"}, "'mix' is no operation of bench: they are insert, incremental");
   expect_usage({"a.ini", "--batch", "0"}, "--batch 0");
   expect_usage({"a.ini", "--batch", "32k"}, "--batch 32k");
-  expect_usage({"a.ini", "--multiplicity", "1.5"}, "--multiplicity 1.5");
-  expect_usage({"a.ini", "--multiplicity", "11", "--n", "10"}, "more than the 10 pairs of --n");
-  expect_usage({"a.ini", "--multiplicity", "2", "--ops", "find_all,mixed"}, "a mixed batch names each key once");
+  for (std::string keys : {"zip", "distinct,", "zipfs:1", "Repeat:4"})
+    expect_usage({"a.ini", "--keys", keys}, "is no distribution of keys: they are distinct, repeat:R");
+  expect_usage({"a.ini", "--keys", "repeat"}, "--keys repeat: needs a colon and a value");
+  expect_usage({"a.ini", "--keys", "repeat:1.5"}, "--keys repeat:1.5: needs a whole number");
+  expect_usage({"a.ini", "--keys", "strided:0"}, "--keys strided:0: needs a whole number");
+  expect_usage({"a.ini", "--keys", "equal:1"}, "--keys equal:1: takes no value");
+  expect_usage({"a.ini", "--keys", "zipf:-1"}, "the exponent must be a number from 0 to 8");
+  expect_usage({"a.ini", "--keys", "zipf:"}, "the exponent must be a number from 0 to 8");
+  expect_usage({"a.ini", "--keys", "zipf:1:0"}, "the number of ids must be a whole number");
+  expect_usage({"a.ini", "--keys", "file:"}, "names no file");
   for (std::string mix : {".5,.5", ".2,.2,.3,.3,0", ".2,.2,.3,.300001", ".2,.2,.3,x", ".2,.2,.3,", "-1,2,0,0"})
     expect_usage({"a.ini", "--mix", mix}, "--mix " + mix + ": must be four shares that add up to 1");
   expect_usage({"a.ini", "--ops", "insert,churn"}, "ask for one kind at a time");
@@ -75,12 +82,12 @@ TEST(Bench, RowsOfOneSpec) {
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.lines()[0],
-            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization");
+            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 13u);
+    ASSERT_EQ(rows[i].size(), 15u);
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
     EXPECT_EQ(rows[i][3], ops[i % 5]);
@@ -91,6 +98,7 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_EQ(rows[i][10], "-");
     EXPECT_EQ(rows[i][11], "yes");
     EXPECT_NEAR(std::stod(rows[i][12]), std::stod(rows[i][7]), 0.01) << "slots hold nothing but pairs";
+    EXPECT_EQ(rows[i][13] + rows[i][14], "distinct4096");
   }
 }
 
@@ -141,16 +149,16 @@ TEST(Bench, MultimapsWithSeveralPairsOfAKey) {
                                        {"key_bits = 64\nvalue_bits = 32\n", "7"},
                                        {"key_bits = 32\nvalue_bits = 32\n", "1000"}}) {
     Outcome outcome = bench({spec("mm.ini", "kind = multimap\n" + widths, "soa", "double_hashing"), "--n", "1000",
-                             "--repeat", "1", "--multiplicity", multiplicity, "--batch", "300", "--ops", ops});
+                             "--repeat", "1", "--keys", "repeat:" + multiplicity, "--batch", "300", "--ops", ops});
     EXPECT_EQ(outcome.status, 0) << widths << multiplicity << outcome.err;
     EXPECT_EQ(outcome.rows().size(), 9u);
   }
   Outcome outcome = bench({spec("ms.ini", "kind = multiset\nkey_bits = 32\n", "soa", "double_hashing"), "--n", "1000",
-                           "--repeat", "1", "--multiplicity", "4", "--ops", "insert,find100,count_all,erase"});
+                           "--repeat", "1", "--keys", "repeat:4", "--ops", "insert,find100,count_all,erase"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-TEST(Bench, SeveralPairsOfAKeyNeedAKindThatKeepsThem) {
+TEST(Bench, SeveralValuesOfAKeyNeedAMultimap) {
   const std::string map = spec("k.ini", map32),
                     set = spec("ms.ini", "kind = multiset\nkey_bits = 32\n", "soa", "double_hashing");
   for (auto &[path, kind] : {std::pair(map, "map"), std::pair(set, "multiset")}) {
@@ -160,10 +168,95 @@ TEST(Bench, SeveralPairsOfAKeyNeedAKindThatKeepsThem) {
     EXPECT_NE(outcome.err.find(path + " has kind = " + kind + ", and only a multimap"), std::string::npos)
         << outcome.err;
   }
-  Outcome outcome = bench({map, "--n", "100", "--multiplicity", "2"});
+  Outcome outcome = bench({map, "--n", "100", "--ops", "count_all"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+// Tables are as large as their distinct keys need, and what each makes of a key's pairs is known.
+TEST(Bench, EveryDistribution) {
+  const std::string path = spec("dist.ini", std::string(map32) + "duplicates = add\n");
+  const std::vector<std::vector<std::string>> distinct = {
+      {"distinct", "2000"}, {"repeat:64", "31"},      {"equal", "1"},          {"zipf:0:10", "10"},
+      {"zipf:6:2", "2"},    {"strided:1000", "2000"}, {"low_bits:12", "2000"}, {"sequential", "2000"}};
+  std::string keys;
+  for (auto &pair : distinct) keys += (keys.empty() ? "" : ",") + pair[0];
+  Outcome outcome =
+      bench({path, "--n", "2000", "--repeat", "1", "--codes", "yes", "--keys", keys, "--ops", "insert,find50"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 2 * distinct.size());
+  for (size_t i = 0; i < rows.size(); i++) {
+    EXPECT_EQ(rows[i][6], "2000");
+    EXPECT_EQ(rows[i][13] + " " + rows[i][14], distinct[i / 2][0] + " " + distinct[i / 2][1]);
+  }
+  EXPECT_NE(outcome.out.find("# ratio keys equal/distinct: " + path + ": insert at load 0.8: "), std::string::npos);
+}
+
+TEST(Bench, EveryPolicy) {
+  for (auto &[kind, name] : {std::pair<std::string, std::string>("kind = set\nkey_bits = 32\n", "first"),
+                             {map32, "first"},
+                             {map32, "replace"},
+                             {map32, "min"},
+                             {map32, "max"},
+                             {"kind = map\nkey_bits = 64\nvalue_bits = 64\n", "add"}}) {
+    const std::string path = spec("policy.ini", kind + "duplicates = " + name + "\n", "soa", "double_hashing");
+    Outcome outcome = bench({path, "--n", "2000", "--repeat", "1", "--codes", "yes", "--keys", "zipf:1.0", "--ops",
+                             "insert,incremental,rebuild,find100,find0,count_all,erase", "--batch", "700"});
+    EXPECT_EQ(outcome.status, 0) << kind << name << outcome.err;
+    EXPECT_EQ(outcome.rows().size(), 7u);
+  }
+}
+
+TEST(Bench, MultimapsOfEveryDistribution) {
+  for (std::string keys : {"repeat:7", "zipf:0.5", "strided:3"}) {
+    Outcome outcome =
+        bench({spec("mz.ini", "kind = multimap\nkey_bits = 32\nvalue_bits = 32\n", "soa", "double_hashing"), "--n",
+               "2000", "--repeat", "1", "--keys", keys, "--ops",
+               "insert,incremental,rebuild,find100,find50,find0,find_all,count_all,erase"});
+    EXPECT_EQ(outcome.status, 0) << keys << outcome.err;
+  }
+}
+
+TEST(Bench, KeysOfAFile) {
+  const std::string path = spec("kf.ini", std::string(map32) + "duplicates = add\n"),
+                    file = testing::TempDir() + "k.u32";
+  const uint32_t keys[] = {7, 42, 7, 0xFFFFFFFF, 42, 7, 0xFFFFFFFE, 0};
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char *>(keys), sizeof keys);
+  Outcome outcome = bench({path, "--keys", "file:" + file, "--repeat", "1"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(outcome.rows().size(), 5u);
+  EXPECT_EQ(outcome.rows()[0][6] + " " + outcome.rows()[0][14], "8 5");
+  outcome = bench({path, "--keys", "file:" + file, "--n", "3", "--repeat", "1"});
+  EXPECT_EQ(outcome.rows()[0][6] + " " + outcome.rows()[0][14], "3 2");
+  outcome = bench({path, "--keys", "file:" + file, "--n", "9"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("has kind = map, which keeps one pair of a key"), std::string::npos) << outcome.err;
-  outcome = bench({map, "--n", "100", "--ops", "count_all"});
+  EXPECT_NE(outcome.err.find("has 8 keys, fewer than --n 9"), std::string::npos) << outcome.err;
+  std::ofstream(file, std::ios::app) << "x";
+  outcome = bench({path, "--keys", "file:" + file});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("has 33 bytes, but must be keys of 32 bits"), std::string::npos) << outcome.err;
+  outcome = bench({path, "--keys", "file:/nowhere/k.u32"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("cannot be read: No such file"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, KeysThatCannotBeAreRefusedBeforeAnythingIsMeasured) {
+  const std::string map = spec("kr.ini", map32),
+                    mixed = spec("km.ini", std::string(map32) + "concurrency = mixed\n", "packed", "double_hashing");
+  auto refused = [](std::vector<std::string> words, const std::string &sentence) {
+    Outcome outcome = bench(words);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+  };
+  refused({map, "--keys", "distinct,equal", "--set", "table.duplicates=promise_unique"},
+          map + " has duplicates = promise_unique, which trusts that no key comes again");
+  refused({mixed, "--n", "100", "--ops", "mixed", "--keys", "repeat:2"}, "a mixed batch names each key once");
+  refused({map, "--n", "10", "--keys", "repeat:11"}, "more than the 10 pairs of --n");
+  refused({map, "--n", "10", "--keys", "low_bits:32"}, "must leave some of the key's 32 bits");
+  refused({map, "--n", "100", "--keys", "low_bits:25"}, "too few for 100 of this kind and as many absent ones");
+  refused({map, "--n", "100", "--ops", "insert", "--keys", "strided:2^26"}, "too few for 100 of this kind: use");
+  Outcome outcome = bench({map, "--n", "64", "--repeat", "1", "--ops", "insert", "--keys", "strided:2^26,low_bits:26"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
@@ -204,7 +297,7 @@ TEST(Bench, ListsOfBucketsMayBeFullerThanTheirBuckets) {
   EXPECT_EQ(rows[11][7], "4");
   EXPECT_GT(std::stod(rows[11][12]), std::stod(rows[5][12])) << "utilization grows with the load";
   EXPECT_LT(std::stod(rows[11][12]), 1);
-  outcome = bench({multimap, "--n", "2000", "--loads", "4", "--repeat", "1", "--multiplicity", "50", "--ops",
+  outcome = bench({multimap, "--n", "2000", "--loads", "4", "--repeat", "1", "--keys", "repeat:50", "--ops",
                    "insert,find100,find_all,count_all,erase"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }

@@ -86,11 +86,15 @@ tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void
     const bool hands_back = faulty.fault == Fault::HANDS_BACK || faulty.fault == Fault::BACK_AND_HIDDEN;
     bool is_back = hands_back && i % 100 == 7;
     bool is_lost = faulty.fault == Fault::LOSES_A_KEY && i == 3, is_hidden = hides && i == 3;
+    bool is_new = table->keeps_all || !table->pairs.count(key);
     if (!is_back && !is_lost && !is_hidden) put(table, key, fetch(values, i));
-    table->report.inserted += !is_back && !is_lost;
+    table->report.inserted += is_new && !is_back && !is_lost;
     table->report.not_placed += is_back;
     if (call && call->results)
-      call->results[i] = is_back ? TSR_NOT_PLACED : has_wrong_code(i) ? TSR_PRESENT : TSR_INSERTED;
+      call->results[i] = is_back             ? TSR_NOT_PLACED
+                         : has_wrong_code(i) ? TSR_PRESENT
+                         : is_new            ? TSR_INSERTED
+                                             : TSR_REPLACED;
     if (call && call->unplaced_keys && is_back) static_cast<uint32_t *>(call->unplaced_keys)[i] = key;
   }
   table->report.insert_keys += n;
