@@ -140,19 +140,13 @@ TSR_INLINE uint32_t result_of(tsr_action a, uint32_t policy) {
                     : result_for_present(policy);
 }
 
-/* Those with `goes` leave the bucket whose link is `link`, for the next one unless the walk ends here. */
-TSR_INLINE void advance(const tsr_ctx *c, tsr_op *op, uint32_t goes, uint32_t ends, uint32_t link) {
-  uint32_t there = walk_advance(c, op->key, &op->probe, link, goes && !ends);
-  op->walking = goes ? there : op->walking;
-}
-
 /* An insert that has met the end of its list makes the list longer and goes on there. */
 TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   uint32_t appends = op->result == NEEDS_UNIT;
   if (!TSR_FACT(c, has_link) || !op_inserts(kind) || !tsr_warp_any(c, appends)) return;
   tsr_ctx appending = tsr_masked(c, appends);
   uint32_t link = list_append(&appending, op->key, op->probe.ref);
-  advance(c, op, appends, 0, link);
+  op->walking |= walk_advance(c, op->key, &op->probe, link, appends);
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
@@ -174,7 +168,7 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
 
   const uint32_t writes = a.takes | a.combines | a.claims | a.erases, went = write(c, op, kind, a, &b);
   const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
-  const uint32_t is_too_old = failed && !coherent, stays = failed || (writes && went == WRITE_STAYS);
+  const uint32_t is_too_old = failed && !coherent;
   TSR_COUNT_WHERE(c, lost_claims, failed);
 
   /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made a
@@ -182,8 +176,11 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
   const uint32_t stop = done ? result_of(a, op->policy) : is_too_old ? (uint32_t)NEEDS_COHERENT : a.needs;
   op->walking = stop ? 0 : op->walking;
   op->result = stop ? stop : decide_at_end(c, op, kind);
-  const uint32_t goes = op->walking && !stays, ends = walk_ends_here(c, op, kind, &v, &b);
-  if (TSR_FACT(c, warp_sync) || goes) advance(c, op, goes, ends, op_inserts(kind) ? v.link : walk_link(c, &b));
+  const uint32_t stays = op->walking && (failed || (writes && went == WRITE_STAYS)), goes = op->walking && !stays;
+  const uint32_t ends = walk_ends_here(c, op, kind, &v, &b);
+  op->walking = stays;
+  if (TSR_FACT(c, warp_sync) || goes)
+    op->walking |= walk_advance(c, op->key, &op->probe, op_inserts(kind) ? v.link : walk_link(c, &b), goes && !ends);
   append_unit(c, op, kind);
 }
 
