@@ -132,9 +132,21 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
   return true;
 }
 
-/* One attempt: who loses it looks again, and then sees what the winner left. */
+/* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so that
+ * threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile: those who want
+ * to claim the slot expect it empty. */
+TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload payload) {
+  tsr_combine_at((tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
+}
+
+/* Where pairs may move, or be erased, one attempt at the whole word: who loses it looks again, and then sees what the
+ * winner left. */
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_payload payload) {
+  if (TSR_FACT(c, keys_stay)) {
+    if (tsr_owns(c, slot)) tsr_pair_combine(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), policy, payload);
+    return true;
+  }
   tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
   return tsr_pair_swap(c, words, b, slot,
                        tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_payload(seen), payload)));

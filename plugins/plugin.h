@@ -89,8 +89,10 @@ typedef struct tsr_shape {
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
   /* from the core, after all plan() calls: what the kit's own services have to know */
-  uint32_t guard;     /* TSR_GUARD_ */
-  uint32_t is_mixed;  /* 1: operations of all kinds overlap, so every load must be coherent */
+  uint32_t guard;    /* TSR_GUARD_ */
+  uint32_t is_mixed; /* 1: operations of all kinds overlap, so every load must be coherent */
+  uint32_t
+      keys_stay; /* 1: while inserts run nothing moves or erases a pair: a slot that holds a key goes on holding it */
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
 } tsr_shape;
 

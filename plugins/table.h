@@ -81,6 +81,7 @@ enum {
   F(duplicates)                                                                                                        \
   F(guard)                                                                                                             \
   F(is_mixed)                                                                                                          \
+  F(keys_stay)                                                                                                         \
   F(warp_sync)                                                                                                         \
   F(statistics)
 

@@ -143,6 +143,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
+  s->keys_stay = !s->is_mixed && !s->moves_pairs;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
     s->guard = TSR_GUARD_NONE;

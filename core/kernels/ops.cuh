@@ -7,7 +7,7 @@
 #define TSR_OPS_CUH
 
 #include "core/kernels/bulk.h"
-#include "core/kernels/queue.cuh"
+#include "core/kernels/merge.cuh"
 
 TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item;
@@ -38,11 +38,25 @@ TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   io_put_payload(a->unplaced_values, i, item->payload);
 }
 
+/* Inserts the lanes' items, for all that have one key the first of them. Pairs that are handed back are those that the
+ * caller offered, as long as they are of the key. */
+TSR_INLINE void insert_merged(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
+  if (!MERGES(item->policy)) {
+    insert(c, item, mine);
+    return;
+  }
+  const uint32_t leader = merge_payloads(item, mine);
+  insert(c, item, mine && leader == merge_lane());
+  i = io_item(i);
+  const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
+  if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
+}
+
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_item item = item_of(a, i, mine);
   item.payload = io_payload_at(a->values, i, mine);
   item.policy = policy;
-  insert(c, &item, mine);
+  insert_merged(c, a, i, mine, &item);
   hand_back(a, i, &item);
 #if TSR_PAYLOAD_BITS > 0
   if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {

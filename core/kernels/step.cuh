@@ -166,17 +166,19 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
   if (op_counts(kind)) op->pairs += tsr_count_bits(v.matches);
   if (kind == OP_RETRIEVE) retrieve(c, op, &b, v.matches);
 
-  const uint32_t writes = a.takes | a.combines | a.claims | a.erases, went = write(c, op, kind, a, &b);
-  const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
-  const uint32_t is_too_old = failed && !coherent;
-  TSR_COUNT_WHERE(c, lost_claims, failed);
-
-  /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made a
-   * PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full bucket. */
-  const uint32_t stop = done ? result_of(a, op->policy) : is_too_old ? (uint32_t)NEEDS_COHERENT : a.needs;
-  op->walking = stop ? 0 : op->walking;
+  const uint32_t writes = a.takes | a.combines | a.claims | a.erases;
+  uint32_t stop = 0, stays = 0;
+  if (TSR_FACT(c, warp_sync) || writes || a.needs) { /* a lane alone mostly finds nothing to do, and walks on at once */
+    const uint32_t went = write(c, op, kind, a, &b);
+    const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
+    TSR_COUNT_WHERE(c, lost_claims, failed);
+    /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made
+     * a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full bucket. */
+    stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
+    stays = !stop && op->walking && (failed || (writes && went == WRITE_STAYS));
+  }
   op->result = stop ? stop : decide_at_end(c, op, kind);
-  const uint32_t stays = op->walking && (failed || (writes && went == WRITE_STAYS)), goes = op->walking && !stays;
+  const uint32_t goes = op->walking && !stop && !stays;
   const uint32_t ends = walk_ends_here(c, op, kind, &v, &b);
   op->walking = stays;
   if (TSR_FACT(c, warp_sync) || goes)

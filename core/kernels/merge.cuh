@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items of one key that a warp is about to insert, combined into one before memory is touched: atomics on one address
+ * take turns, so what 32 lanes bring for a hot key costs one turn instead of 32. Only where a policy combines payloads;
+ * one that leaves a present key alone has nothing to write. On the CPU a thread has one item at a time, and nothing to
+ * merge.
+ */
+#ifndef TSR_MERGE_CUH
+#define TSR_MERGE_CUH
+
+#include "core/kernels/queue.cuh"
+
+#if defined(__CUDACC__) && TSR_PAYLOAD_BITS > 0
+#define MERGES(policy) ((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX)
+
+#if TSR_KEY_BITS == 64
+typedef unsigned long long merge_key;
+#else
+typedef uint32_t merge_key;
+#endif
+#if TSR_PAYLOAD_BITS == 64
+typedef unsigned long long merge_payload;
+#else
+typedef uint32_t merge_payload;
+#endif
+
+#define MERGE_WARP 0xFFFFFFFFu
+
+TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
+
+/* The lowest of the lanes whose items have this lane's key; its payload becomes what those of all amount to: in each round
+ * a lane takes over the payload of the next one that is left, and then every second one leaves. Collective over the warp. */
+TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
+  const uint32_t lane = merge_lane(), present = __ballot_sync(MERGE_WARP, mine);
+  const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present;
+  uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
+  while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
+    const uint32_t next = later ? tsr_lowest(later) : lane;
+    const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)own->payload, (int)next);
+    if (later) own->payload = tsr_combine(own->policy, own->payload, other);
+    later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
+    rank >>= 1;
+  }
+  return mine ? tsr_lowest(same) : lane;
+}
+
+/* The items whose key another lane has inserted learn what became of it: either no pair of the key has a place, or theirs
+ * were combined with it. key: of this lane's item, whatever is in hand. Returns whether its own pair has no place. */
+TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
+  const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
+  const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
+  const uint32_t is_unplaced = result == TSR_RESULT_NOT_PLACED && in_hand == key;
+  if (merge_lane() != leader) own->result = is_unplaced ? result : result_for_present(own->policy);
+  return is_unplaced;
+}
+#else
+#define MERGES(policy) 0
+TSR_INLINE uint32_t merge_lane(void) { return 0; }
+TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) { return (void)own, (void)mine, 0; }
+TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
+  return (void)own, (void)key, (void)leader, 0;
+}
+#endif
+
+#endif
