@@ -19,6 +19,11 @@
 #define BEGINS_WITH_STEPS(c) (!TSR_FACT(c, places_first))
 #endif
 
+/* Whether who meets a lock that somebody holds goes back to the steps instead of waiting: where all new keys need locks, the
+ * thousands that bring a hot key would take turns at its lock, though all but the first of them only have to look. Batches
+ * of all kinds of operations wait: the loop around both would cost them a quarter of their registers. */
+#define LOOKS_AGAIN(c) (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed))
+
 /* What a walk with the key's lock has found. */
 typedef struct locked_survey {
   uint64_t target;     /* the bucket that holds the key, else the first with a vacant slot */
@@ -109,7 +114,7 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
   return result;
 }
 
-/* All of an insert that needs its key's lock. Returns a TSR_RESULT_. With TSR_RESULT_NOT_PLACED *key and *payload are the
+/* All of an insert that needs its key's lock. Returns a TSR_RESULT_, or NEEDS_COHERENT (LOOKS_AGAIN). With TSR_RESULT_NOT_PLACED *key and *payload are the
  * unplaced pair; with TSR_RESULT_FOUND (POLICY_FIND_OR_INSERT) *payload is that of the present pair.
  * Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the loop's
  * body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
@@ -117,7 +122,7 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
 #ifdef TSR_TEST_WITHOUT_GUARD
   return insert_held(c, key, payload, policy);
 #else
-  uint32_t lock = tsr_lock_of(c, *key), result = TSR_RESULT_NONE, waits = c->active;
+  uint32_t lock = tsr_lock_of(c, *key), result = NEEDS_COHERENT, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {
     tsr_ctx trying = tsr_masked(c, waits);
@@ -130,6 +135,7 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
       waits = holds ? 0 : waits;
     }
     if (waits) tsr_pause();
+    if (LOOKS_AGAIN(c)) break;
   }
   return result;
 #endif

@@ -151,13 +151,17 @@ TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
     insert_unseen(c, own, mine);
     return;
   }
-  if (BEGINS_WITH_STEPS(c)) {
-    run(c, own, mine, OP_INSERT, !TSR_FACT(c, first_look_cached), 0);
-    if (TSR_FACT(c, first_look_cached) && own->result == NEEDS_COHERENT) run(c, own, 1, OP_INSERT, 1, 1);
-  } else if (mine) {
-    own->result = NEEDS_LOCK;
+  uint32_t looks = mine && BEGINS_WITH_STEPS(c);
+  if (mine && !looks) own->result = NEEDS_LOCK;
+  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) {
+    run(c, own, looks, OP_INSERT, 0, 0);
+    looks = own->result == NEEDS_COHERENT;
   }
-  if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+  do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
+    if (BEGINS_WITH_STEPS(c)) run(c, own, looks, OP_INSERT, 1, 1);
+    if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+    looks = own->result == NEEDS_COHERENT;
+  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, looks));
 }
 
 #endif
