@@ -133,6 +133,7 @@ typedef struct tsr_ctx {
   uint32_t base;   /* first lane of the tile in its warp */
   uint32_t active; /* 0: this tile is masked: it takes part in collectives, but its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
+  uint32_t still; /* 1: in this call nothing moves or erases a pair, whatever inserts do (tsr_keys_stay) */
 #ifndef __CUDACC__
   const tsr_cpu *cpu;
 #endif
@@ -288,6 +289,9 @@ TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
   masked.active = active != 0;
   return masked;
 }
+
+/* Whether a slot that holds a key goes on holding it during this call. */
+TSR_INLINE bool tsr_keys_stay(const tsr_ctx *c) { return TSR_FACT(c, keys_stay) || c->still; }
 
 /* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
  * while any tile has work; so does a branch that is worth a vote. */

@@ -143,7 +143,7 @@ TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload pa
  * winner left. */
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_payload payload) {
-  if (TSR_FACT(c, keys_stay)) {
+  if (tsr_keys_stay(c)) {
     if (tsr_owns(c, slot)) tsr_pair_combine(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), policy, payload);
     return true;
   }

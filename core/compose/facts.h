@@ -15,6 +15,7 @@
  * asks_scheme: 1: it has place().
  * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
  * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
+ * combines_later: 1: pairs move, and a policy combines payloads: inserts leave that to `combine`.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -28,6 +29,7 @@
   F(asks_scheme)                                                                                                       \
   F(claims_first)                                                                                                      \
   F(places_first)                                                                                                      \
+  F(combines_later)                                                                                                    \
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)
 

@@ -74,6 +74,10 @@ TSR_INLINE tsr_action decide_erase(const tsr_view *v) {
   return when(v->matches != 0, erase_these(v->matches), go_on());
 }
 
+TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
+  return when(v->matches != 0, combine_with(v->matches), go_on());
+}
+
 /* The slots that an insert may claim without a lock.
  * TSR_GUARD_NONE: any vacant one, for nobody looks for the key.
  * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes the
@@ -124,6 +128,7 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
   if (kind == OP_MIXED) return decide_mixed(c, op, v);
   if (op_inserts(kind)) return decide_insert(c, op, kind, v);
   if (op_erases(kind)) return decide_erase(v);
+  if (kind == OP_COMBINE) return decide_combine(v);
   if (op_counts(kind)) return decide_count(c, v);
   return decide_find(v);
 }
@@ -139,6 +144,7 @@ TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t k
 /* What an operation with a present key is called. */
 TSR_INLINE uint32_t result_for_present(uint32_t policy) {
   if (policy == POLICY_FIND_OR_INSERT || policy == POLICY_FIND) return TSR_RESULT_FOUND;
+  if (policy == POLICY_LATER) return NEEDS_COMBINE;
   if (policy == POLICY_ERASE) return TSR_RESULT_ERASED;
   if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
   return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;

@@ -15,6 +15,7 @@ enum {
   OP_COUNT,    /* how many pairs the key has */
   OP_RETRIEVE, /* the payloads of all of them */
   OP_INSERT,   /* as far as it needs no lock */
+  OP_COMBINE,  /* the payload with that of the present pair, while nothing else happens to pairs */
   OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
   OP_ERASE,
   OP_ERASE_PAIR,
@@ -25,12 +26,13 @@ enum {
 };
 
 /* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
- * payload. The last two are of OP_MIXED: it looks, or it erases. */
-enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_FIND, POLICY_ERASE, POLICIES };
+ * payload; POLICY_LATER leaves it to OP_COMBINE. The last two are of OP_MIXED: it looks, or it erases. */
+enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
 /* Results beside TSR_RESULT_: what an operation needs before it can end. The insert cannot be guarded by its claim; its
- * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one. */
-enum { NEEDS_LOCK = TSR_RESULTS, NEEDS_COHERENT, NEEDS_UNIT, NEEDS_WALK };
+ * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one; its key is present
+ * (POLICY_LATER). */
+enum { NEEDS_LOCK = TSR_RESULTS, NEEDS_COHERENT, NEEDS_UNIT, NEEDS_WALK, NEEDS_COMBINE };
 
 /* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
  * done with one, whatever the other tiles of the warp do. */

@@ -38,15 +38,17 @@ TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   io_put_payload(a->unplaced_values, i, item->payload);
 }
 
-/* Inserts the lanes' items, for all that have one key the first of them. Pairs that are handed back are those that the
- * caller offered, as long as they are of the key. */
-TSR_INLINE void insert_merged(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
-  if (!MERGES(item->policy)) {
-    insert(c, item, mine);
-    return;
-  }
-  const uint32_t leader = merge_payloads(item, mine);
-  insert(c, item, mine && leader == merge_lane());
+/* Works on the lanes' items by OP_INSERT or OP_COMBINE, for all that have one key on the first of them. Pairs that are
+ * handed back are those that the caller offered, as long as they are of the key. */
+TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
+  const uint32_t leader = MERGES(item->policy) ? merge_payloads(item, mine) : merge_lane();
+  if (kind == OP_COMBINE)
+    run(c, item, mine && leader == merge_lane(), OP_COMBINE, 0, 0);
+  else
+    insert(c, item, mine && leader == merge_lane());
+  if (item->result == TSR_RESULT_MISSING)
+    item->result = TSR_RESULT_NOT_PLACED; /* its pair had no place, so it has none */
+  if (!MERGES(item->policy)) return;
   i = io_item(i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
   if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
@@ -56,7 +58,7 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   tsr_item item = item_of(a, i, mine);
   item.payload = io_payload_at(a->values, i, mine);
   item.policy = policy;
-  insert_merged(c, a, i, mine, &item);
+  work(c, a, i, mine, OP_INSERT, &item);
   hand_back(a, i, &item);
 #if TSR_PAYLOAD_BITS > 0
   if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {
@@ -72,7 +74,22 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return insert_item(c, a, i, mine, TSR_FACT(c, duplicates));
+  return insert_item(c, a, i, mine, TSR_FACT(c, combines_later) ? POLICY_LATER : TSR_FACT(c, duplicates));
+}
+
+/* What inserts have left: where pairs move, a value that a thread combines into a slot could meet another key's there; so
+ * each thread would need the key's lock, and those of a hot key would take turns at it. Now nothing moves any more. */
+TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
+  tsr_item item = item_of(a, i, waits);
+  tsr_ctx still = *c;
+  still.still = 1;
+  item.payload = io_payload_at(a->values, i, waits);
+  item.policy = TSR_FACT(c, duplicates);
+  work(&still, a, i, waits, OP_COMBINE, &item);
+  hand_back(a, i, &item);
+  put_result(a, i, waits, item.result);
+  return 0;
 }
 
 TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {

@@ -28,8 +28,8 @@ typedef struct tsr_item {
 } tsr_item;
 
 TSR_INLINE bool op_has_payload(uint32_t kind) {
-  return op_inserts(kind) || kind == OP_ERASE_PAIR || kind == OP_PLACE || kind == OP_PLACE_RESERVED ||
-         kind == OP_INSERT_LOCKED;
+  return op_inserts(kind) || kind == OP_COMBINE || kind == OP_ERASE_PAIR || kind == OP_PLACE ||
+         kind == OP_PLACE_RESERVED || kind == OP_INSERT_LOCKED;
 }
 
 /* The item of lane `turn` becomes the tile's: all lanes get what its operation reads. Collective. */

@@ -32,8 +32,10 @@ TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot
                             tsr_payload *payload) {
 #if TSR_PAYLOAD_BITS > 0
   /* read by all tiles that go in step, for each may have another policy */
-  tsr_payload seen = TSR_FACT(c, warp_sync) || policy != TSR_DUPLICATES_FIRST ? layout_payload(c, b, slot) : 0;
-  bool writes = policy != POLICY_FIND_OR_INSERT && tsr_combine(policy, seen, *payload) != seen;
+  tsr_payload seen = TSR_FACT(c, warp_sync) || (policy != TSR_DUPLICATES_FIRST && policy != POLICY_LATER)
+                         ? layout_payload(c, b, slot)
+                         : 0;
+  bool writes = policy < POLICY_FIND_OR_INSERT && tsr_combine(policy, seen, *payload) != seen;
   tsr_ctx writing = tsr_masked(c, writes && c->active);
   bool updated = layout_update(&writing, b, slot, policy, *payload);
   if (policy == POLICY_FIND_OR_INSERT && c->active) *payload = seen;
@@ -117,7 +119,8 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
-  if (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE && tsr_warp_any(c, a.combines)) {
+  const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
+  if (may_combine && tsr_warp_any(c, a.combines)) {
     tsr_ctx writing = tsr_masked(c, a.combines);
     written = combine(&writing, b, slot, op->policy, &op->payload) && a.combines;
   }

@@ -76,6 +76,22 @@ static tsr_status launch_gather(const tsr_table *t, tsr_bulk *bulk, void *stream
   return launch(t, TSR_BULK_retrieve, bulk, stream, error);
 }
 
+/* Inserts, and when no insert moves pairs any more combines what was offered for keys that were present: core/kernels,
+ * ops.cuh. Between the two it is known by the results which are left; if the caller wants none, there are some for that. */
+static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  const bool has_results = bulk->results != NULL;
+  tsr_status status = TSR_OK;
+  if (!has_results) status = t->backend->allocate_in(t->device, bulk->n, stream, (void **)&bulk->results, error);
+  if (status) return status;
+  status = launch(t, TSR_BULK_insert, bulk, stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, stream, error);
+  if (status == TSR_OK) status = launch(t, TSR_BULK_combine, bulk, stream, error);
+  if (has_results) return status;
+  tsr_status freed = t->backend->free_in(t->device, bulk->results, stream, status ? NULL : error);
+  return status ? status : freed;
+}
+
 static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
   const bool gathers = r->op == TSR_BULK_retrieve;
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
@@ -110,7 +126,12 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                      .room = r->room,
                      .missing = r->missing,
                      .tally = r->tally ? r->tally : t->tallies + r->op};
-    status = gathers ? launch_gather(t, &bulk, r->stream, error) : launch(t, r->op, &bulk, r->stream, error);
+    if (gathers)
+      status = launch_gather(t, &bulk, r->stream, error);
+    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later)
+      status = launch_insert(t, &bulk, r->stream, error);
+    else
+      status = launch(t, r->op, &bulk, r->stream, error);
   }
   bool any_staged = false;
   for (uint32_t i = 0; i < ARRAYS; i++) {
