@@ -20,9 +20,12 @@
 #endif
 
 /* Whether who meets a lock that somebody holds goes back to the steps instead of waiting: where all new keys need locks, the
- * thousands that bring a hot key would take turns at its lock, though all but the first of them only have to look. Batches
- * of all kinds of operations wait: the loop around both would cost them a quarter of their registers. */
-#define LOOKS_AGAIN(c) (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed))
+ * thousands that bring a hot key would take turns at its lock, though all but the first of them only have to look. The
+ * loop around both takes registers: batches of all kinds of operations would have a quarter less, and a lane that holds
+ * 256 bytes of a bucket has none left. */
+#define LOOKS_AGAIN(c)                                                                                                 \
+  (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed) &&                           \
+   tsr_slots_per_lane(c) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) <= 1024)
 
 /* What a walk with the key's lock has found. */
 typedef struct locked_survey {

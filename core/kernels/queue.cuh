@@ -146,22 +146,17 @@ TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are the
  * unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
-  own->result = TSR_RESULT_NONE;
+  const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
+  own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
   if (TSR_FACT(c, places_first)) {
     insert_unseen(c, own, mine);
     return;
   }
-  uint32_t looks = mine && BEGINS_WITH_STEPS(c);
-  if (mine && !looks) own->result = NEEDS_LOCK;
-  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) {
-    run(c, own, looks, OP_INSERT, 0, 0);
-    looks = own->result == NEEDS_COHERENT;
-  }
+  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) run(c, own, mine, OP_INSERT, 0, 0);
   do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
-    if (BEGINS_WITH_STEPS(c)) run(c, own, looks, OP_INSERT, 1, 1);
+    if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
     if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
-    looks = own->result == NEEDS_COHERENT;
-  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, looks));
+  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
 }
 
 #endif
