@@ -9,9 +9,9 @@
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
  * each comes (distribution.h): the table is sized for the distinct ones, unless it keeps every pair, and is asked for
- * each as often as it was inserted. Each operation runs
- * once to warm up and --repeat times; the median counts. Several specs take turns in every repetition, and ratios of
- * their medians follow the rows as lines that start with '#'. Only the operation lies between the two events.
+ * each as often as it was inserted. Each operation runs once to warm up and --repeat times; the median counts. Several
+ * specs take turns in every repetition, and ratios of their medians follow the rows as lines that start with '#'. Only
+ * the operation lies between the two events.
  *
  * Further operations:
  *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last
@@ -39,8 +39,7 @@
  *   keys, distinct  the distribution, as it was written, and how many of the n keys are distinct; '-' for pools
  * Lines '# ratio' say how many times as fast the first spec is as each other one, and each further distribution as the
  * first.
- * Read next: bench_run.h (what is checked), distribution.h and keys.h (the
- * keys), roofline.h (the limits).
+ * Read next: bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H
 #define TSR_BENCH_H
