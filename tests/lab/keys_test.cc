@@ -3,6 +3,8 @@
 // core/lab/keys.h: keys are distinct, queries visit every index once, absent keys are absent.
 #include "core/lab/keys.h"
 
+#include "core/lab/distribution.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -240,6 +242,63 @@ TEST(Keys, AMixedBatchNamesEachKeyOnceInNoOrder) {
         << "erased keys of the first half";
     const double at_random = static_cast<double>(n) * (1 - .04 - .04 - .09 - .09);
     EXPECT_NEAR(static_cast<double>(changes), at_random, 5 * std::sqrt(static_cast<double>(n)));
+  }
+}
+
+tsr_keys draw(const char *text, uint32_t value_bits, uint64_t pairs) {
+  tsr_distribution distribution;
+  tsr_error error;
+  tsr_keys keys = {32, value_bits, 0, 5, pairs, 0, 0, nullptr};
+  EXPECT_EQ(tsr_distribution_read(text, &distribution, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_distribution_draw(&distribution, true, &keys, &error), TSR_OK) << error.message;
+  return keys;
+}
+
+// What is said of a key's value, and of how many pairs it has, against the arrays themselves.
+TEST(Distributions, ValuesOfTheArraysAreTheOnesExpected) {
+  const uint64_t n = 20000;
+  for (const char *text : {"repeat:7", "zipf:1.0", "zipf:0:500", "equal", "sequential", "low_bits:10"}) {
+    tsr_keys m = draw(text, 32, n);
+    std::vector<uint32_t> keys(n), values(n);
+    tsr_keys_fill(&m, keys.data());
+    tsr_keys_fill_values(&m, values.data());
+    std::map<uint32_t, std::vector<uint32_t>> pairs;
+    for (uint64_t i = 0; i < n; i++) pairs[keys[i]].push_back(values[i]);
+    EXPECT_EQ(pairs.size(), m.n) << text;
+    for (uint64_t index = 0; index < m.n; index++) {
+      const uint32_t key = static_cast<uint32_t>(tsr_keys_at(&m, index));
+      const std::vector<uint32_t> &its = pairs[key];
+      ASSERT_EQ(its.size(), tsr_keys_pairs_of(&m, index)) << text;
+      uint32_t sum = 0;
+      for (uint32_t value : its) sum += value;
+      EXPECT_TRUE(tsr_keys_is_value(&m, TSR_MERGE_ADD, key, its.size(), sum)) << text;
+      EXPECT_FALSE(tsr_keys_is_value(&m, TSR_MERGE_ADD, key, its.size(), sum + 1u)) << text;
+      EXPECT_TRUE(tsr_keys_is_value(&m, TSR_MERGE_MIN, key, its.size(), *std::min_element(its.begin(), its.end())));
+      EXPECT_TRUE(tsr_keys_is_value(&m, TSR_MERGE_MAX, key, its.size(), *std::max_element(its.begin(), its.end())));
+      for (uint32_t value : its) ASSERT_TRUE(tsr_keys_is_value(&m, TSR_MERGE_ANY, key, its.size(), value));
+      EXPECT_EQ(pairs.count(static_cast<uint32_t>(tsr_keys_at(&m, m.n + index))), 0u) << "absent";
+    }
+    tsr_keys_free(&m);
+  }
+}
+
+// Of 100000 draws of 1000 numbers, number k has 100000 / (k^s * sum of 1 / i^s) on average.
+TEST(Distributions, ZipfsLaw) {
+  for (auto &[text, s] : {std::pair<const char *, double>("zipf:0:1000", 0),
+                          {"zipf:.7:1000", .7},
+                          {"zipf:1:1000", 1},
+                          {"zipf:2:1000", 2}}) {
+    tsr_keys m = draw(text, 0, 100000);
+    double sum = 0;
+    for (int i = 1; i <= 1000; i++) sum += std::pow(i, -s);
+    std::map<uint64_t, uint64_t> counts;
+    for (uint64_t index = 0; index < m.n; index++) counts[tsr_keys_at(&m, index)] = tsr_keys_pairs_of(&m, index);
+    for (int k : {1, 2, 3, 10}) {
+      const double expected = 100000 * std::pow(k, -s) / sum;
+      const double drawn = static_cast<double>(counts[tsr_keys_scatter(&m, static_cast<uint64_t>(k) - 1)]);
+      EXPECT_NEAR(drawn, expected, 5 * std::sqrt(expected)) << text << " " << k;
+    }
+    tsr_keys_free(&m);
   }
 }
 
