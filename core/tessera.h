@@ -120,8 +120,9 @@ typedef struct tsr_call {
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
- * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A full table is not an error of the call: see results, unplaced_* and tsr_table_report. (The
- * two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each, and no more.) */
+ * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A full table is no error: see results, unplaced_*
+ * and tsr_table_report. Where pairs move and values combine, a call without results takes n bytes of device memory for a
+ * while. (The two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_error *error);
 /* Inserts the keys that are absent, with the values offered, and writes to values[i] the value that keys[i] then has,

@@ -39,6 +39,22 @@ END
 
 terminal() { echo "set terminal svg size $1,$2 dynamic enhanced font 'DejaVu Sans,Helvetica,sans-serif,15' background '#ffffff' linewidth 1.6"; }
 
+draw_hot_keys() {
+  terminal 1040 420
+  cat <<'END'
+set ylabel giga
+set style data histograms
+set style histogram clustered gap 1
+set xtics rotate by -25 nomirror noenhanced
+set rmargin 14
+set key top left horizontal
+at(keys) = rows("hot_keys.csv", sprintf("$4 == \"%s\"", keys), "$1 \"/\" $2 \"/\" $3, $7 / 1000")
+plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("Zipf 1.0") using 2 t "Zipf 1.0" lc rgb vermilion, \
+  at("64 each") using 2 t "64 each" lc rgb sky, at("4096 each") using 2 t "4096 each" lc rgb orange, \
+  at("all equal") using 2 t "all equal" lc rgb blue
+END
+}
+
 draw_shapes() {
   terminal 1040 380
   cat <<'END'
