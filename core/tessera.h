@@ -44,8 +44,7 @@ TSR_API const char *tsr_version(void);
 /* What a table is made of: the entries of an INI file, not yet checked against plugins. */
 typedef struct tsr_spec tsr_spec;
 
-/* Reads an INI file. TSR_NOT_FOUND if it cannot be opened, TSR_BAD_SPEC with file:line, TSR_IO if reading fails. The
- * caller frees *spec. */
+/* Reads an INI file. TSR_NOT_FOUND, TSR_IO, or TSR_BAD_SPEC with file:line. The caller frees *spec. */
 TSR_API tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error);
 /* The same from text; `name` stands for the file in messages. */
 TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
@@ -212,8 +211,7 @@ TSR_API tsr_status tsr_build(tsr_table *table, uint64_t n, const void *keys, con
  * memory or growth_limit ends it; it counts distinct keys, so that repeated ones do not make the table larger. The call
  * waits for the device, and works through the keys in pieces, in their order. Results are final: a pair that
  * was placed in the end counts as inserted. A call that fails has dealt with some of the keys: results of the others
- * are 0, and every pair is in the table or handed back. From a thousandth of the size on it takes two to two and a half
- * times what inserting into a table of the right capacity does; `tessera bench --ops insert,grow` measures it. */
+ * are 0, and every pair is in the table or handed back. `bench --ops insert,grow` shows what growing costs. */
 
 /* Writes the table to a file: spec, capacity, seed and memory, with checksums. The file appears whole or not at all, in
  * place of a regular file of that name. Waits. */
