@@ -65,7 +65,8 @@ static size_t count_operands(const char *operands, bool with_optional) {
 
 static tsr_exit check_operands(const tsr_synopsis *synopsis, const tsr_arguments *arguments) {
   size_t least = count_operands(synopsis->operands, false), most = count_operands(synopsis->operands, true);
-  if (arguments->operand_count > most)
+  bool is_list = strstr(synopsis->operands, "...") != NULL; /* "FILE...": one or more */
+  if (arguments->operand_count > most && !is_list)
     return tsr_say_usage("%s: one word too many: usage: tessera %s %s", arguments->operands[most], synopsis->command,
                          synopsis->operands);
   if (arguments->operand_count < least)

@@ -22,7 +22,7 @@ typedef struct tsr_option {
 
 typedef struct tsr_synopsis {
   const char *command;
-  const char *operands; /* "ROLE NAME"; an optional one in brackets; "" for none */
+  const char *operands; /* "ROLE NAME"; an optional one in brackets; FILE...: one or more; "" for none */
   const char *doc;      /* one sentence */
   const tsr_option *options;
 } tsr_synopsis;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/tessera.h"
 
@@ -53,10 +54,10 @@ static inline void tsr_number_put(void *array, uint32_t bits, uint64_t i, uint64
   }
 }
 
-/* Whether the name of a file, or its first `length` bytes, ends so. */
+/* Whether the name of a file, or its first `length` bytes, ends so, in small or capital letters. */
 static inline bool tsr_name_ends(const char *name, size_t length, const char *ending) {
   size_t bytes = strlen(ending);
-  return length >= bytes && memcmp(name + length - bytes, ending, bytes) == 0;
+  return length >= bytes && strncasecmp(name + length - bytes, ending, bytes) == 0;
 }
 
 /* Reads so many bytes; a file that ends before has changed since its size was taken. */

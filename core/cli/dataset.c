@@ -31,18 +31,31 @@ static tsr_status no_memory(const char *path, uint64_t count, tsr_error *error) 
 enum { TSR_FIELD_SHOWN = 40 };
 
 typedef struct tsr_tsv {
-  FILE *file;
+  tsr_text *source;
   const char *path;
   const tsr_dataset_options *options;
   tsr_error *error;
+  bool is_csv;
   uint64_t line;
+  size_t block_at, block_end;
   size_t length;
   char text[256]; /* the line; two numbers need far less */
   tsr_dataset data;
   uint64_t capacity;
+  unsigned char block[1 << 16];
 } tsr_tsv;
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* The next byte, or EOF: also where the source fails, and then *status tells. */
+static int next_byte(tsr_tsv *t, tsr_status *status) {
+  if (t->block_at == t->block_end) {
+    t->block_at = t->block_end = 0;
+    *status = tsr_text_read(t->source, t->block, sizeof t->block, &t->block_end, t->error);
+    if (*status || !t->block_end) return EOF;
+  }
+  return t->block[t->block_at++];
+}
 
 /* Reads the next line that is not a comment, without its line end; *has_line is false at the end. A
  * comment may be of any length, so it is passed over before the line must fit. */
@@ -51,7 +64,9 @@ static tsr_status next_line(tsr_tsv *t, bool *has_line) {
   bool is_comment = false;
   t->line++;
   t->length = 0;
-  while ((c = getc_unlocked(t->file)) != EOF && c != '\n') {
+  tsr_status status = TSR_OK;
+  while ((c = next_byte(t, &status)) != EOF && c != '\n') {
+    if (c == ',' && t->is_csv) c = '\t';
     is_comment = is_comment || (t->length == 0 && c == '#');
     if (is_comment || (t->length == 0 && is_blank((char)c))) {
       continue;
@@ -62,9 +77,7 @@ static tsr_status next_line(tsr_tsv *t, bool *has_line) {
     }
     t->text[t->length++] = (char)c;
   }
-  if (ferror(t->file)) {
-    return tsr_fail(t->error, TSR_IO, "%s: cannot be read: %s", t->path, strerror(errno));
-  }
+  if (status) return status;
   *has_line = c != EOF || t->length > 0;
   while (t->length > 0 && (is_blank(t->text[t->length - 1]) || t->text[t->length - 1] == '\r')) {
     t->length--;
@@ -180,34 +193,39 @@ static tsr_status add_row(tsr_tsv *t) {
   return status;
 }
 
-static tsr_status read_tsv(int file, const char *path, const tsr_dataset_options *options, tsr_dataset *out,
-                           tsr_error *error) {
-  tsr_tsv t = {.path = path, .options = options, .error = error};
-  int own = dup(file); /* fclose closes it, and the caller closes `file` */
-  t.file = own < 0 ? NULL : fdopen(own, "r");
-  if (!t.file) {
-    tsr_status failed = tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (own >= 0) {
-      close(own);
-    }
-    return failed;
-  }
+/* The names of columns, which a .csv may begin with: no field of the first line is a number. */
+static bool is_header(const tsr_tsv *t) {
+  return t->is_csv && t->line == 1 && t->length > 0 && !(t->text[0] >= '0' && t->text[0] <= '9') && t->text[0] != '-';
+}
+
+static tsr_status read_rows(tsr_tsv *t) {
   bool has_line = true;
-  tsr_status status = next_line(&t, &has_line);
+  tsr_status status = next_line(t, &has_line);
   while (status == TSR_OK && has_line) {
-    status = t.length > 0 ? add_row(&t) : TSR_OK;
-    status = status == TSR_OK ? next_line(&t, &has_line) : status;
+    status = t->length > 0 && !is_header(t) ? add_row(t) : TSR_OK;
+    status = status == TSR_OK ? next_line(t, &has_line) : status;
   }
-  fclose(t.file);
-  if (status == TSR_OK && t.data.count == 0) {
-    status = tsr_fail(error, TSR_IO, "%s: holds no key: write one per line", path);
-  }
-  if (status != TSR_OK) {
-    tsr_dataset_free(&t.data);
-    return status;
-  }
-  *out = t.data;
-  return TSR_OK;
+  if (status == TSR_OK && t->data.count == 0)
+    status = tsr_fail(t->error, TSR_IO, "%s: holds no key: write one per line", t->path);
+  return status;
+}
+
+static tsr_status read_tsv(tsr_text *source, const char *path, bool is_csv, const tsr_dataset_options *options,
+                           tsr_dataset *out, tsr_error *error) {
+  tsr_tsv *t = calloc(1, sizeof *t);
+  if (!t) return no_memory(path, 0, error);
+  t->source = source;
+  t->path = path;
+  t->is_csv = is_csv;
+  t->options = options;
+  t->error = error;
+  tsr_status status = read_rows(t);
+  if (status == TSR_OK)
+    *out = t->data;
+  else
+    tsr_dataset_free(&t->data);
+  free(t);
+  return status;
 }
 
 /* ---- .u32 and .u64 --------------------------------------------------------------------------- */
@@ -262,7 +280,20 @@ static tsr_status read_raw(int file, const char *path, uint64_t bytes, const tsr
 
 /* ---- Any file -------------------------------------------------------------------------------- */
 
-typedef enum tsr_file_kind { TSR_TSV, TSR_RAW, TSR_NPY, TSR_SEQUENCE } tsr_file_kind;
+typedef enum tsr_file_kind { TSR_TSV, TSR_CSV, TSR_RAW, TSR_NPY, TSR_KMERS } tsr_file_kind;
+
+/* What a path is, and the open file. */
+struct tsr_input {
+  const char *path; /* for sentences */
+  tsr_dataset_options options;
+  tsr_file_kind kind;
+  tsr_sequence_format format;
+  tsr_compression compression;
+  int file;
+  uint64_t bytes; /* 0: unknown, for what is no regular file */
+  tsr_text *text;
+  tsr_sequence *sequence;
+};
 
 static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *error) {
   if (options->key_bits != 32 && options->key_bits != 64) {
@@ -275,22 +306,32 @@ static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *er
   return TSR_OK;
 }
 
-/* Finds out what the file is by its name, and whether the options fit. */
-static tsr_status classify(const char *path, const tsr_dataset_options *options, tsr_file_kind *kind,
-                           tsr_sequence_format *format, tsr_error *error) {
-  size_t length = strlen(path);
-  uint32_t raw_bits = tsr_name_ends(path, length, ".u32") ? 32 : tsr_name_ends(path, length, ".u64") ? 64 : 0;
-  *kind = raw_bits                              ? TSR_RAW
-          : tsr_name_ends(path, length, ".tsv") ? TSR_TSV
-          : tsr_name_ends(path, length, ".npy") ? TSR_NPY
-                                                : TSR_SEQUENCE;
-  if (*kind == TSR_SEQUENCE && !tsr_sequence_format_of(path, format)) {
+/* Finds out what the file is by its name, and whether the options fit. Standard input has none: it holds sequences if
+ * there are k-mers to read, else lines of numbers. */
+static tsr_status classify(const char *name, tsr_input *in, tsr_error *error) {
+  const tsr_dataset_options *options = &in->options;
+  const char *path = in->path;
+  size_t length = strlen(name);
+  bool is_stdin = strcmp(name, "-") == 0, is_gzip = tsr_name_ends(name, length, ".gz");
+  in->compression = is_stdin ? TSR_BY_CONTENT : is_gzip ? TSR_GZIP : TSR_PLAIN;
+  length -= is_gzip ? 3 : 0;
+  uint32_t raw_bits = tsr_name_ends(name, length, ".u32") ? 32 : tsr_name_ends(name, length, ".u64") ? 64 : 0;
+  in->format = TSR_FASTA_OR_FASTQ;
+  in->kind = raw_bits                              ? TSR_RAW
+             : is_stdin                            ? (options->kmers ? TSR_KMERS : TSR_TSV)
+             : tsr_name_ends(name, length, ".tsv") ? TSR_TSV
+             : tsr_name_ends(name, length, ".csv") ? TSR_CSV
+             : tsr_name_ends(name, length, ".npy") ? TSR_NPY
+                                                   : TSR_KMERS;
+  bool is_array = in->kind == TSR_RAW || in->kind == TSR_NPY;
+  if ((is_array && is_gzip) ||
+      (in->kind == TSR_KMERS && !is_stdin && !tsr_sequence_format_of(name, length, &in->format))) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "'%s': its ending says not what it holds: allowed are .tsv, .u32, .u64, .npy, and .fa "
-                    ".fasta .fna .fq .fastq with or without .gz",
+                    "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
+                    ".fna .fq .fastq with or without .gz; - is standard input",
                     path);
   }
-  if (*kind != TSR_SEQUENCE && (options->kmers != 0 || options->canonical)) {
+  if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: is no FASTA or FASTQ file: k-mers are read from those only, so leave "
                     "--kmers and --canonical away",
@@ -300,38 +341,111 @@ static tsr_status classify(const char *path, const tsr_dataset_options *options,
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: holds keys of %u bits, but key_bits = %u: they must be the same",
                     path, raw_bits, options->key_bits);
   }
-  if (*kind == TSR_SEQUENCE && options->kmers == 0) {
+  if (in->kind == TSR_KMERS && options->kmers == 0) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is a sequence file: say with --kmers how many letters make a key",
                     path);
   }
-  if (*kind == TSR_SEQUENCE && options->kmers > options->key_bits / 2) {
+  if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
                     options->kmers, options->key_bits, options->key_bits / 2);
   }
   return TSR_OK;
 }
 
-/* Opens a regular file. Without O_NONBLOCK, a FIFO that nobody writes would be waited for. */
-static tsr_status open_regular(const char *path, int *file, uint64_t *bytes, tsr_error *error) {
+/* Opens a file. Of arrays the size is needed before they are read, and they must be regular files; the others may be
+ * pipes. One that nobody writes is waited for, as every program does that reads pipes. */
+static tsr_status open_file(const char *name, tsr_input *in, tsr_error *error) {
   struct stat facts;
-  int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0) {
+  in->file = strcmp(name, "-") == 0 ? dup(STDIN_FILENO) : -1;
+  if (in->file < 0 && strcmp(name, "-") != 0) {
+    bool is_array = in->kind == TSR_RAW || in->kind == TSR_NPY;
+    in->file = open(name, O_RDONLY | O_CLOEXEC | (is_array ? O_NONBLOCK : 0));
+  }
+  if (in->file < 0) {
     bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "'%s': cannot be opened: %s", path, strerror(errno));
+    return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "'%s': cannot be opened: %s", in->path,
+                    strerror(errno));
   }
+  if (fstat(in->file, &facts) != 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", in->path, strerror(errno));
+  if (S_ISDIR(facts.st_mode)) return tsr_fail(error, TSR_IO, "%s: is a directory: an input must be a file", in->path);
+  if ((in->kind == TSR_RAW || in->kind == TSR_NPY) && !S_ISREG(facts.st_mode))
+    return tsr_fail(error, TSR_IO, "%s: is a pipe or a device: an array must be a regular file", in->path);
+  in->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, tsr_input **input, tsr_error *error) {
+  tsr_input *in = calloc(1, sizeof *in);
+  if (!in) return no_memory(path, 0, error);
+  in->path = strcmp(path, "-") == 0 ? "standard input" : path;
+  in->options = *options;
+  in->file = -1;
+  tsr_status status = check_widths(options, error);
+  if (status == TSR_OK) status = classify(path, in, error);
+  if (status == TSR_OK) status = open_file(path, in, error);
+  if (status == TSR_OK && in->kind != TSR_RAW && in->kind != TSR_NPY)
+    status = tsr_text_begin(in->file, in->path, in->compression, &in->text, error);
+  if (status == TSR_OK && in->kind == TSR_KMERS)
+    status = tsr_sequence_begin(in->text, in->path, in->format, options, &in->sequence, error);
+  if (status == TSR_OK)
+    *input = in;
+  else
+    tsr_input_close(in);
+  return status;
+}
+
+void tsr_input_close(tsr_input *input) {
+  if (!input) return;
+  tsr_sequence_free(input->sequence);
+  tsr_text_free(input->text);
+  if (input->file >= 0) close(input->file);
+  free(input);
+}
+
+uint64_t tsr_input_bytes(const tsr_input *input) { return input->bytes; }
+
+bool tsr_input_is_compressed(const tsr_input *input) { return input->compression == TSR_GZIP; }
+
+uint64_t tsr_input_consumed(const tsr_input *input) { return input->text ? tsr_text_consumed(input->text) : 0; }
+
+tsr_sequence_facts tsr_input_describe(const tsr_input *input) { return tsr_sequence_describe(input->sequence); }
+
+tsr_status tsr_input_kmers(tsr_input *input, void *keys, uint64_t room, uint64_t *count, tsr_error *error) {
+  return tsr_sequence_next(input->sequence, keys, room, count, error);
+}
+
+/* All k-mers of a file in one array. */
+static tsr_status read_kmers(tsr_input *in, tsr_dataset *out, tsr_error *error) {
+  const size_t key_bytes = in->options.key_bits / 8;
+  tsr_dataset data = {.count = 0};
+  uint64_t capacity = 0, got = 1;
   tsr_status status = TSR_OK;
-  if (fstat(opened, &facts) != 0) {
-    status = tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
-  } else if (!S_ISREG(facts.st_mode)) {
-    status = tsr_fail(error, TSR_IO, "%s: is %s: an input must be a regular file", path,
-                      S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");
+  while (status == TSR_OK && got > 0) {
+    if (capacity - data.count < TSR_SEQUENCE_ROOM) {
+      capacity += capacity / 2 + TSR_SEQUENCE_ROOM;
+      void *keys = realloc(data.keys, capacity * key_bytes);
+      if (!keys) {
+        status = tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for more than %llu k-mers", in->path,
+                          (unsigned long long)data.count);
+        break;
+      }
+      data.keys = keys;
+    }
+    status =
+        tsr_sequence_next(in->sequence, (char *)data.keys + data.count * key_bytes, capacity - data.count, &got, error);
+    if (status == TSR_OK) data.count += got;
   }
-  if (status != TSR_OK) {
-    close(opened);
+  if (status) {
+    tsr_dataset_free(&data);
     return status;
   }
-  *file = opened;
-  *bytes = (uint64_t)facts.st_size;
+  tsr_sequence_facts facts = tsr_sequence_describe(in->sequence);
+  data.records = facts.records;
+  data.bases = facts.bases;
+  data.kmers_skipped = facts.kmers_skipped;
+  void *fitted = realloc(data.keys, data.count * key_bytes);
+  data.keys = fitted ? fitted : data.keys;
+  *out = data;
   return TSR_OK;
 }
 
@@ -356,34 +470,26 @@ tsr_status tsr_dataset_read(const char *path, const tsr_dataset_options *options
   if (!path || !options || !out) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_dataset_read: path, options and out must not be NULL");
   }
-  tsr_file_kind kind = TSR_TSV;
-  tsr_sequence_format format = {.is_fastq = false};
+  tsr_input *in = NULL;
   tsr_dataset data = {.count = 0};
-  int file = -1;
-  uint64_t bytes = 0;
-  tsr_status status = check_widths(options, error);
-  if (status == TSR_OK) {
-    status = classify(path, options, &kind, &format, error);
-  }
-  if (status == TSR_OK) {
-    status = open_regular(path, &file, &bytes, error);
-  }
+  tsr_status status = tsr_input_open(path, options, &in, error);
   if (status != TSR_OK) {
     return status;
   }
-  if (kind == TSR_TSV) {
-    status = read_tsv(file, path, options, &data, error);
-  } else if (kind == TSR_RAW) {
-    status = read_raw(file, path, bytes, options, &data, error);
-  } else if (kind == TSR_NPY) {
-    status = tsr_npy_read(file, path, bytes, options, &data, error);
+  path = in->path;
+  if (in->kind == TSR_TSV || in->kind == TSR_CSV) {
+    status = read_tsv(in->text, path, in->kind == TSR_CSV, options, &data, error);
+  } else if (in->kind == TSR_RAW) {
+    status = read_raw(in->file, path, in->bytes, options, &data, error);
+  } else if (in->kind == TSR_NPY) {
+    status = tsr_npy_read(in->file, path, in->bytes, options, &data, error);
   } else {
-    status = tsr_sequence_read(file, path, format, options, &data, error);
+    status = read_kmers(in, &data, error);
   }
-  close(file);
   if (status == TSR_OK && options->want_values && !data.values) {
     status = add_ordinals(path, options, &data, error);
   }
+  tsr_input_close(in);
   if (status != TSR_OK) {
     tsr_dataset_free(&data);
     return status;

@@ -2,32 +2,20 @@
  *
  * FASTA and FASTQ to k-mers, in one pass over blocks of text; sequence.h says what is accepted.
  *
- * Three layers: the source gives blocks of text (read, inflate), the parser cuts blocks into lines
- * and knows what kind of line comes next, and add_bases rolls the k-mer over the letters of a line.
- * A line may be cut by the end of a block anywhere, so all state lives in the parser.
- *
- * inflate is called directly and not through gzFile, which takes the end of a compressed stream for
- * the end of the file if what follows it is damaged: files of many streams (bgzip) would be cut.
+ * Three layers: text.h gives blocks of text, the parser cuts blocks into lines and knows what kind of line comes next,
+ * and add_bases rolls the k-mer over the letters of a line. A line may be cut by the end of a block anywhere, so all
+ * state lives in the parser.
  */
-#define _POSIX_C_SOURCE 200809L /* read */
-
 #include "core/cli/sequence.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
-
-#include "core/cli/data_file.h"
 
 #if defined(__GNUC__)
 #define TSR_ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
 #define TSR_ALWAYS_INLINE static inline
 #endif
-
-enum { TSR_INPUT_BYTES = 1 << 16, TSR_BLOCK_BYTES = 1 << 18 };
 
 /* Classes of a byte in a line of bases: TSR_LETTER_BASE + 0..3 are A C G T. */
 enum { TSR_LETTER_BAD = 0, TSR_LETTER_OTHER = 1, TSR_LETTER_BASE = 4 };
@@ -40,14 +28,12 @@ typedef enum tsr_line_kind {
   TSR_LINE_QUALITY
 } tsr_line_kind;
 
-typedef struct tsr_parser {
-  int file;
+struct tsr_sequence {
+  tsr_text *text;
   const char *path;
   tsr_sequence_format format;
-  tsr_error *error;
-
-  z_stream zip;
-  bool is_in_stream; /* a gzip stream has begun and not ended */
+  bool is_at_end;
+  tsr_error *error; /* of the call that runs */
 
   uint64_t line;       /* number of the current line, from 1 */
   bool is_inside_line; /* the line has begun, in this block or an earlier one */
@@ -64,104 +50,30 @@ typedef struct tsr_parser {
   bool canonical;
   uint64_t forward; /* the last K letters, and their reverse complement */
   uint64_t reverse;
-  uint64_t run; /* letters since the last break */
-  tsr_dataset data;
-  uint64_t capacity;
+  uint64_t run;    /* letters since the last break */
+  void *keys;      /* of the call that runs, and */
+  uint64_t at;     /* how many it has */
+  uint64_t before; /* keys of earlier calls */
+  tsr_sequence_facts facts;
 
   uint8_t class_of[256];
-  unsigned char input[TSR_INPUT_BYTES]; /* compressed bytes */
-  unsigned char text[TSR_BLOCK_BYTES];
-} tsr_parser;
-
-/* ---- The source ------------------------------------------------------------------------------ */
-
-static tsr_status read_some(tsr_parser *p, unsigned char *to, size_t room, size_t *bytes) {
-  ssize_t got;
-  do {
-    got = read(p->file, to, room);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    return tsr_fail(p->error, TSR_IO, "%s: cannot be read: %s", p->path, strerror(errno));
-  }
-  *bytes = (size_t)got;
-  return TSR_OK;
-}
-
-static tsr_status inflate_failed(const tsr_parser *p, int code) {
-  if (code == Z_MEM_ERROR) {
-    return tsr_fail(p->error, TSR_NO_MEMORY, "%s: no memory to decompress", p->path);
-  }
-  return tsr_fail(p->error, TSR_IO, "%s: is not gzip or is damaged behind line %llu (%s): compress the file again",
-                  p->path, (unsigned long long)p->line, p->zip.msg ? p->zip.msg : "bad data");
-}
-
-/* Inflates until there is text or the file ends (*bytes = 0). A file may be several streams. */
-static tsr_status inflate_some(tsr_parser *p, size_t *bytes) {
-  p->zip.next_out = p->text;
-  p->zip.avail_out = TSR_BLOCK_BYTES;
-  while (p->zip.avail_out == TSR_BLOCK_BYTES) {
-    if (p->zip.avail_in == 0) {
-      size_t got = 0;
-      tsr_status status = read_some(p, p->input, TSR_INPUT_BYTES, &got);
-      if (status != TSR_OK) {
-        return status;
-      }
-      if (got == 0 && p->is_in_stream) {
-        return tsr_fail(p->error, TSR_IO, "%s: ends in the middle of its gzip data, behind line %llu: get it again",
-                        p->path, (unsigned long long)p->line);
-      }
-      if (got == 0) {
-        break;
-      }
-      p->zip.next_in = p->input;
-      p->zip.avail_in = (uInt)got;
-    }
-    if (!p->is_in_stream) {
-      inflateReset(&p->zip);
-      p->is_in_stream = true;
-    }
-    int code = inflate(&p->zip, Z_NO_FLUSH);
-    if (code == Z_STREAM_END) {
-      p->is_in_stream = false;
-    } else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return inflate_failed(p, code);
-    }
-  }
-  *bytes = TSR_BLOCK_BYTES - p->zip.avail_out;
-  return TSR_OK;
-}
+  unsigned char block[TSR_SEQUENCE_ROOM];
+};
 
 /* ---- The k-mers ------------------------------------------------------------------------------ */
 
-/* Makes room for the k-mers of one more block, so that add_bases need not ask. */
-static tsr_status reserve(tsr_parser *p) {
-  uint64_t needed = p->data.count + TSR_BLOCK_BYTES;
-  if (needed <= p->capacity) {
-    return TSR_OK;
-  }
-  uint64_t capacity = p->capacity + p->capacity / 2 + TSR_BLOCK_BYTES;
-  void *keys = realloc(p->data.keys, capacity * (p->key_bits / 8));
-  if (!keys) {
-    return tsr_fail(p->error, TSR_NO_MEMORY, "%s: no memory for more than %llu k-mers", p->path,
-                    (unsigned long long)p->data.count);
-  }
-  p->data.keys = keys;
-  p->capacity = capacity;
-  return TSR_OK;
-}
-
 /* Rolls over `bytes` letters and returns how many of them were legal. The last two arguments are
  * constants at each call, so that the loop is compiled for each case without asking which it is. */
-TSR_ALWAYS_INLINE size_t roll(tsr_parser *p, const unsigned char *text, size_t bytes, bool canonical, bool is_wide) {
+TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t bytes, bool canonical, bool is_wide) {
   const uint64_t mask = UINT64_MAX >> (64 - 2 * p->length);
   const uint32_t top = 2 * (p->length - 1);
   const uint64_t length = p->length;
   uint64_t forward = p->forward;
   uint64_t reverse = p->reverse;
   uint64_t run = p->run;
-  uint64_t count = p->data.count;
-  uint32_t *narrow = p->data.keys;
-  uint64_t *wide = p->data.keys;
+  uint64_t count = p->at;
+  uint32_t *narrow = p->keys;
+  uint64_t *wide = p->keys;
   size_t i = 0;
   for (; i < bytes; i++) {
     uint64_t class = p->class_of[text[i]];
@@ -188,11 +100,11 @@ TSR_ALWAYS_INLINE size_t roll(tsr_parser *p, const unsigned char *text, size_t b
   p->forward = forward;
   p->reverse = reverse;
   p->run = run;
-  p->data.count = count;
+  p->at = count;
   return i;
 }
 
-static tsr_status add_bases(tsr_parser *p, const unsigned char *text, size_t bytes) {
+static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   size_t legal;
   if (p->key_bits == 64) {
     legal = p->canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
@@ -211,37 +123,38 @@ static tsr_status add_bases(tsr_parser *p, const unsigned char *text, size_t byt
 
 /* ---- The records and lines ------------------------------------------------------------------- */
 
-static void begin_record(tsr_parser *p) {
+static void begin_record(tsr_sequence *p) {
   p->has_record = true;
   p->record_line = p->line;
   p->record_bases = 0;
   p->record_scores = 0;
-  p->record_first = p->data.count;
+  p->record_first = p->before + p->at;
   p->run = 0;
 }
 
-static void end_record(tsr_parser *p) {
+static void end_record(tsr_sequence *p) {
   if (p->has_record) {
     uint64_t windows = p->record_bases < p->length ? 0 : p->record_bases - p->length + 1;
-    p->data.kmers_skipped += windows - (p->data.count - p->record_first);
-    p->data.bases += p->record_bases;
-    p->data.records++;
+    p->facts.kmers_skipped += windows - (p->before + p->at - p->record_first);
+    p->facts.bases += p->record_bases;
+    p->facts.records++;
     p->has_record = false;
   }
 }
 
-static tsr_status wrong_start(const tsr_parser *p, const char *rule, unsigned char first) {
+static tsr_status wrong_start(const tsr_sequence *p, const char *rule, unsigned char first) {
   return tsr_fail(p->error, TSR_IO, "%s:%llu: %s, but this line starts with byte 0x%02x", p->path,
                   (unsigned long long)p->line, rule, first);
 }
 
 /* Decides the kind of a line by its first byte and, for FASTQ, by the kind of the line before it.
  */
-static tsr_status begin_line(tsr_parser *p, unsigned char first) {
+static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
   bool is_blank = first == '\n' || first == '\r';
   p->line++;
   p->is_inside_line = true;
-  if (!p->format.is_fastq) {
+  if (p->format == TSR_FASTA_OR_FASTQ) p->format = first == '@' ? TSR_FASTQ : TSR_FASTA;
+  if (p->format == TSR_FASTA) {
     p->kind = first == '>' ? TSR_LINE_HEADER : is_blank ? TSR_LINE_BLANK : TSR_LINE_BASES;
     if (p->kind == TSR_LINE_HEADER) {
       end_record(p);
@@ -269,7 +182,7 @@ static tsr_status begin_line(tsr_parser *p, unsigned char first) {
   return TSR_OK;
 }
 
-static tsr_status end_line(tsr_parser *p) {
+static tsr_status end_line(tsr_sequence *p) {
   p->is_inside_line = false;
   p->has_return = false;
   if (p->kind != TSR_LINE_QUALITY) {
@@ -285,7 +198,7 @@ static tsr_status end_line(tsr_parser *p) {
 }
 
 /* A piece of the current line, without its line end. */
-static tsr_status add_piece(tsr_parser *p, const unsigned char *text, size_t bytes) {
+static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   if (p->kind == TSR_LINE_BASES || p->kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
     return add_bases(p, text, bytes);
   }
@@ -301,8 +214,8 @@ static tsr_status add_piece(tsr_parser *p, const unsigned char *text, size_t byt
   return TSR_OK;
 }
 
-static tsr_status add_block(tsr_parser *p, const unsigned char *text, size_t bytes) {
-  tsr_status status = reserve(p);
+static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  tsr_status status = TSR_OK;
   for (size_t at = 0; status == TSR_OK && at < bytes;) {
     if (!p->is_inside_line) {
       status = begin_line(p, text[at]);
@@ -330,21 +243,22 @@ static tsr_status add_block(tsr_parser *p, const unsigned char *text, size_t byt
 }
 
 /* What can be said at the end of the file only; it also ends a last line without a line end. */
-static tsr_status finish(tsr_parser *p) {
+static tsr_status finish(tsr_sequence *p) {
   tsr_status status = p->is_inside_line ? end_line(p) : TSR_OK;
   if (status != TSR_OK) {
     return status;
   }
-  if (p->format.is_fastq && p->has_record) {
+  if (p->format == TSR_FASTQ && p->has_record) {
     return tsr_fail(p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it needs four lines", p->path,
                     (unsigned long long)p->record_line);
   }
   end_record(p);
-  if (p->data.count == 0) {
+  p->is_at_end = true;
+  if (p->before + p->at == 0) {
     return tsr_fail(p->error, TSR_IO,
                     "%s: holds no k-mer of %u letters A, C, G or T (%llu records, %llu bases): use a "
                     "smaller --kmers or another file",
-                    p->path, p->length, (unsigned long long)p->data.records, (unsigned long long)p->data.bases);
+                    p->path, p->length, (unsigned long long)p->facts.records, (unsigned long long)p->facts.bases);
   }
   return TSR_OK;
 }
@@ -368,59 +282,48 @@ static void classify_letters(uint8_t *class_of) {
   }
 }
 
-static tsr_status parse(tsr_parser *p) {
-  size_t bytes = 0;
-  do {
-    tsr_status status = p->format.is_gzip ? inflate_some(p, &bytes) : read_some(p, p->text, TSR_BLOCK_BYTES, &bytes);
-    if (status == TSR_OK) {
-      status = bytes > 0 ? add_block(p, p->text, bytes) : finish(p);
-    }
-    if (status != TSR_OK) {
-      return status;
-    }
-  } while (bytes > 0);
-  return TSR_OK;
-}
-
-tsr_status tsr_sequence_read(int file, const char *path, tsr_sequence_format format, const tsr_dataset_options *options,
-                             tsr_dataset *out, tsr_error *error) {
-  tsr_parser *p = calloc(1, sizeof *p);
-  if (!p || (format.is_gzip && inflateInit2(&p->zip, 16 + MAX_WBITS) != Z_OK)) {
-    free(p);
-    return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read a sequence file", path);
-  }
-  p->file = file;
+tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_sequence_format format,
+                              const tsr_dataset_options *options, tsr_sequence **sequence, tsr_error *error) {
+  tsr_sequence *p = calloc(1, sizeof *p);
+  if (!p) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read a sequence file", path);
+  p->text = text;
   p->path = path;
   p->format = format;
-  p->error = error;
   p->length = options->kmers;
   p->key_bits = options->key_bits;
   p->canonical = options->canonical;
   classify_letters(p->class_of);
-  tsr_status status = parse(p);
-  if (format.is_gzip) {
-    inflateEnd(&p->zip);
+  *sequence = p;
+  return TSR_OK;
+}
+
+tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, uint64_t *count, tsr_error *error) {
+  tsr_sequence *p = sequence;
+  tsr_status status = TSR_OK;
+  assert(room >= TSR_SEQUENCE_ROOM);
+  p->error = error;
+  p->keys = keys;
+  p->at = 0;
+  while (status == TSR_OK && !p->is_at_end && room - p->at >= TSR_SEQUENCE_ROOM) {
+    size_t bytes = 0;
+    status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
+    if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p);
   }
-  if (status == TSR_OK) {
-    void *fitted = realloc(p->data.keys, p->data.count * (p->key_bits / 8));
-    p->data.keys = fitted ? fitted : p->data.keys;
-    *out = p->data;
-  } else {
-    free(p->data.keys);
-  }
-  free(p);
+  p->before += p->at;
+  *count = p->at;
   return status;
 }
 
-bool tsr_sequence_format_of(const char *path, tsr_sequence_format *out) {
+tsr_sequence_facts tsr_sequence_describe(const tsr_sequence *sequence) { return sequence->facts; }
+
+void tsr_sequence_free(tsr_sequence *sequence) { free(sequence); }
+
+bool tsr_sequence_format_of(const char *name, size_t length, tsr_sequence_format *format) {
   static const char *const endings[] = {".fa", ".fasta", ".fna", ".fq", ".fastq"};
   enum { TSR_FIRST_FASTQ = 3 };
-  size_t length = strlen(path);
-  bool is_gzip = tsr_name_ends(path, length, ".gz");
-  length -= is_gzip ? 3 : 0;
   for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    if (tsr_name_ends(path, length, endings[i])) {
-      *out = (tsr_sequence_format){.is_fastq = i >= TSR_FIRST_FASTQ, .is_gzip = is_gzip};
+    if (tsr_name_ends(name, length, endings[i])) {
+      *format = i >= TSR_FIRST_FASTQ ? TSR_FASTQ : TSR_FASTA;
       return true;
     }
   }

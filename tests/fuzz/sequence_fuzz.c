@@ -7,37 +7,50 @@
 
 #include "core/cli/sequence.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
 
-static void check(const tsr_dataset *data, const tsr_dataset_options *options) {
-  uint64_t limit = UINT64_MAX >> (64 - 2 * options->kmers);
-  FUZZ_CHECK(data->count > 0 && data->records > 0 && !data->values);
-  FUZZ_CHECK(data->count + data->kmers_skipped <= data->bases);
-  for (uint64_t i = 0; i < data->count; i++) {
-    uint64_t key = options->key_bits == 64 ? ((uint64_t *)data->keys)[i] : ((uint32_t *)data->keys)[i];
-    FUZZ_CHECK(key <= limit);
+/* Reads to the end, or to what is refused. */
+static tsr_status read_all(tsr_sequence *sequence, const tsr_dataset_options *options, uint64_t *count,
+                           tsr_error *error) {
+  uint64_t limit = UINT64_MAX >> (64 - 2 * options->kmers), got = 1;
+  void *keys = malloc(TSR_SEQUENCE_ROOM * (options->key_bits / 8));
+  tsr_status status = TSR_OK;
+  FUZZ_CHECK(keys);
+  for (; status == TSR_OK && got > 0; *count += got) {
+    status = tsr_sequence_next(sequence, keys, TSR_SEQUENCE_ROOM, &got, error);
+    FUZZ_CHECK(got <= TSR_SEQUENCE_ROOM);
+    for (uint64_t i = 0; i < got; i++) FUZZ_CHECK(tsr_number_at(keys, options->key_bits, i) <= limit);
   }
+  free(keys);
+  return status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (size == 0) return 0;
   uint8_t choice = bytes[0];
-  tsr_sequence_format format = {.is_fastq = choice & 1, .is_gzip = choice & 2};
   tsr_dataset_options options = {.kmers = (uint32_t)(choice >> 3) + 1, .canonical = choice & 4};
   options.key_bits = options.kmers > 16 ? 64 : 32;
-  tsr_dataset data = {.count = 0};
+  tsr_text *text = NULL;
+  tsr_sequence *sequence = NULL;
   tsr_error error = {.status = TSR_OK};
+  uint64_t count = 0;
   int file = memfd_create("fuzz", MFD_CLOEXEC);
   FUZZ_CHECK(file >= 0 && pwrite(file, bytes + 1, size - 1, 0) == (ssize_t)(size - 1));
-  tsr_status status = tsr_sequence_read(file, "a.fa", format, &options, &data, &error);
-  close(file);
-  if (status)
+  FUZZ_CHECK(!tsr_text_begin(file, "a.fa", choice & 2 ? TSR_GZIP : TSR_PLAIN, &text, &error));
+  FUZZ_CHECK(!tsr_sequence_begin(text, "a.fa", choice & 1 ? TSR_FASTQ : TSR_FASTA, &options, &sequence, &error));
+  tsr_status status = read_all(sequence, &options, &count, &error);
+  if (status) {
     fuzz_check_sentence(&error, status, "a.fa:");
-  else
-    check(&data, &options);
-  tsr_dataset_free(&data);
+  } else {
+    tsr_sequence_facts facts = tsr_sequence_describe(sequence);
+    FUZZ_CHECK(count > 0 && facts.records > 0 && count + facts.kmers_skipped <= facts.bases);
+  }
+  tsr_sequence_free(sequence);
+  tsr_text_free(text);
+  close(file);
   return 0;
 }
