@@ -40,6 +40,13 @@ static tsr_status check_spec(tsr_job *job, tsr_error *error) {
   job->unplaced_pairs = (tsr_unplaced){.key_bits = job->key_bits, .value_bits = job->value_bits};
   job->is_multimap = strcmp(setting(job, "kind", ""), "multimap") == 0;
   job->keeps_all = job->is_multimap || strcmp(setting(job, "kind", ""), "multiset") == 0;
+  for (size_t i = 0; i < job->step_count; i++)
+    if (job->kmers && job->steps[i].verb == TSR_JOB_INSERT && strcmp(setting(job, "duplicates", "first"), "add") == 0)
+      return tsr_fail(
+          error, TSR_BAD_SPEC,
+          "%s: duplicates = add would add up the k-mers' numbers, not count them: count by `tessera count`, "
+          "or keep a number by duplicates = first, min or max",
+          job->steps[i].path);
   return TSR_OK;
 }
 

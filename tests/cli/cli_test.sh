@@ -293,6 +293,8 @@ refuses 'absent.tsv' run "$specs/quickstart.ini" "${cpu[@]}" --insert absent.tsv
 refuses 'no FASTA or FASTQ file' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 4 --insert pairs.tsv
 refuses 'allowed are 1 to 16' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 17 --insert letters.fa
 refuses 'keys of 64 bits' run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.u64
+refuses 'letters.fa: duplicates = add would add up .* count by `tessera count`' run "$specs/demo.ini" "${cpu[@]}" --kmers 4 \
+  --set table.duplicates=add --insert letters.fa
 refuses 'nothing is inserted' run "$specs/demo.ini" "${cpu[@]}" --find queries.tsv
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert queries.tsv
 expect_status 1
