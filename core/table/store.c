@@ -177,6 +177,9 @@ tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
   if (status == TSR_OK) status = t->backend->launch(store->code->program, op, &whole, stream, error);
+  /* only repeated keys leave something to combine; who inserts distinct ones asks for no results */
+  if (status == TSR_OK && op == TSR_BULK_insert && store->composition->facts.combines_later && bulk->results)
+    status = t->backend->launch(store->code->program, TSR_BULK_combine, &whole, stream, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
   tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
   return status ? status : waited;
