@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of this
- * file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking without a
- * device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
+ * this
+ * file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking without
+ * a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -27,9 +28,9 @@ typedef struct tsr_usage {
 /* How the memory is used. Waits for the result. */
 TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
 
-/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go back
- * to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED unless
- * the layout's buckets link and there is no stash: then use tsr_rehash. */
+/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go
+ * back to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED
+ * unless the layout's buckets link and there is no stash: then use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
@@ -78,8 +79,8 @@ TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
 /* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,
- * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no layout
- * is that of a pool, here and in tsr_spec_link. */
+ * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no
+ * layout is that of a pool, here and in tsr_spec_link. */
 TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
 
 typedef struct tsr_kernel_info {
@@ -179,9 +180,9 @@ TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, 
                                     tsr_error *error);
 /* Forgets all places: every unit is free again. */
 TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
-/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is as
- * it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do not
- * fit together. */
+/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is
+ * as it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do
+ * not fit together. */
 TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
 /* Units handed out. */
 TSR_API tsr_status tsr_pool_used(tsr_pool *pool, uint64_t *units, tsr_error *error);

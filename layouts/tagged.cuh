@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layout tagged: whole pairs as in packed, and in the last bytes of each bucket a tag of one byte for each slot: 8 bits of
- * its key. A find reads the tags, one sector, and a pair only where its tag is the key's: so a bucket of 14 slots costs an
- * absent key as much memory as one of 4, and at high loads its walk is shorter.
- * Tags serve finds alone. Whatever writes looks at the pairs, which say what a slot holds; whoever has put or erased a
- * pair then stores its tag. That needs no order and no compare-and-swap: in a phase of inserts a slot is claimed once,
- * in one of erases erased once, so a tag has one writer, and finds come in a later phase (TSR_LOAD_SETTLED), after all of
- * its writes. For the same reason pairs are never exchanged: two who exchange in one slot could store their tags in the
- * other order. Where operations of all kinds overlap, or a tile has several lanes, pairs are read and no tags.
+ * layout tagged: whole pairs as in packed, and in the last bytes of each bucket a tag of one byte for each slot: 8 bits
+ * of its key. A find reads the tags, one sector, and a pair only where its tag is the key's: so a bucket of 14 slots
+ * costs an absent key as much memory as one of 4, and at high loads its walk is shorter. Tags serve finds alone.
+ * Whatever writes looks at the pairs, which say what a slot holds; whoever has put or erased a pair then stores its
+ * tag. That needs no order and no compare-and-swap: in a phase of inserts a slot is claimed once, in one of erases
+ * erased once, so a tag has one writer, and finds come in a later phase (TSR_LOAD_SETTLED), after all of its writes.
+ * For the same reason pairs are never exchanged: two who exchange in one slot could store their tags in the other
+ * order. Where operations of all kinds overlap, or a tile has several lanes, pairs are read and no tags.
  */
 #define TSR_PARAMETERS(P) P(uint32_t, bucket_bytes, 128, 64, 128, "Bytes of a bucket, its tags among them; 64 or 128.")
 
@@ -15,8 +15,8 @@
 
 /* A tag of 0xFF is an empty slot's, as the region is filled. */
 enum { TAGGED_ERASED = 0xFE, TAGGED_TAGS = 0xFE };
-/* The word of a tsr_bucket, behind those of any bucket here, that says that only tags were loaded: a constant wherever a
- * load is followed by what it is for. */
+/* The word of a tsr_bucket, behind those of any bucket here, that says that only tags were loaded: a constant wherever
+ * a load is followed by what it is for. */
 enum { TAGGED_SLOTS_MAX = 28, TAGGED_HAS_TAGS = TSR_BUCKET_WORDS - 1 };
 
 TSR_INLINE uint32_t tagged_tag(tsr_key key) {

@@ -54,8 +54,8 @@ TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFF
 
 /* Collective. Takes a run of units; returns the number of its first unit among all, or TSR_NO_HANDLE if none was seen.
  * bitmaps: of all blocks, one after the other. The lanes look at one word each, `word` and those beside it in its group
- * of as many words as lanes; the run is in `word` if that has room. Only they are read: who sees no room looks elsewhere,
- * for reading a whole bitmap costs a narrow tile much. */
+ * of as many words as lanes; the run is in `word` if that has room. Only they are read: who sees no room looks
+ * elsewhere, for reading a whole bitmap costs a narrow tile much. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
   uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
   uint32_t looks = c->active, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
@@ -112,8 +112,8 @@ TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
 
 /* ---- A counter: a service for allocators that hand out units in order ------------------------ */
 
-/* Of the lane that `takes`: the number of the first of `units` units that nobody has had, or TSR_NO_HANDLE if fewer than
- * that are left. next: how many were handed out, 0 at first. Called together as tsr_warp_any. Relaxed atomics: the
+/* Of the lane that `takes`: the number of the first of `units` units that nobody has had, or TSR_NO_HANDLE if fewer
+ * than that are left. next: how many were handed out, 0 at first. Called together as tsr_warp_any. Relaxed atomics: the
  * counter's value is all that callers learn from each other, for a unit has one owner. */
 TSR_INLINE uint32_t tsr_count_take(const tsr_ctx *c, uint64_t *next, uint64_t limit, uint32_t units, uint32_t takes) {
   uint64_t first = limit;

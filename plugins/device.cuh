@@ -38,8 +38,8 @@
 /* TSR_PART(next) is the full name of a part's own function, e.g. probing_cuckoo_next_k32c32: parts of different widths
  * and different plugins of one role live in one link. */
 #define TSR_PART(verb) TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_ROLE, _), TSR_JOIN(TSR_NAME, _)), verb), TSR_SUFFIX)
-/* TSR_ENTRY(probing_next): what the glue module defines, whatever plugin was chosen. Code without widths (a pool's) needs a
- * suffix as well, or it would be the name of the wrapper. */
+/* TSR_ENTRY(probing_next): what the glue module defines, whatever plugin was chosen. Code without widths (a pool's)
+ * needs a suffix as well, or it would be the name of the wrapper. */
 #ifdef TSR_KEY_BITS
 #define TSR_ENTRY(role_verb) TSR_JOIN(role_verb, TSR_SUFFIX)
 #else
@@ -86,7 +86,8 @@ typedef unsigned __int128 tsr_u128;
 
 /* ---- The one argument ------------------------------------------------------------------------ */
 
-/* Per-thread memory of one operation; unused members vanish. The counts of one key fit 32 bits, those of many do not. */
+/* Per-thread memory of one operation; unused members vanish. The counts of one key fit 32 bits, those of many do not.
+ * */
 #define TSR_COUNTS(type)                                                                                               \
   type probes;      /* buckets looked at */                                                                            \
   type moves;       /* pairs evicted */                                                                                \
@@ -141,7 +142,8 @@ typedef struct tsr_ctx {
 
 /* ---- Constants of the composition ------------------------------------------------------------ */
 
-/* TSR_FACT(c, tile_lanes): a fact of the table's shape. Kernels over one table, the first of their link, are compiled with
+/* TSR_FACT(c, tile_lanes): a fact of the table's shape. Kernels over one table, the first of their link, are compiled
+ * with
  * TSR_ONE_TABLE: what their table does not need is dropped before it is inlined and optimised, which halves the time of
  * a link. To the others, and to parts, a fact is known when c->table is. */
 #ifdef __CUDACC__
@@ -183,7 +185,8 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 
 /* Each role header lists its functions once: F(role, result, verb, parameters, arguments) where required, O(.., absent)
  * where a plugin may leave it out and `absent` is then the result. From the list come the wrapper that callers use
- * (layout_load), the CPU function table (tsr_layout_functions) and, in core/compose/glue.c, the text of the glue module. */
+ * (layout_load), the CPU function table (tsr_layout_functions) and, in core/compose/glue.c, the text of the glue
+ * module. */
 #ifdef __CUDACC__
 #define TSR_ENTRY_F(role, result, verb, parameters, arguments)                                                         \
   TSR_DEVICE result TSR_ENTRY(role##_##verb) parameters;                                                               \
@@ -278,10 +281,11 @@ TSR_INLINE tsr_payload tsr_shuffle_payload(const tsr_ctx *c, tsr_payload value, 
 }
 #endif
 
-/* Where lanes work together all tiles of a warp go in step (fact warp_sync): all lanes make the same calls, whether their
- * tile is active or masked (c->active). Then every collective names the whole warp, a constant, which is several instructions cheaper than a mask
- * known at run time, tiles can share loads, and all tiles of a warp wait for memory at the same time. A lane alone
- * (tile_lanes = 1, plain loads) needs none of this: there each collective is the lane's own value. */
+/* Where lanes work together all tiles of a warp go in step (fact warp_sync): all lanes make the same calls, whether
+ * their tile is active or masked (c->active). Then every collective names the whole warp, a constant, which is several
+ * instructions cheaper than a mask known at run time, tiles can share loads, and all tiles of a warp wait for memory at
+ * the same time. A lane alone (tile_lanes = 1, plain loads) needs none of this: there each collective is the lane's own
+ * value. */
 
 /* The context of a call in which this tile is active or masked: a masked one takes part, and changes nothing. */
 TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
@@ -293,8 +297,8 @@ TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
 /* Whether a slot that holds a key goes on holding it during this call. */
 TSR_INLINE bool tsr_keys_stay(const tsr_ctx *c) { return TSR_FACT(c, keys_stay) || c->still; }
 
-/* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective runs
- * while any tile has work; so does a branch that is worth a vote. */
+/* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective
+ * runs while any tile has work; so does a branch that is worth a vote. */
 TSR_INLINE uint32_t tsr_warp_any(const tsr_ctx *c, uint32_t predicate) {
   if (!TSR_FACT(c, warp_sync)) return predicate;
 #ifdef __CUDACC__
@@ -439,9 +443,10 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 }
 
 #ifdef __CUDACC__
-/* Tiles of one lane hold 32 or 64 bytes each and load coherent: lane q of a group loads piece q (16 bytes) of every lane's
- * bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would make one L2
- * request per 16 bytes; shared, coherent loads cost what plain ones do (measured, core/design/0003-loads.md). */
+/* Tiles of one lane hold 32 or 64 bytes each and load coherent: lane q of a group loads piece q (16 bytes) of every
+ * lane's bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would
+ * make one L2 request per 16 bytes; shared, coherent loads cost what plain ones do (measured,
+ * core/design/0003-loads.md). */
 TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t pieces, uint32_t whole, uint32_t active,
                                  uint32_t *word) {
   uint32_t q = c->base & (pieces - 1u), mask = 0xFFFFFFFFu;
@@ -541,9 +546,9 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 #endif
 }
 
-/* Order for words that hand over other memory. Acquire: what the thread does next comes after what was written before the
- * value that it found was released. Release: what the thread has written is seen by whoever acquires the word from now
- * on. A compare-and-swap that fails orders nothing. */
+/* Order for words that hand over other memory. Acquire: what the thread does next comes after what was written before
+ * the value that it found was released. Release: what the thread has written is seen by whoever acquires the word from
+ * now on. A compare-and-swap that fails orders nothing. */
 #ifdef __CUDACC__
 #define TSR_ORDERED_WORD_(bits, letter)                                                                                \
   TSR_INLINE uint##bits##_t tsr_load##bits##_acquire(const uint##bits##_t *address) {                                  \
@@ -814,9 +819,9 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
 #define TSR_COUNT_WHERE(c, member, predicate) ((void)(c), (void)(0 && (predicate)))
 #endif
 
-/* A tile that `leaves` leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key). All
- * its lanes have counted the same; the first lane keeps it. By selects, as below sm_90 a branch would hide from ptxas
- * that all lanes meet again. */
+/* A tile that `leaves` leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key).
+ * All its lanes have counted the same; the first lane keeps it. By selects, as below sm_90 a branch would hide from
+ * ptxas that all lanes meet again. */
 TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves, uint32_t is_done) {
 #ifndef TSR_WITHOUT_STATISTICS
   if (!TSR_FACT(c, statistics)) return;

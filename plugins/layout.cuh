@@ -9,9 +9,9 @@
  *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
  *                                      of b. With TSR_LOAD_SETTLED only functions that read follow.
  *
- * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->active): collective over the
- * warp, by tiles without work too, with a slot that exists, which ignore the result.
- * What changes memory does so on the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
+ * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->active): collective over
+ * the warp, by tiles without work too, with a slot that exists, which ignore the result. What changes memory does so on
+ * the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
  *
  *   match(c, b, key)                   slots that hold key
  *   empties(c, b)                      slots never used since clear
@@ -78,8 +78,8 @@ TSR_LAYOUT_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 #endif
 
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
- * lane's slot number s / tile_lanes. In memory a lane's slots lie in pieces of 16 bytes, or one piece of less: first all
- * lanes' first pieces, then their second ones, as tsr_load reads them. A bucket's places are its slots and what the
+ * lane's slot number s / tile_lanes. In memory a lane's slots lie in pieces of 16 bytes, or one piece of less: first
+ * all lanes' first pieces, then their second ones, as tsr_load reads them. A bucket's places are its slots and what the
  * layout keeps behind them; with has_link the first of these is the link. slot_bytes: what load reads of one slot. */
 enum { TSR_LANE_SLOTS_MAX = 32 };
 TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) {
@@ -89,8 +89,8 @@ TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot
 /* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
 TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && c->active; }
 TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / TSR_FACT(c, tile_lanes); }
-/* The lane that holds the slot evaluates `expression`, 32 bits, if its tile has work; all lanes of the tile learn what came
- * of it, or 0. */
+/* The lane that holds the slot evaluates `expression`, 32 bits, if its tile has work; all lanes of the tile learn what
+ * came of it, or 0. */
 #define TSR_OWNER_DOES(c, slot, expression)                                                                            \
   tsr_shuffle32(c, tsr_owns(c, slot) ? (uint32_t)(expression) : 0u, tsr_slot_lane(c, slot))
 /* Before a statement: for each slot number j of this lane, a constant after unrolling. */
@@ -101,8 +101,8 @@ TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return s
 /* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
 #define TSR_SLOTS_WHERE(c, mask, j, predicate)                                                                         \
   TSR_EACH_SLOT_OF_LANE(c, j) mask |= tsr_ballot(c, predicate) << (j * TSR_FACT(c, tile_lanes))
-/* Sets `value` to `seen`, an expression in j, of a slot known at run time, on the lane that holds it. Registers cannot be
- * indexed, hence the loop; with `at` computed inside it nvcc would put the bucket on a stack after all. */
+/* Sets `value` to `seen`, an expression in j, of a slot known at run time, on the lane that holds it. Registers cannot
+ * be indexed, hence the loop; with `at` computed inside it nvcc would put the bucket on a stack after all. */
 #define TSR_SLOT_SEEN(c, value, slot, j, seen)                                                                         \
   do {                                                                                                                 \
     const uint32_t at = tsr_slot_of_lane(c, slot);                                                                     \

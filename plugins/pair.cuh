@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A service for layouts of whole pairs: key and payload in one word of 32, 64 or 128 bits, the smallest that holds them,
- * read and swapped by one atomic operation. A pair is never torn, so pairs may move and finds may overlap inserts. The
- * key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
+ * A service for layouts of whole pairs: key and payload in one word of 32, 64 or 128 bits, the smallest that holds
+ * them, read and swapped by one atomic operation. A pair is never torn, so pairs may move and finds may overlap
+ * inserts. The key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
  *
  * These are the layout's functions but for one thing, where a bucket's first word is: callers pass it as `words`, which
- * only the lane that owns the slot uses, or give a function of it to TSR_PAIR_LAYOUT. How slots lie in it: layout.cuh, tsr_slot_lane. Collective as in layout.cuh.
+ * only the lane that owns the slot uses, or give a function of it to TSR_PAIR_LAYOUT. How slots lie in it: layout.cuh,
+ * tsr_slot_lane. Collective as in layout.cuh.
  */
 #ifndef TSR_PAIR_CUH
 #define TSR_PAIR_CUH
@@ -64,8 +65,8 @@ TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
   return pair;
 }
 
-/* Its payload. Where it fills words of its own they are read alone: taken from the joined pair, those that a masked tile
- * has not loaded would become zeros, and the compiler waits for a load whose other half it has to set so. */
+/* Its payload. Where it fills words of its own they are read alone: taken from the joined pair, those that a masked
+ * tile has not loaded would become zeros, and the compiler waits for a load whose other half it has to set so. */
 TSR_INLINE tsr_payload tsr_pair_seen_payload(const tsr_bucket *b, uint32_t j) {
 #if TSR_PAYLOAD_BITS == 32
   return b->word[TSR_PAIR_WORDS * (j + 1) - TSR_PAIR_WORDS / 2];
@@ -132,9 +133,9 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
   return true;
 }
 
-/* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so that
- * threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile: those who want
- * to claim the slot expect it empty. */
+/* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so
+ * that threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile: those
+ * who want to claim the slot expect it empty. */
 TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload payload) {
   tsr_combine_at((tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
 }

@@ -22,8 +22,8 @@ extern "C" {
 
 /* ---- Facts: what is known of a composition. Each has one writer. ------------------------------ */
 
-/* What the plan() of a layout, of an allocator and of a probing scheme says, in tsr_plan; the core then puts it into the
- * shape, where the parts that plan later read it. A hasher says nothing. F(type, name). */
+/* What the plan() of a layout, of an allocator and of a probing scheme says, in tsr_plan; the core then puts it into
+ * the shape, where the parts that plan later read it. A hasher says nothing. F(type, name). */
 #define TSR_LAYOUT_FACTS(F)                                                                                            \
   F(uint32_t, bucket_slots) /* slots of one bucket, 1 to 32 */                                                         \
   F(uint32_t,                                                                                                          \
@@ -142,8 +142,8 @@ typedef struct tsr_image {
 
 /* ---- The descriptor -------------------------------------------------------------------------- */
 
-/* Host, any thread, reentrant. Checks config against the shape and returns TSR_INCOMPATIBLE with a sentence (tsr_fail) if
- * it cannot work with it; otherwise writes into plan the facts of its role, regions and state.
+/* Host, any thread, reentrant. Checks config against the shape and returns TSR_INCOMPATIBLE with a sentence (tsr_fail)
+ * if it cannot work with it; otherwise writes into plan the facts of its role, regions and state.
  * config: the struct that the parameter rows describe, every value within its row's range. plan: zeroed, but for
  * plan->probing.buckets. */
 typedef tsr_status tsr_plan_function(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error);
@@ -224,8 +224,8 @@ static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_by
 }
 
 /* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, bucket_places,
- * tile_lanes, share_lanes and bucket_bytes. Whose places are not all slots lowers bucket_slots afterwards. loaded_bytes:
- * what load reads of one slot. */
+ * tile_lanes, share_lanes and bucket_bytes. Whose places are not all slots lowers bucket_slots afterwards.
+ * loaded_bytes: what load reads of one slot. */
 static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucket_slots, uint32_t tile_lanes,
                                           uint32_t loaded_bytes, tsr_plan *plan, tsr_error *error) {
   tsr_layout_facts *facts = &plan->layout;
@@ -250,8 +250,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
   facts->bucket_slots = facts->bucket_places = bucket_slots;
   facts->tile_lanes = facts->share_lanes = lanes;
   facts->bucket_bytes = bucket_bytes;
-  /* one lane with 32 or 64 bytes: coherent loads are shared (device.cuh, tsr_load); longer buckets would need more shuffles
-   * than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
+  /* one lane with 32 or 64 bytes: coherent loads are shared (device.cuh, tsr_load); longer buckets would need more
+   * shuffles than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
   if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) facts->share_lanes = bucket_bytes / 16;
   return TSR_OK;
 }
@@ -264,7 +264,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
   {#name, TSR_PARAMETER_TYPE_##type, (uint32_t)offsetof(tsr_config, name), initial, minimum, maximum, doc},
 
 /* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME,
- * TSR_ABI (a hash of the SDK's headers, by build_abi.sh) and the images; the .cuh gives TSR_PARAMETERS and tsr_config. */
+ * TSR_ABI (a hash of the SDK's headers, by build_abi.sh) and the images; the .cuh gives TSR_PARAMETERS and tsr_config.
+ * */
 #define TSR_PLUGIN(plan_function, summary_text, source_text)                                                           \
   extern const tsr_image tsr_images[];                                                                                 \
   static const tsr_parameter tsr_parameters[] = {                                                                      \

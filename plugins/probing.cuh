@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probing role: in which buckets a key may live. Widths: key and payload. A scheme speaks of buckets and slots; which
- * lanes look at them, who loads, claims, evicts and locks is the core's (core/kernels), once for all schemes, and so are
- * find, insert, erase, every duplicate policy and the uniqueness guard.
+ * The probing role: in which buckets a key may live. Widths: key and payload. A scheme speaks of buckets and slots;
+ * which lanes look at them, who loads, claims, evicts and locks is the core's (core/kernels), once for all schemes, and
+ * so are find, insert, erase, every duplicate policy and the uniqueness guard.
  *
  *   next(c, key, probe)     Required. Writes probe->ref, the next bucket where the key may live, or returns false when
  *                           there is none. probe->visited counts the buckets already returned, 0 at first; probe->word is
@@ -10,8 +10,8 @@
  *                           the first `choices` buckets on the key and probe->visited alone.
  *
  * That is all of a scheme that puts a new pair into the first free slot of its walk. One that puts it into the least
- * loaded of several buckets says so by the fact `choices` (and first_slots, if the first bucket is preferred until so many
- * of its slots are taken). One that makes room by evicting pairs decides, bucket by bucket:
+ * loaded of several buckets says so by the fact `choices` (and first_slots, if the first bucket is preferred until so
+ * many of its slots are taken). One that makes room by evicting pairs decides, bucket by bucket:
  *
  *   place(c, key, seen, placing)   What to do with the pair in hand, whose key is `key`, at the bucket that the core has
  *                           looked at for it: first the first bucket of its walk (or the least loaded of its choices),
@@ -26,14 +26,16 @@
  *   after(c, key, ref, placing)    The bucket to look at next, when the pair in hand, whose key is `key`, was evicted from
  *                           bucket `ref` or has passed it by.
  *
- * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices, has_notes. Laws behind
+ * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
+ * has_notes. Laws behind
  * them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
- * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a bucket.
+ * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a
+ * bucket.
  * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
  * one key may have any number of pairs: what a multiset and a multimap need.
- * has_notes: the scheme's first region holds a byte for each bucket, 0 at first, which only grows: tsr_note reads it, and
- * a choice of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
+ * has_notes: the scheme's first region holds a byte for each bucket, 0 at first, which only grows: tsr_note reads it,
+ * and a choice of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */
 #ifndef TSR_PROBING_CUH
 #define TSR_PROBING_CUH
@@ -126,8 +128,9 @@ TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_pla
 
 enum { TSR_NO_SLOT = 32 };
 
-/* In a full bucket, the slot whose resident has the least measure, if that is below `bound`; else TSR_NO_SLOT. measure is an
- * expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the bucket is full or
+/* In a full bucket, the slot whose resident has the least measure, if that is below `bound`; else TSR_NO_SLOT. measure
+ * is an expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the
+ * bucket is full or
  * not: all tiles of a warp search together, and none does when none has to. */
 #define TSR_LEAST_RESIDENT(c, seen, victim, bound, resident, measure)                                                  \
   uint32_t victim = TSR_NO_SLOT;                                                                                       \
@@ -142,8 +145,8 @@ enum { TSR_NO_SLOT = 32 };
     }                                                                                                                  \
   }
 
-/* The notes of a scheme with has_notes, and that of one bucket. Relaxed: who must see a note that was raised for a key takes
- * that key's lock, or comes in a later phase. */
+/* The notes of a scheme with has_notes, and that of one bucket. Relaxed: who must see a note that was raised for a key
+ * takes that key's lock, or comes in a later phase. */
 TSR_INLINE uint32_t *tsr_notes(const tsr_ctx *c) { return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0]; }
 TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, uint64_t bucket) {
   return tsr_load32(tsr_notes(c) + bucket / 4, 1) >> bucket % 4 * 8 & 0xFFu;

@@ -27,8 +27,8 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
 }
 
 /* The bucket after `from` in the key's own order; from the last one back to the first. In BGHT's order that is the next
- * function's, which may be the same bucket again. With one slot two keys of which that is true would evict each other for
- * ever, so there it is the next other bucket; among several slots the random victim ends it. */
+ * function's, which may be the same bucket again. With one slot two keys of which that is true would evict each other
+ * for ever, so there it is the next other bucket; among several slots the random victim ends it. */
 TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t from) {
   uint32_t functions = TSR_PARAMETER(c, hash_functions), next = 0;
   TSR_NO_UNROLL

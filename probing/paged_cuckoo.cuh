@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * probing paged_cuckoo: bucketed cuckoo hashing in which all buckets of a key lie in one page, a run of neighbouring
- * buckets (M. Dietzfelbinger, M. Mitzenmacher, M. Rink, "Cuckoo hashing with pages", ESA 2011; without the second page that
- * they keep in reserve). So a key's walk and every chain of evictions stay in one page, which fits a small memory; a page
- * that gets more pairs than it has room for hands back, or gives to the stash, what others would still have had room for.
- * Laws kept: as in cuckoo. A pair leaves a bucket only when it is full, and buckets never regain an empty slot; so a find
- * ends at the first bucket with one.
+ * buckets (M. Dietzfelbinger, M. Mitzenmacher, M. Rink, "Cuckoo hashing with pages", ESA 2011; without the second page
+ * that they keep in reserve). So a key's walk and every chain of evictions stay in one page, which fits a small memory;
+ * a page that gets more pairs than it has room for hands back, or gives to the stash, what others would still have had
+ * room for. Laws kept: as in cuckoo. A pair leaves a bucket only when it is full, and buckets never regain an empty
+ * slot; so a find ends at the first bucket with one.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, hash_functions, 3, 2, 4, "Buckets where a key may live, all in one page.")                               \
@@ -16,8 +16,8 @@
 
 enum { PAGED_CUCKOO_PAGES, PAGED_CUCKOO_PAGE }; /* state words: pages; buckets of each, whose product is all buckets */
 
-/* The first hash names a bucket of the table, and by the same bits the page in which that lies: tsr_reduce multiplies and
- * takes the upper part, so that reducing to pages gives the leading digit of what reducing to all buckets gives. */
+/* The first hash names a bucket of the table, and by the same bits the page in which that lies: tsr_reduce multiplies
+ * and takes the upper part, so that reducing to pages gives the leading digit of what reducing to all buckets gives. */
 TSR_INLINE uint64_t paged_cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
   const tsr_hash first = hasher_hash(c, key, 0);
   if (i == 0) return tsr_reduce(first, c->t->buckets);
@@ -37,8 +37,8 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
   return tsr_evict(tsr_random_slot(c, key, placing));
 }
 
-/* Once or twice round the key's buckets: past `ref` to the next one that is another. In small pages two of them are often
- * the same, and a pair that came back to it at once would make no room. */
+/* Once or twice round the key's buckets: past `ref` to the next one that is another. In small pages two of them are
+ * often the same, and a pair that came back to it at once would make no room. */
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)placing;
   const uint32_t functions = TSR_PARAMETER(c, hash_functions);

@@ -275,8 +275,9 @@ const char *tsr_composition_overlap(const tsr_composition *t) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* The default load factor is what the scheme reaches, a little below it, since threads that place pairs at the same time
- * do not see each other's. Where that would make a table several times as large, it is LOAD_MIN, and `check` warns. */
+/* The default load factor is what the scheme reaches, a little below it, since threads that place pairs at the same
+ * time do not see each other's. Where that would make a table several times as large, it is LOAD_MIN, and `check`
+ * warns. */
 enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
 static void fill_shape(tsr_composition *t, uint32_t sm) {

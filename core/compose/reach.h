@@ -9,7 +9,8 @@
 #include "plugins/plugin.h"
 
 /* The highest load at which 99 of 100 tables of shape->capacity pairs place all of them. 1 for a scheme that does more
- * than choose by fact `choices`: one that moves pairs, or whose walk passes every bucket. shape: all parts have planned. */
+ * than choose by fact `choices`: one that moves pairs, or whose walk passes every bucket. shape: all parts have
+ * planned. */
 double tsr_reached_load(const tsr_shape *shape);
 
 #endif

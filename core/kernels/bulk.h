@@ -8,19 +8,28 @@
 
 #include "plugins/table.h"
 
-/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier forms
- * where that needs a stack (launch.cu), linked when first used. combine does what insert has left to
- * it where pairs move (fact combines_later); size counts the table's pairs, count those of each key;
- * retrieve writes all values of each key to places that were summed from these counts; erase_pair erases one pair of the
- * key; apply does what each item's operation says; flush packs the list of a bucket. */
+/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
+ * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
+ * pairs move (fact combines_later); size counts the table's pairs, count those of each key; retrieve writes all values
+ * of each key to places that were summed from these counts; erase_pair erases one pair of the key; apply does what each
+ * item's operation says; flush packs the list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
-  F(contains) F(erase) F(size) F(export) F(find_or_insert) F(count) F(retrieve) F(erase_pair) F(combine) F(apply)      \
-      F(flush)
+  F(contains)                                                                                                          \
+  F(erase)                                                                                                             \
+  F(size)                                                                                                              \
+  F(export)                                                                                                            \
+  F(find_or_insert)                                                                                                    \
+  F(count)                                                                                                             \
+  F(retrieve)                                                                                                          \
+  F(erase_pair)                                                                                                        \
+  F(combine)                                                                                                           \
+  F(apply)                                                                                                             \
+  F(flush)
 
-/* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another: hence
- * a word on both sides of the operation's. */
+/* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another:
+ * hence a word on both sides of the operation's. */
 #define TSR_BULK_KERNEL_NAME(op) "tsr_" #op "_kernel",
 #define TSR_BULK_MEDIUM_NAME(op) "tsr_medium_" #op "_kernel",
 #define TSR_BULK_ROOMY_NAME(op) "tsr_roomy_" #op "_kernel",

@@ -3,16 +3,17 @@
  * What the operations mean: given what a tile sees in one bucket of the key's walk, what is to be done there. Pure
  * functions, without memory, votes or lanes: step.cuh does what they say.
  *
- * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear; so a walk ends at a bucket
- * with an empty slot where the scheme's law says so (walk_ends): there, and after its last bucket, decide_at_end says
- * what that means.
+ * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear; so a walk ends at a
+ * bucket with an empty slot where the scheme's law says so (walk_ends): there, and after its last bucket, decide_at_end
+ * says what that means.
  */
 #ifndef TSR_DECIDE_CUH
 #define TSR_DECIDE_CUH
 
 #include "core/kernels/look.cuh"
 
-/* What is to be done in a bucket. Without any of it the operation goes on to the next bucket, as far as its walk goes. */
+/* What is to be done in a bucket. Without any of it the operation goes on to the next bucket, as far as its walk goes.
+ * */
 typedef struct tsr_action {
   uint32_t takes;    /* the present pair is the answer */
   uint32_t combines; /* the new payload with that of the present pair */
@@ -47,8 +48,8 @@ TSR_INLINE tsr_action ask_for(uint32_t needs) {
   return a;
 }
 
-/* `a` if that is so, else `b`. Member by member, because the compiler makes selects of these and a branch of an `if`, and a
- * branch costs a warp more than all that is decided here. */
+/* `a` if that is so, else `b`. Member by member, because the compiler makes selects of these and a branch of an `if`,
+ * and a branch costs a warp more than all that is decided here. */
 TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
   b.takes = so ? a.takes : b.takes;
   b.combines = so ? a.combines : b.combines;
@@ -64,8 +65,8 @@ TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
 /* Where a key has one pair, its first match is the answer. */
 TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches != 0, take(v->matches), go_on()); }
 
-/* Where a key may have many pairs they lie along the whole walk. Otherwise the walk must not go on: it may pass the same
- * bucket again. */
+/* Where a key may have many pairs they lie along the whole walk. Otherwise the walk must not go on: it may pass the
+ * same bucket again. */
 TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
   return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, take(v->matches), go_on());
 }
@@ -80,12 +81,12 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
 
 /* The slots that an insert may claim without a lock.
  * TSR_GUARD_NONE: any vacant one, for nobody looks for the key.
- * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes the
- * lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
- * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in another
- * bucket, these slots would have been full then, and full slots never become empty again. So its claim guards itself;
- * and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an erased
- * slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
+ * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
+ * the lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
+ * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
+ * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
+ * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an
+ * erased slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
 TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
   if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
@@ -133,8 +134,8 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
   return decide_find(v);
 }
 
-/* What an operation whose walk has ended without a match was told. An insert has met no room: where its claim would have
- * been its guard, that is proof; else the key may have come since, and only its lock can tell. */
+/* What an operation whose walk has ended without a match was told. An insert has met no room: where its claim would
+ * have been its guard, that is proof; else the key may have come since, and only its lock can tell. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
   const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c));

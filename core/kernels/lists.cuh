@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of buckets (core/design/0010-lists.md): how one grows by a unit of the allocator, and how it is packed. A bucket
- * whose link names a unit goes on there.
+ * Lists of buckets (core/design/0010-lists.md): how one grows by a unit of the allocator, and how it is packed. A
+ * bucket whose link names a unit goes on there.
  */
 #ifndef TSR_LISTS_CUH
 #define TSR_LISTS_CUH
@@ -9,8 +9,8 @@
 #include "core/kernels/look.cuh"
 
 /* Makes bucket ref, the end of a list, go on in a unit, unless another tile has done so; returns the link. One tile
- * allocates, so that no unit is taken in vain. Waiting for it is as waiting for a lock: tiles of one warp never wait for
- * each other, because what they have to do is part of the loop's body. */
+ * allocates, so that no unit is taken in vain. Waiting for it is as waiting for a lock: tiles of one warp never wait
+ * for each other, because what they have to do is part of the loop's body. */
 TSR_INLINE uint32_t list_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   uint32_t link = WALK_LINK_CLOSED, waits = c->active;
   TSR_NO_UNROLL
@@ -39,8 +39,8 @@ typedef struct list_end {
   uint32_t slot;
 } list_end;
 
-/* Moves the pairs of the list that begins at `head` into its first slots, in their order; returns the end of them. A slot
- * that is written was read before, because pairs move forward only. */
+/* Moves the pairs of the list that begins at `head` into its first slots, in their order; returns the end of them. A
+ * slot that is written was read before, because pairs move forward only. */
 TSR_INLINE list_end list_pack(const tsr_ctx *c, uint64_t head) {
   const uint32_t slots = TSR_FACT(c, bucket_slots);
   list_end to = {head, 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The insert that holds its key's lock: what remains when a claim cannot be its own guard (core/design/0004). It does not
- * go through step.cuh: with the lock held there are two looks, the second at the bucket that the first has chosen, because
- * what the first one saw would cost the whole kernel its registers (measured, core/design/0008).
+ * The insert that holds its key's lock: what remains when a claim cannot be its own guard (core/design/0004). It does
+ * not go through step.cuh: with the lock held there are two looks, the second at the bucket that the first has chosen,
+ * because what the first one saw would cost the whole kernel its registers (measured, core/design/0008).
  */
 #ifndef TSR_LOCKED_CUH
 #define TSR_LOCKED_CUH
@@ -19,10 +19,10 @@
 #define BEGINS_WITH_STEPS(c) (!TSR_FACT(c, places_first))
 #endif
 
-/* Whether who meets a lock that somebody holds goes back to the steps instead of waiting: where all new keys need locks, the
- * thousands that bring a hot key would take turns at its lock, though all but the first of them only have to look. The
- * loop around both takes registers: batches of all kinds of operations would have a quarter less, and a lane that holds
- * 256 bytes of a bucket has none left. */
+/* Whether who meets a lock that somebody holds goes back to the steps instead of waiting: where all new keys need
+ * locks, the thousands that bring a hot key would take turns at its lock, though all but the first of them only have to
+ * look. The loop around both takes registers: batches of all kinds of operations would have a quarter less, and a lane
+ * that holds 256 bytes of a bucket has none left. */
 #define LOOKS_AGAIN(c)                                                                                                 \
   (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed) &&                           \
    tsr_slots_per_lane(c) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) <= 1024)
@@ -58,7 +58,8 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
   return found;
 }
 
-/* Combines or claims in the surveyed bucket, by a look of its own. The key may be here now even if the survey did not see
+/* Combines or claims in the surveyed bucket, by a look of its own. The key may be here now even if the survey did not
+ * see
  * it: an insert that saw no erased slot, because it was taken since, may have claimed without the lock. Returns what
  * happened, or TSR_RESULT_NONE if the bucket has changed. */
 TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
@@ -83,8 +84,8 @@ TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t 
   return !written ? TSR_RESULT_NONE : combines ? result_for_present(policy) : TSR_RESULT_INSERTED;
 }
 
-/* With the key's lock held, so that nobody else inserts, moves or combines it. Bounded: a bucket is looked at again only
- * after another thread's success on its slot. */
+/* With the key's lock held, so that nobody else inserts, moves or combines it. Bounded: a bucket is looked at again
+ * only after another thread's success on its slot. */
 TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
   uint32_t result = TSR_RESULT_NONE, todo = c->active;
   TSR_NO_UNROLL
@@ -117,10 +118,10 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
   return result;
 }
 
-/* All of an insert that needs its key's lock. Returns a TSR_RESULT_, or NEEDS_COHERENT (LOOKS_AGAIN). With TSR_RESULT_NOT_PLACED *key and *payload are the
- * unplaced pair; with TSR_RESULT_FOUND (POLICY_FIND_OR_INSERT) *payload is that of the present pair.
- * Waiting for a lock is the one unbounded loop: its holder is always running. The critical section is part of the loop's
- * body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
+/* All of an insert that needs its key's lock. Returns a TSR_RESULT_, or NEEDS_COHERENT (LOOKS_AGAIN). With
+ * TSR_RESULT_NOT_PLACED *key and *payload are the unplaced pair; with TSR_RESULT_FOUND (POLICY_FIND_OR_INSERT) *payload
+ * is that of the present pair. Waiting for a lock is the one unbounded loop: its holder is always running. The critical
+ * section is part of the loop's body, so that a tile never waits for tiles of its own warp to finish waiting for it. */
 TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, uint32_t policy) {
 #ifdef TSR_TEST_WITHOUT_GUARD
   return insert_held(c, key, payload, policy);

@@ -8,7 +8,8 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/walk.cuh"
 
-/* What an operation is. A constant wherever it is passed on, so that each kernel holds the code of its own kind alone. */
+/* What an operation is. A constant wherever it is passed on, so that each kernel holds the code of its own kind alone.
+ * */
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
@@ -30,8 +31,8 @@ enum {
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
 /* Results beside TSR_RESULT_: what an operation needs before it can end. The insert cannot be guarded by its claim; its
- * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one; its key is present
- * (POLICY_LATER). */
+ * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one; its
+ * key is present (POLICY_LATER). */
 enum { NEEDS_LOCK = TSR_RESULTS, NEEDS_COHERENT, NEEDS_UNIT, NEEDS_WALK, NEEDS_COMBINE };
 
 /* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
@@ -89,8 +90,8 @@ TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_buck
   layout_load(c, ref, c->active, tsr_load_mode(c, retry || TSR_FACT(c, tile_lanes) > 1 ? TSR_LOAD_COHERENT : 0), b);
 }
 
-/* Whether the scheme has a law by which an operation of this kind knows that no later bucket holds the key. Inserts whose
- * claim is their guard take the empty slot that would tell them. */
+/* Whether the scheme has a law by which an operation of this kind knows that no later bucket holds the key. Inserts
+ * whose claim is their guard take the empty slot that would tell them. */
 TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   if (!TSR_FACT(c, ends_at_empty) && !TSR_FACT(c, first_slots)) return false;
   return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;

@@ -28,8 +28,9 @@ typedef uint32_t merge_payload;
 
 TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 
-/* The lowest of the lanes whose items have this lane's key; its payload becomes what those of all amount to: in each round
- * a lane takes over the payload of the next one that is left, and then every second one leaves. Collective over the warp. */
+/* The lowest of the lanes whose items have this lane's key; its payload becomes what those of all amount to: in each
+ * round a lane takes over the payload of the next one that is left, and then every second one leaves. Collective over
+ * the warp. */
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
   const uint32_t lane = merge_lane(), present = __ballot_sync(MERGE_WARP, mine);
   const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present;
@@ -44,8 +45,9 @@ TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
   return mine ? tsr_lowest(same) : lane;
 }
 
-/* The items whose key another lane has inserted learn what became of it: either no pair of the key has a place, or theirs
- * were combined with it. key: of this lane's item, whatever is in hand. Returns whether its own pair has no place. */
+/* The items whose key another lane has inserted learn what became of it: either no pair of the key has a place, or
+ * theirs were combined with it. key: of this lane's item, whatever is in hand. Returns whether its own pair has no
+ * place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
   const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);

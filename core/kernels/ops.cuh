@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. Called by all
- * lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by launch.cu and ../cpu/bulk.c.
+ * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. Called by
+ * all lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by launch.cu and
+ * ../cpu/bulk.c.
  */
 #ifndef TSR_OPS_CUH
 #define TSR_OPS_CUH
@@ -77,8 +78,9 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return insert_item(c, a, i, mine, TSR_FACT(c, combines_later) ? POLICY_LATER : TSR_FACT(c, duplicates));
 }
 
-/* What inserts have left: where pairs move, a value that a thread combines into a slot could meet another key's there; so
- * each thread would need the key's lock, and those of a hot key would take turns at it. Now nothing moves any more. */
+/* What inserts have left: where pairs move, a value that a thread combines into a slot could meet another key's there;
+ * so each thread would need the key's lock, and those of a hot key would take turns at it. Now nothing moves any more.
+ * */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
   tsr_item item = item_of(a, i, waits);
@@ -226,8 +228,8 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
 /* Items of a scan are buckets: first those with an index, then the allocator's units, where they are buckets. False if
- * there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for a masked tile may
- * read there. */
+ * there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for a masked tile
+ * may read there. */
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
   uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
   *ref = mine ? i : 0;

@@ -13,8 +13,9 @@
  * cannot resolve itself. */
 enum { PLACE_LOST_MAX = 65536 };
 
-/* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging tells
- * what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an efficient hash table on the GPU", 2011). */
+/* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging
+ * tells what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an efficient hash table
+ * on the GPU", 2011). */
 TSR_INLINE bool places_unseen(const tsr_ctx *c) {
   return TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && TSR_FACT(c, asks_for_room) &&
          !TSR_FACT(c, choices);
@@ -52,9 +53,10 @@ TSR_INLINE bool has_choice(const tsr_ctx *c, const tsr_placing *p) {
   return !TSR_FACT(c, moves_pairs) || p->passed == 0;
 }
 
-/* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With first_slots the
- * choice is for later: the first bucket is taken while fewer of its slots than that are occupied, the choices are those
- * after it, and when they are full it is the first one after all (BGHT 3.2, 4.3). A tile whose pair was evicted has no
+/* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With first_slots
+ * the choice is for later: the first bucket is taken while fewer of its slots than that are occupied, the choices are
+ * those after it, and when they are full it is the first one after all (BGHT 3.2, 4.3). A tile whose pair was evicted
+ * has no
  * choice: it looks at its bucket each time. */
 TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing *p, tsr_bucket *b) {
   const uint32_t front = TSR_FACT(c, first_slots) ? 1 : 0, buckets = front + TSR_FACT(c, choices);
@@ -90,10 +92,10 @@ TSR_INLINE uint32_t claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, 
 
 /* Swaps (*key, *payload) with the pair in a full slot: then that one is in hand. Without a guard one exchange does it.
  * With key locks the lock of the pair in hand is held from before it leaves its slot until it is placed, so that nobody
- * can miss it and insert it again: the caller holds *key's lock; the victim's is only tried, because waiting for it while
- * holding one could deadlock; and the swap must find what b saw. Returns false when the victim is busy or gone. Without a
- * guard only b->ref is read, so that a bucket of one slot needs no look; then a *key from TSR_ERASED_KEY on says that the
- * slot was vacant. */
+ * can miss it and insert it again: the caller holds *key's lock; the victim's is only tried, because waiting for it
+ * while holding one could deadlock; and the swap must find what b saw. Returns false when the victim is busy or gone.
+ * Without a guard only b->ref is read, so that a bucket of one slot needs no look; then a *key from TSR_ERASED_KEY on
+ * says that the slot was vacant. */
 TSR_INLINE uint32_t evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   if (TSR_FACT(c, guard) != TSR_GUARD_LOCK) {
     tsr_key found = *key;
@@ -125,7 +127,8 @@ TSR_INLINE uint32_t evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, 
 }
 
 /* Raises the note that the scheme keeps for a bucket (fact has_notes: a byte for each bucket in its first region, which
- * only grows). Relaxed: who must see a note that was raised for a key takes that key's lock, or comes in a later phase. */
+ * only grows). Relaxed: who must see a note that was raised for a key takes that key's lock, or comes in a later phase.
+ * */
 TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
   uint32_t *word = tsr_notes(c) + bucket / 4, shift = (uint32_t)(bucket % 4 * 8);
   uint32_t raises = c->lane == 0 && c->active, seen = raises ? tsr_load32(word, 1) : 0;
@@ -207,8 +210,8 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   return result;
 }
 
-/* The whole way of a new pair. What the scheme cannot place goes to the first vacant slot of its walk, which ends in the
- * stash. Returns a TSR_RESULT_; *key and *payload are the pair in hand at the end. */
+/* The whole way of a new pair. What the scheme cannot place goes to the first vacant slot of its walk, which ends in
+ * the stash. Returns a TSR_RESULT_; *key and *payload are the pair in hand at the end. */
 TSR_INLINE uint32_t place(const tsr_ctx *c, tsr_key *key, tsr_payload *payload) {
   tsr_placing placing;
   uint32_t result = TSR_RESULT_NOT_PLACED, walks = c->active;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The queue: every lane has an item of its own, and its tile works through the lanes' items in turn (BGHT 5.1, SlabHash
- * IV-A; with one lane a tile it is a thread per key). A tile begins its next item as soon as it is done with one, whatever
- * the other tiles of its warp do: the warp takes as many steps as its busiest tile needs (core/design/0008).
+ * IV-A; with one lane a tile it is a thread per key). A tile begins its next item as soon as it is done with one,
+ * whatever the other tiles of its warp do: the warp takes as many steps as its busiest tile needs (core/design/0008).
  */
 #ifndef TSR_QUEUE_CUH
 #define TSR_QUEUE_CUH
@@ -130,8 +130,8 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it, and what the
- * scheme cannot place may find room along its walk. */
+/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it, and what
+ * the scheme cannot place may find room along its walk. */
 TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   uint32_t is_reserved = mine && walk_is_reserved(own->key);
   run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
@@ -143,8 +143,8 @@ TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
 }
 
-/* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are the
- * unplaced pair. First come the steps, which most inserts never leave. */
+/* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
+ * the unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree on is
- * here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md): all of them come to a step
- * together, those whose tile has nothing to do (active = 0) are masked, and what a step decides is kept by selects
- * (`x = done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a vote,
- * tsr_warp_any, so that a warp skips what none of its tiles wants.
+ * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree on
+ * is here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md): all of them come to a
+ * step together, those whose tile has nothing to do (active = 0) are masked, and what a step decides is kept by selects
+ * (`x = done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a
+ * vote, tsr_warp_any, so that a warp skips what none of its tiles wants.
  *
  * Read next: queue.cuh, which feeds the steps.
  */
@@ -46,8 +46,9 @@ TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot
 #endif
 }
 
-/* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one. A slot that has changed holds no such pair any more, because another erase took it; or it has
- * another value, so where a key has one pair the bucket is looked at again. */
+/* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one. A
+ * slot that has changed holds no such pair any more, because another erase took it; or it has another value, so where a
+ * key has one pair the bucket is looked at again. */
 TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr_bucket *b, uint32_t slots) {
   const uint32_t one = kind == OP_ERASE_PAIR;
   const uint32_t is_enough = one || TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
@@ -70,9 +71,9 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   return lost ? WRITE_FAILED : erased && is_enough ? WRITE_DONE : WRITE_GOES_ON;
 }
 
-/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen: tiles
- * that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase stays
- * until it finds no more. */
+/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen:
+ * tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase
+ * stays until it finds no more. */
 TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, const tsr_bucket *b) {
   const uint32_t is_present = a.takes | a.combines | a.erases, slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t swapped = 0;
@@ -153,9 +154,9 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
-/* coherent (a constant): how the bucket is looked at; loads of two modes would take the registers of two buckets. If not,
- * an operation whose look was too old ends with NEEDS_COHERENT. Bounded: a bucket is looked at again only where a lost
- * claim has filled a slot, or a lost key was another thread's success. */
+/* coherent (a constant): how the bucket is looked at; loads of two modes would take the registers of two buckets. If
+ * not, an operation whose look was too old ends with NEEDS_COHERENT. Bounded: a bucket is looked at again only where a
+ * lost claim has filled a slot, or a lost key was another thread's success. */
 TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
   tsr_bucket b;
   layout_load(c, op->probe.ref, op->walking, op_load_mode(c, kind, coherent), &b);
@@ -176,7 +177,8 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
     const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
     TSR_COUNT_WHERE(c, lost_claims, failed);
     /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made
-     * a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full bucket. */
+     * a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
+     * bucket. */
     stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
     stays = !stop && op->walking && (failed || (writes && went == WRITE_STAYS));
   }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk: the sequence of buckets in which a key may live. The scheme names the buckets of ordinary keys (probing_next);
- * this file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an operation does in a
- * bucket is elsewhere: read decide.cuh for what it means, step.cuh for how it is done.
+ * The walk: the sequence of buckets in which a key may live. The scheme names the buckets of ordinary keys
+ * (probing_next); this file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an
+ * operation does in a bucket is elsewhere: read decide.cuh for what it means, step.cuh for how it is done.
  *
  * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
  * tail buckets, one bucket each; in a multimap such a key has at most a bucket of pairs. No part ever sees them.
  * Lists: where buckets link, the walk goes from each bucket through the units that continue it. Reserved keys and the
  * stash have no lists.
- * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there only
- * when no bucket of its own has an empty slot, so most finds never look there.
+ * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there
+ * only when no bucket of its own has an empty slot, so most finds never look there.
  */
 #ifndef TSR_WALK_CUH
 #define TSR_WALK_CUH
@@ -32,8 +32,8 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
-/* What a link says when it names no unit, beside TSR_NO_HANDLE: a tile is about to append one; there was none left, which
- * stays so until the list is flushed or the table cleared. */
+/* What a link says when it names no unit, beside TSR_NO_HANDLE: a tile is about to append one; there was none left,
+ * which stays so until the list is flushed or the table cleared. */
 #define WALK_LINK_PENDING (TSR_NO_HANDLE - 1u)
 #define WALK_LINK_CLOSED (TSR_NO_HANDLE - 2u)
 TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
@@ -47,8 +47,8 @@ TSR_INLINE bool walk_is_stash(const tsr_ctx *c, uint64_t ref) {
   return ref >= c->t->buckets + TSR_TAIL_RESERVED && !(ref & TSR_UNIT_REF);
 }
 
-/* The next bucket of the walk that is no unit; false when there is none. probe->ref stays a bucket that exists: a masked
- * tile may read there. */
+/* The next bucket of the walk that is no unit; false when there is none. probe->ref stays a bucket that exists: a
+ * masked tile may read there. */
 TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (walk_is_reserved(key)) {
     probe->ref = walk_reserved_bucket(c, key);
@@ -77,8 +77,9 @@ TSR_INLINE bool walk_after(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint
   return walk_next(c, key, probe);
 }
 
-/* Moves a tile that `goes` to the bucket after one whose link is `link`; returns whether there is one. Collective. Lanes
- * may read different notes while other tiles raise them, so with notes the tile goes where its first lane does. */
+/* Moves a tile that `goes` to the bucket after one whose link is `link`; returns whether there is one. Collective.
+ * Lanes may read different notes while other tiles raise them, so with notes the tile goes where its first lane does.
+ * */
 TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link, uint32_t goes) {
   uint32_t there = goes && walk_after(c, key, probe, link);
   if (!TSR_FACT(c, has_notes)) return there;

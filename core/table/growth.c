@@ -2,16 +2,16 @@
  *
  * Inserting with growth = double: the keys are worked through in pieces, in their order.
  *
- * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and where
- * they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for are such a
- * piece. Where the room is small and keys may repeat, more of them are looked up, and the piece ends before the first
- * new key that has no room; if that is its first one, the capacity is doubled.
+ * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and
+ * where they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for
+ * are such a piece. Where the room is small and keys may repeat, more of them are looked up, and the piece ends before
+ * the first new key that has no room; if that is its first one, the capacity is doubled.
  *
- * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a pair
- * is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be one
- * that was in the table before, and a later input of the same launch may have inserted its key as if it were new. So a
- * piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs out and
- * adds what they had before the piece, and their inputs are inserted again.
+ * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a
+ * pair is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be
+ * one that was in the table before, and a later input of the same launch may have inserted its key as if it were new.
+ * So a piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs
+ * out and adds what they had before the piece, and their inputs are inserted again.
  */
 #include "core/table/growth.h"
 
@@ -241,8 +241,8 @@ static tsr_status take_answers(growing *g, uint64_t n, const item *now, bool any
   return TSR_OK;
 }
 
-/* After a launch of which pairs came back: grows, and makes `now` the list of what is to be inserted again, on the device
- * too. *count = 0 where growing is at its end. */
+/* After a launch of which pairs came back: grows, and makes `now` the list of what is to be inserted again, on the
+ * device too. *count = 0 where growing is at its end. */
 static tsr_status prepare_again(growing *g, uint64_t *count, const void *keys, const void *values, const item *now,
                                 bool undoes, tsr_error *error) {
   tsr_change change = {.erased = 0};

@@ -7,8 +7,8 @@
 
 #include "core/table/handle.h"
 
-/* tsr_insert (op = TSR_BULK_insert) or the inserts of tsr_find_or_insert (TSR_BULK_find_or_insert), with growth = double;
- * arguments checked. Waits. */
+/* tsr_insert (op = TSR_BULK_insert) or the inserts of tsr_find_or_insert (TSR_BULK_find_or_insert), with growth =
+ * double; arguments checked. Waits. */
 tsr_status tsr_insert_growing(tsr_table *table, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) TSR_MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rebuilding: all pairs of a table into a new store, which takes the old one's place only when every pair was placed. Read next: growth.c, which rebuilds while it inserts.
+ * Rebuilding: all pairs of a table into a new store, which takes the old one's place only when every pair was placed.
+ * Read next: growth.c, which rebuilds while it inserts.
  */
 #include "core/table/rebuild.h"
 

@@ -7,7 +7,8 @@
 
 #include "core/table/handle.h"
 
-/* What an operation does with an array. Where it leaves some items as they are, the caller's must lie on the device too. */
+/* What an operation does with an array. Where it leaves some items as they are, the caller's must lie on the device
+ * too. */
 typedef enum tsr_array_use { TSR_ARRAY_READ, TSR_ARRAY_WRITTEN, TSR_ARRAY_PARTLY_WRITTEN } tsr_array_use;
 
 /* Where the caller has an array and where the device sees it. */

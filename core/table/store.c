@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores (store.h): memory and code for a composition. Making one leaves nothing behind when it fails. Read next: order.c.
+ * Stores (store.h): memory and code for a composition. Making one leaves nothing behind when it fails. Read next:
+ * order.c.
  */
 #include "core/table/store.h"
 

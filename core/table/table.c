@@ -77,7 +77,8 @@ static tsr_status launch_gather(const tsr_table *t, tsr_bulk *bulk, void *stream
 }
 
 /* Inserts, and when no insert moves pairs any more combines what was offered for keys that were present: core/kernels,
- * ops.cuh. Between the two it is known by the results which are left; if the caller wants none, there are some for that. */
+ * ops.cuh. Between the two it is known by the results which are left; if the caller wants none, there are some for
+ * that. */
 static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
   const bool has_results = bulk->results != NULL;
   tsr_status status = TSR_OK;
