@@ -11,7 +11,15 @@
 #include "core/kernels/queue.cuh"
 
 #if defined(__CUDACC__) && TSR_PAYLOAD_BITS > 0
-#define MERGES(policy) ((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX)
+/* Below sm_90 lanes that work alone do not: ptxas does not see that they meet again after their walks, and would give
+ * each collective a routine of its own (core/design/0008). */
+#if __CUDA_ARCH__ >= 900
+#define MERGES_ALONE 1
+#else
+#define MERGES_ALONE 0
+#endif
+#define MERGES(c, policy)                                                                                              \
+  ((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX && (TSR_FACT(c, warp_sync) || MERGES_ALONE))
 
 #if TSR_KEY_BITS == 64
 typedef unsigned long long merge_key;
@@ -56,7 +64,7 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   return is_unplaced;
 }
 #else
-#define MERGES(policy) 0
+#define MERGES(c, policy) 0
 TSR_INLINE uint32_t merge_lane(void) { return 0; }
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) { return (void)own, (void)mine, 0; }
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {

@@ -42,14 +42,14 @@ TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
 /* Works on the lanes' items by OP_INSERT or OP_COMBINE, for all that have one key on the first of them. Pairs that are
  * handed back are those that the caller offered, as long as they are of the key. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
-  const uint32_t leader = MERGES(item->policy) ? merge_payloads(item, mine) : merge_lane();
+  const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(item, mine) : merge_lane();
   if (kind == OP_COMBINE)
     run(c, item, mine && leader == merge_lane(), OP_COMBINE, 0, 0);
   else
     insert(c, item, mine && leader == merge_lane());
   if (item->result == TSR_RESULT_MISSING)
     item->result = TSR_RESULT_NOT_PLACED; /* its pair had no place, so it has none */
-  if (!MERGES(item->policy)) return;
+  if (!MERGES(c, item->policy)) return;
   i = io_item(i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
   if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
