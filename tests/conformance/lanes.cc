@@ -159,6 +159,11 @@ std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, ui
   bulk.values_out = values_out;
   bulk.missing = missing;
   std::string complaint = launch(op, &bulk);
+  if (complaint.empty() && op == TSR_BULK_insert && composition_->facts.combines_later) {
+    const tsr_tally inserted = tally_;
+    complaint = launch(TSR_BULK_combine, &bulk);
+    tsr_tally_add(&tally_, &inserted);
+  }
   batch.back_keys = back_keys.numbers(n);
   batch.back_values = back_values.numbers(n);
   uint64_t failed = static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), TSR_NOT_PLACED));
