@@ -69,16 +69,16 @@ static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_sp
   return TSR_EXIT_OK;
 }
 
-static void print_link(const tsr_link *link, uint32_t sm) {
-  printf("%-40s %9s %11s\n", "kernel", "registers", "stack bytes"); /* a spill would need a stack */
+static void print_link(FILE *to, const tsr_link *link, uint32_t sm) {
+  fprintf(to, "%-40s %9s %11s\n", "kernel", "registers", "stack bytes"); /* a spill would need a stack */
   for (size_t i = 0; i < link->kernel_count; i++)
-    printf("%-40s %9u %11u\n", link->kernels[i].name, link->kernels[i].registers, link->kernels[i].stack_bytes);
-  printf("other functions  %u\n", link->other_functions);
-  printf("cubin            %zu bytes for sm_%u\n", link->cubin_bytes, sm);
+    fprintf(to, "%-40s %9u %11u\n", link->kernels[i].name, link->kernels[i].registers, link->kernels[i].stack_bytes);
+  fprintf(to, "other functions  %u\n", link->other_functions);
+  fprintf(to, "cubin            %zu bytes for sm_%u\n", link->cubin_bytes, sm);
   if (link->cached)
-    printf("time             none: it was in the cache\n");
+    fprintf(to, "time             none: it was in the cache\n");
   else
-    printf("time             glue %.1f ms, link %.1f ms\n", link->glue_ms, link->link_ms);
+    fprintf(to, "time             glue %.1f ms, link %.1f ms\n", link->glue_ms, link->link_ms);
 }
 
 /* Says which rule is broken by what the linker left over, if anything. */
@@ -126,7 +126,7 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
   }
   tsr_spec_free(spec);
   if (failed) return failed;
-  print_link(&link, sm);
+  print_link(out && !strcmp(out, "-") ? stderr : stdout, &link, sm); /* the code alone on standard output */
   failed = judge_link(&link, sm);
   if (out && write_cubin(out, &link)) failed = TSR_EXIT_FAILED;
   tsr_link_free(&link);

@@ -294,6 +294,8 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
 tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
                         tsr_error *error) {
   tsr_status status = check_arguments(t, "tsr_contains", n, keys, error);
+  tsr_call known;
+  if (status == TSR_OK) status = tsr_take_over("tsr_contains", &known, call, sizeof known, error);
   if (status) return status;
   if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
   return operate(t,
@@ -302,7 +304,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
                             .n = n,
                             .keys = keys,
                             .results = present,
-                            .stream = call ? call->stream : NULL,
+                            .stream = known.stream,
                             .counter = &t->find_keys},
                  error);
 }

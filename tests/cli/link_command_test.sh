@@ -29,6 +29,12 @@ expect_status 0
 expect_out 'it was in the cache'
 cmp map.cubin again.cubin || fail "the cache holds another cubin"
 
+case_of "link writes the code alone to standard output"
+run link "$specs/quickstart.ini" --arch sm_90 -o -
+expect_status 0
+expect_err '^other functions  0$'
+cmp map.cubin "$work/out" || fail "standard output holds something else"
+
 case_of "link does not need a capacity"
 run link "$specs/demo.ini" --arch sm_80
 expect_status 0

@@ -94,6 +94,26 @@ TEST_F(Sizes, ANewerProgramsOptionIsRefusedUnlessItIsZero) {
   EXPECT_EQ(create(&options.known), TSR_OK) << error_.message;
 }
 
+TEST_F(Sizes, EachOperationRefusesWhatOnlyTheProgramKnows) {
+  struct {
+    tsr_call known;
+    uint64_t more;
+  } call = {};
+  tsr_options options = {};
+  options.plugins = plugins_.c_str();
+  ASSERT_EQ(create(&options), TSR_OK) << error_.message;
+  call.known.size = sizeof call;
+  call.more = 7;
+  const uint32_t key = 5;
+  uint32_t value = 6;
+  uint8_t present;
+  EXPECT_EQ(tsr_insert(table_, 1, &key, nullptr, &call.known, &error_), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_find(table_, 1, &key, &value, &call.known, &error_), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_contains(table_, 1, &key, &present, &call.known, &error_), TSR_BAD_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("tsr_contains: size = "), std::string::npos) << error_.message;
+  EXPECT_EQ(tsr_erase(table_, 1, &key, &call.known, &error_), TSR_BAD_ARGUMENT);
+}
+
 TEST(Version, IsThatOfTheHeader) { EXPECT_STREQ(tsr_version(), TSR_VERSION); }
 
 } // namespace
