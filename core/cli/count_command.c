@@ -14,6 +14,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/kmer_stream.h"
+#include "core/cli/outputs.h"
 #include "core/cli/places.h"
 #include "core/cli/progress.h"
 #include "core/spec/file.h"
@@ -267,14 +268,29 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   return TSR_EXIT_OK;
 }
 
+/* Before anything is read: --out replaces none of the inputs. */
+static tsr_status check_out(const count_job *job, tsr_error *error) {
+  const tsr_arguments *arguments = job->arguments;
+  const size_t count = arguments->operand_count;
+  const tsr_named_path out = {"--out", job->out};
+  tsr_named_path *inputs = calloc(count + 1, sizeof *inputs);
+  if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "count: no memory for the names of %zu files", count);
+  for (size_t i = 0; i < count; i++) inputs[i] = (tsr_named_path){"FILE", arguments->operands[i]};
+  inputs[count] = (tsr_named_path){"--spec", tsr_arguments_value(arguments, "--spec")};
+  tsr_status status = tsr_outputs_check(&out, 1, inputs, count + 1, error);
+  free(inputs);
+  return status;
+}
+
 static tsr_exit run_count(const tsr_arguments *arguments) {
   count_job job = {.stream = NULL};
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
   watch_signals();
-  tsr_status status =
-      tsr_kmer_stream_open(arguments->operands, arguments->operand_count, &job.options, &job.stream, &error);
+  tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK)
+    status = tsr_kmer_stream_open(arguments->operands, arguments->operand_count, &job.options, &job.stream, &error);
   if (status == TSR_OK) status = make_table(&job, &error);
   if (status == TSR_OK) status = count_all(&job, &error);
   tsr_kmer_stream_close(job.stream);

@@ -109,6 +109,15 @@ refuses 'counts have 64 bits' count random.fa --kmers 3 --set table.value_bits=3
 refuses 'both would go to standard output' count random.fa --kmers 3 --out - --histogram
 refuses '--sorted is about the lines' count random.fa --kmers 3 --sorted
 
+case_of "--out over an input is refused before anything is read"
+cp random.fa kept.fa
+ln kept.fa linked.fa
+ln -s kept.fa named.fa
+refuses 'kept.fa' count random.fa kept.fa --kmers 3 --out kept.fa
+refuses 'linked.fa' count kept.fa --kmers 3 --out linked.fa
+refuses 'named.fa' count kept.fa --kmers 3 --out named.fa
+cmp random.fa kept.fa || fail "the input was written over"
+
 case_of "a damaged file fails, and nothing is written"
 printf '>r\nACGTACGT\n>s\nACG!T\n' >bad.fa
 run count random.fa bad.fa --kmers 3 --out none.tsv "${cpu[@]}"
