@@ -353,6 +353,8 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+#include "plugins/shared.cuh"
+
 /* Every table access is one of these. They are relaxed: a slot's word carries all that its reader needs, operations of
  * different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU), and what needs more
  * order (the key locks) says so below. */
@@ -374,6 +376,10 @@ TSR_INLINE uint32_t tsr_load_mode(const tsr_ctx *c, uint32_t mode) {
 #ifdef __CUDACC__
 /* 16 bytes, read as two words of 64 bits or (whole) as one of 128. */
 TSR_INLINE void tsr_load16_(const void *address, uint32_t coherent, uint32_t whole, uint64_t *low, uint64_t *high) {
+  if (TSR_IN_PAGE) {
+    tsr_shared_load128(address, low, high);
+    return;
+  }
   unsigned long long a, b;
   unsigned long long global = (unsigned long long)__cvta_generic_to_global(address);
   if (coherent && whole) {
@@ -400,6 +406,7 @@ TSR_INLINE void tsr_load16_(const void *address, uint32_t coherent, uint32_t who
 
 TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t coherent) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) return tsr_shared_load32(address);
   if (!coherent) return *address;
   uint32_t value;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
@@ -413,6 +420,10 @@ TSR_INLINE uint32_t tsr_load32(const uint32_t *address, uint32_t coherent) {
 /* Relaxed stores, of one thread. One of 8 bits leaves its neighbours alone. */
 TSR_INLINE void tsr_store8(uint8_t *address, uint8_t value) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_store8(address, value);
+    return;
+  }
   asm volatile("st.relaxed.gpu.global.u8 [%0], %1;"
                :
                : "l"(__cvta_generic_to_global(address)), "r"((uint32_t)value)
@@ -424,6 +435,10 @@ TSR_INLINE void tsr_store8(uint8_t *address, uint8_t value) {
 
 TSR_INLINE void tsr_store32(uint32_t *address, uint32_t value) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_store32(address, value);
+    return;
+  }
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(address)), "r"(value) : "memory");
 #else
   __atomic_store_n(address, value, __ATOMIC_RELAXED);
@@ -432,6 +447,7 @@ TSR_INLINE void tsr_store32(uint32_t *address, uint32_t value) {
 
 TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) return tsr_shared_load64(address);
   if (!coherent) return *address;
   unsigned long long value;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
@@ -539,7 +555,7 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
 /* Atomics of one thread. Each returns what it found. */
 TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t desired) {
 #ifdef __CUDACC__
-  return atomicCAS(address, expected, desired);
+  return TSR_IN_PAGE ? tsr_shared_cas32_relaxed(address, expected, desired) : atomicCAS(address, expected, desired);
 #else
   __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
@@ -553,6 +569,11 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 #define TSR_ORDERED_WORD_(bits, letter)                                                                                \
   TSR_INLINE uint##bits##_t tsr_load##bits##_acquire(const uint##bits##_t *address) {                                  \
     uint##bits##_t found;                                                                                              \
+    if (TSR_IN_PAGE) { /* a block's fence is what both need there */                                                   \
+      found = tsr_shared_load##bits(address);                                                                          \
+      __threadfence_block();                                                                                           \
+      return found;                                                                                                    \
+    }                                                                                                                  \
     asm volatile("ld.acquire.gpu.global.b" #bits " %0, [%1];"                                                          \
                  : "=" letter(found)                                                                                   \
                  : "l"(__cvta_generic_to_global(address))                                                              \
@@ -560,6 +581,11 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
     return found;                                                                                                      \
   }                                                                                                                    \
   TSR_INLINE void tsr_store##bits##_release(uint##bits##_t *address, uint##bits##_t value) {                           \
+    if (TSR_IN_PAGE) {                                                                                                 \
+      __threadfence_block();                                                                                           \
+      tsr_shared_store##bits(address, value);                                                                          \
+      return;                                                                                                          \
+    }                                                                                                                  \
     asm volatile("st.release.gpu.global.b" #bits " [%0], %1;"                                                          \
                  :                                                                                                     \
                  : "l"(__cvta_generic_to_global(address)), letter(value)                                               \
@@ -570,6 +596,7 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 #define TSR_ORDERED_CAS_(bits, letter, order, unused)                                                                  \
   TSR_INLINE uint##bits##_t tsr_cas##bits##_##order(uint##bits##_t *address, uint##bits##_t expected,                  \
                                                     uint##bits##_t desired) {                                          \
+    if (TSR_IN_PAGE) return tsr_shared_cas##bits##_##order(address, expected, desired);                                \
     uint##bits##_t found;                                                                                              \
     asm volatile("atom." #order ".gpu.global.cas.b" #bits " %0, [%1], %2, %3;"                                         \
                  : "=" letter(found)                                                                                   \
@@ -600,6 +627,10 @@ TSR_ORDERED_WORD_(64, "l")
 /* Release: what the thread has written is seen by whoever acquires the word from now on. */
 TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_and32_release(address, bits);
+    return;
+  }
   asm volatile("red.release.gpu.global.and.b32 [%0], %1;"
                :
                : "l"(__cvta_generic_to_global(address)), "r"(bits)
@@ -611,6 +642,7 @@ TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
 
 TSR_INLINE uint64_t tsr_add64(uint64_t *address, uint64_t addend) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) return tsr_shared_add64(address, addend);
   return atomicAdd((unsigned long long *)address, (unsigned long long)addend);
 #else
   return __atomic_fetch_add(address, addend, __ATOMIC_RELAXED);
@@ -619,6 +651,7 @@ TSR_INLINE uint64_t tsr_add64(uint64_t *address, uint64_t addend) {
 
 TSR_INLINE uint64_t tsr_cas64(uint64_t *address, uint64_t expected, uint64_t desired) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) return tsr_shared_cas64_relaxed(address, expected, desired);
   return atomicCAS((unsigned long long *)address, (unsigned long long)expected, (unsigned long long)desired);
 #else
   __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -633,6 +666,7 @@ TSR_INLINE tsr_u128 tsr_cas128(tsr_u128 *address, tsr_u128 expected, tsr_u128 de
   __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 #elif __CUDA_ARCH__ >= 900
+  if (TSR_IN_PAGE) return tsr_shared_cas128(address, expected, desired);
   unsigned long long low, high;
   asm volatile("{ .reg .b128 e, d, f; mov.b128 e, {%2, %3}; mov.b128 d, {%4, %5};"
                " atom.relaxed.gpu.global.cas.b128 f, [%6], e, d; mov.b128 {%0, %1}, f; }"
@@ -651,6 +685,7 @@ TSR_INLINE tsr_u128 tsr_exchange128(tsr_u128 *address, tsr_u128 desired) {
 #ifndef __CUDACC__
   return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
 #elif __CUDA_ARCH__ >= 900
+  if (TSR_IN_PAGE) return tsr_shared_exchange128(address, desired);
   unsigned long long low, high;
   asm volatile("{ .reg .b128 d, f; mov.b128 d, {%2, %3};"
                " atom.relaxed.gpu.global.exch.b128 f, [%4], d; mov.b128 {%0, %1}, f; }"
@@ -666,7 +701,7 @@ TSR_INLINE tsr_u128 tsr_exchange128(tsr_u128 *address, tsr_u128 desired) {
 
 TSR_INLINE uint32_t tsr_exchange32(uint32_t *address, uint32_t desired) {
 #ifdef __CUDACC__
-  return atomicExch(address, desired);
+  return TSR_IN_PAGE ? tsr_shared_exchange32(address, desired) : atomicExch(address, desired);
 #else
   return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
 #endif
@@ -674,6 +709,7 @@ TSR_INLINE uint32_t tsr_exchange32(uint32_t *address, uint32_t desired) {
 
 TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
 #ifdef __CUDACC__
+  if (TSR_IN_PAGE) return tsr_shared_exchange64(address, desired);
   return atomicExch((unsigned long long *)address, (unsigned long long)desired);
 #else
   return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
@@ -738,9 +774,27 @@ TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payloa
 #elif defined(__CUDACC__)
 #if TSR_PAYLOAD_BITS == 64
   typedef unsigned long long word;
+#define TSR_SHARED_PAYLOAD_(name) tsr_shared_##name##64(address, offered)
 #else
   typedef unsigned int word;
+#define TSR_SHARED_PAYLOAD_(name) tsr_shared_##name##32(address, offered)
 #endif
+  if (TSR_IN_PAGE) {
+    switch (policy) {
+    case TSR_DUPLICATES_ADD:
+      TSR_SHARED_PAYLOAD_(add);
+      return;
+    case TSR_DUPLICATES_MIN:
+      TSR_SHARED_PAYLOAD_(min);
+      return;
+    case TSR_DUPLICATES_MAX:
+      TSR_SHARED_PAYLOAD_(max);
+      return;
+    default:
+      TSR_SHARED_PAYLOAD_(exchange);
+      return;
+    }
+  }
   switch (policy) {
   case TSR_DUPLICATES_ADD:
     atomicAdd((word *)address, (word)offered);
@@ -780,10 +834,13 @@ TSR_INLINE uint32_t tsr_try_lock(const tsr_ctx *c, uint32_t lock) {
   if (c->lane == 0 && c->active) {
     uint32_t *word = c->t->locks + (lock >> 5);
 #ifdef __CUDACC__
-    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
-                 : "=r"(found)
-                 : "l"(__cvta_generic_to_global(word)), "r"(bit)
-                 : "memory");
+    if (TSR_IN_PAGE)
+      found = tsr_shared_or32_acquire(word, bit);
+    else
+      asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
+                   : "=r"(found)
+                   : "l"(__cvta_generic_to_global(word)), "r"(bit)
+                   : "memory");
 #else
     found = __atomic_fetch_or(word, bit, __ATOMIC_ACQUIRE);
 #endif

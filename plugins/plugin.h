@@ -46,7 +46,7 @@ extern "C" {
  * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
  * first_slots they are the buckets after the first one, and they are asked when it has so many pairs. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
-  F(uint64_t, buckets)       /* >= buckets_min; preset to it */                                                        \
+  F(uint64_t, buckets)       /* of a page, where there are pages; >= buckets_min; preset to it */                      \
   F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
   F(uint32_t, moves_pairs)   /* 1: an insert may move other keys' pairs */                                             \
   F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
@@ -83,7 +83,8 @@ typedef struct tsr_shape {
   uint64_t seed;         /* a rebuild draws a new one */
   TSR_LAYOUT_FACTS(TSR_FACT_MEMBER)
   /* from the core, after the layout's plan() */
-  uint64_t buckets_min; /* slots_min / bucket_slots, rounded up */
+  uint64_t pages; /* equal parts of the table, each with all buckets of its keys' walks; 1 where that is all of it */
+  uint64_t buckets_min; /* slots_min / bucket_slots / pages, rounded up */
   uint64_t units_min;   /* that the allocator must hold: where buckets link, so many that they hold `capacity` pairs
                          whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
@@ -94,6 +95,8 @@ typedef struct tsr_shape {
   uint32_t
       keys_stay; /* 1: while inserts run nothing moves or erases a pair: a slot that holds a key goes on holding it */
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
+  uint32_t is_paged;  /* 1: there are pages */
+  uint32_t in_page;   /* 1: this code works on one page, a copy in the memory that a block of threads shares */
 } tsr_shape;
 
 /* ---- Regions: memory that the core owns for a part ------------ */

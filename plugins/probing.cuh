@@ -46,8 +46,9 @@
 typedef struct tsr_probe {
   uint64_t ref;
   uint64_t word[2];
-  uint32_t visited; /* kept by the walk, like stashed */
+  uint32_t visited; /* kept by the walk, like stashed and page */
   uint32_t stashed;
+  uint32_t page;
 } tsr_probe;
 
 /* ---- Placing --------------------------------------------------------------------------------- */
@@ -61,7 +62,8 @@ typedef struct tsr_sight {
 
 /* What is remembered of placing one new pair, and all that are evicted for it. */
 typedef struct tsr_placing {
-  uint64_t ref;     /* the core's: the bucket asked for */
+  uint64_t ref; /* the core's, like page: the bucket asked for */
+  uint32_t page;
   uint32_t passed;  /* full buckets left behind: passed by, or left with another pair evicted from them */
   uint32_t lost;    /* evictions that another thread made impossible */
   uint32_t retry;   /* the core's: 1, the last look was too old */
@@ -109,6 +111,32 @@ TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
   O(probing, uint64_t, after, (const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing),                     \
     (c, key, ref, placing), ref)
 
+/* ---- Services for next() --------------------------------------------------------------------- */
+
+#ifdef TSR_KEY_BITS
+/* The i-th bucket of a key, by the i-th hash function: all that a scheme has to know of hashes. Where there are pages
+ * the leading digit of the first hash, to the base of their number, names the page, and what is left of it the bucket
+ * there (core/design/0014-pages.md). */
+TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
+  tsr_hash hash = hasher_hash(c, key, i);
+  if (TSR_FACT(c, is_paged) && i == 0) hash = (tsr_hash)(hash * (tsr_hash)c->t->pages);
+  return tsr_reduce(hash, c->t->buckets);
+}
+
+/* The core's: the page of a key, and its first bucket in the table. Schemes count buckets from there on. */
+TSR_INLINE uint32_t tsr_page_of(const tsr_ctx *c, tsr_key key) {
+  return TSR_FACT(c, is_paged) ? (uint32_t)tsr_reduce(hasher_hash(c, key, 0), c->t->pages) : 0;
+}
+TSR_INLINE uint64_t tsr_page_begin(const tsr_ctx *c, uint32_t page) {
+  return TSR_FACT(c, is_paged) && !TSR_FACT(c, in_page) ? page * c->t->buckets : 0;
+}
+
+/* The bucket after another one, round all of them. */
+TSR_INLINE uint64_t tsr_bucket_after(const tsr_ctx *c, uint64_t bucket) {
+  return bucket + 1 < c->t->buckets ? bucket + 1 : 0;
+}
+#endif
+
 #ifdef TSR_PAYLOAD_BITS
 #ifndef __CUDACC__
 typedef struct tsr_probing_functions {
@@ -145,10 +173,11 @@ enum { TSR_NO_SLOT = 32 };
     }                                                                                                                  \
   }
 
-/* The notes of a scheme with has_notes, and that of one bucket. Relaxed: who must see a note that was raised for a key
- * takes that key's lock, or comes in a later phase. */
+/* The notes of a scheme with has_notes, and for next() that of the bucket that it named last. Relaxed: who must see a
+ * note that was raised for a key takes that key's lock, or comes in a later phase. */
 TSR_INLINE uint32_t *tsr_notes(const tsr_ctx *c) { return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0]; }
-TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, uint64_t bucket) {
+TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, const tsr_probe *probe) {
+  const uint64_t bucket = tsr_page_begin(c, probe->page) + probe->ref;
   return tsr_load32(tsr_notes(c) + bucket / 4, 1) >> bucket % 4 * 8 & 0xFFu;
 }
 #endif

@@ -83,6 +83,8 @@ enum {
   F(is_mixed)                                                                                                          \
   F(keys_stay)                                                                                                         \
   F(warp_sync)                                                                                                         \
+  F(is_paged)                                                                                                          \
+  F(in_page)                                                                                                           \
   F(statistics)
 
 /* A bucket is named by its index, or by this and the handle of the unit that it lies in. */
@@ -111,7 +113,8 @@ typedef struct tsr_part_state {
 } tsr_part_state;
 
 typedef struct tsr_state {
-  uint64_t buckets;       /* that a hash can name; tail buckets follow them in the layout's regions */
+  uint64_t buckets;       /* that a walk can name: of one page, or where there are no pages of the table */
+  uint64_t pages;         /* of so many buckets each, 1 without pages; tail buckets follow them all in the regions */
   uint64_t stash_buckets; /* the last of the tail */
   uint64_t has_erased;    /* 1: slots were erased since the table was cleared */
   uint32_t *locks;        /* bit array of key locks, NULL without guard */

@@ -16,9 +16,7 @@
 
 enum { CUCKOO_MAX_CHAIN }; /* state word: the bound in force */
 
-TSR_INLINE uint64_t cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  return tsr_reduce(hasher_hash(c, key, i), c->t->buckets);
-}
+TSR_INLINE uint64_t cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= TSR_PARAMETER(c, hash_functions)) return false;

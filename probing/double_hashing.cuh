@@ -24,7 +24,7 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
   uint32_t window = TSR_PARAMETER(c, window_buckets);
   if (probe->visited >= TSR_WORD(c, DOUBLE_HASHING_LIMIT)) return false;
   if (probe->visited == 0) {
-    probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
+    probe->ref = tsr_bucket_of(c, key, 0);
     probe->word[DOUBLE_HASHING_START] = probe->ref;
   } else if (probe->visited % window != 0) {
     probe->ref = double_hashing_add(c, probe->ref, 1);

@@ -18,7 +18,7 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
   uint64_t buckets = c->t->buckets, start = probe->word[QUADRATIC_START], square = probe->word[QUADRATIC_SQUARE];
   if (probe->visited >= TSR_WORD(c, QUADRATIC_LIMIT)) return false;
   if (probe->visited == 0) {
-    probe->ref = probe->word[QUADRATIC_START] = tsr_reduce(hasher_hash(c, key, 0), buckets);
+    probe->ref = probe->word[QUADRATIC_START] = tsr_bucket_of(c, key, 0);
   } else if (probe->visited % 2 == 1) { /* the i-th one up: i^2 = (i - 1)^2 + 2i - 1, and visited = 2i - 1 */
     square += probe->visited;
     if (square >= buckets) square -= buckets;

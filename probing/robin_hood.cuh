@@ -16,24 +16,20 @@
 enum { ROBIN_HOOD_NOTES }; /* region: for each home the highest age of its pairs */
 enum { ROBIN_HOOD_REACH }; /* state word: ages are below it */
 
-TSR_INLINE uint64_t robin_hood_home(const tsr_ctx *c, tsr_key key) {
-  return tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
-}
+TSR_INLINE uint64_t robin_hood_home(const tsr_ctx *c, tsr_key key) { return tsr_bucket_of(c, key, 0); }
 
 /* Buckets from `from` on to `to`. */
 TSR_INLINE uint64_t robin_hood_minus(const tsr_ctx *c, uint64_t to, uint64_t from) {
   return to >= from ? to - from : to + c->t->buckets - from;
 }
 
-TSR_INLINE uint64_t robin_hood_after(const tsr_ctx *c, uint64_t ref) { return ref + 1 < c->t->buckets ? ref + 1 : 0; }
-
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited == 0) {
     probe->ref = robin_hood_home(c, key);
     return true;
   }
-  if (probe->visited == 1) probe->word[0] = tsr_note(c, probe->ref);
-  probe->ref = robin_hood_after(c, probe->ref);
+  if (probe->visited == 1) probe->word[0] = tsr_note(c, probe);
+  probe->ref = tsr_bucket_after(c, probe->ref);
   return probe->visited <= probe->word[0];
 }
 
@@ -53,7 +49,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
 
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)key, (void)placing;
-  return robin_hood_after(c, ref);
+  return tsr_bucket_after(c, ref);
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));

@@ -9,7 +9,7 @@
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited) return false;
-  probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
+  probe->ref = tsr_bucket_of(c, key, 0);
   return true;
 }
 

@@ -9,9 +9,7 @@
 
 #include "plugins/probing.cuh"
 
-TSR_INLINE uint64_t two_choice_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  return tsr_reduce(hasher_hash(c, key, i), c->t->buckets);
-}
+TSR_INLINE uint64_t two_choice_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= 2) return false;

@@ -63,6 +63,9 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
+  if (s->is_paged)
+    fprintf(out, "%-12s %llu of %llu buckets each\n", "pages", (unsigned long long)s->pages,
+            (unsigned long long)tsr_composition_page_buckets(t));
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)

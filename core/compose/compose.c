@@ -137,6 +137,65 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   return TSR_OK;
 }
 
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* What a page of so many buckets takes of all regions, or 0 where one of them could not be copied in pieces of 16
+ * bytes. */
+static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
+  uint64_t all = 0;
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
+      const uint64_t bytes = t->part[role].plan.regions[i].bytes_per_bucket * buckets;
+      if (bytes % 16) return 0;
+      all += bytes;
+    }
+  return all;
+}
+
+static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, const char *why, tsr_error *error) {
+  char where[512];
+  tsr_spec_where(tsr_spec_find(spec, "table", "page_bytes"), where, sizeof where);
+  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: %s of layout = %s and probing = %s %s", where,
+                  t->shape.has_link ? "the buckets" : "a page", t->part[TSR_ROLE_LAYOUT].plugin->name,
+                  t->part[TSR_ROLE_PROBING].plugin->name, why);
+}
+
+/* The scheme plans one page as if it were the table. It may round its buckets up, so there are as few pages as keep to
+ * their size after that. */
+static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  enum { TRIES = 256, COPIED = 16 };
+  tsr_shape *s = &t->shape;
+  const uint64_t buckets = s->buckets_min, most = t->settings.page_bytes;
+  uint64_t unit = 1;
+  if (s->has_link)
+    return refuse_pages(t, spec, "go on in units of an allocator, which lie in no page: remove the line", error);
+  if (s->duplicates == TSR_DUPLICATES_KEEP && t->settings.growth)
+    return refuse_pages(t, spec,
+                        "holds all pairs of a key, and growing makes more pages, none larger: use growth = none, or no "
+                        "pages",
+                        error);
+  s->is_paged = 1;
+  s->pages = 1 + page_bytes(t, buckets) / (most + 1);
+  for (uint32_t try = 0; try < TRIES; try++) {
+    s->buckets_min = ((buckets + s->pages - 1) / s->pages + unit - 1) / unit * unit;
+    memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
+    tsr_status status = plan_part(t, spec, TSR_ROLE_PROBING, error);
+    if (status) return status;
+    const uint64_t bytes = page_bytes(t, s->buckets);
+    if (bytes && bytes <= most) {
+      s->buckets *= s->pages;
+      return TSR_OK;
+    }
+    if (!bytes && unit == 1)
+      unit = COPIED;
+    else if (!bytes || s->buckets_min <= unit)
+      break;
+    else
+      s->pages += 1 + s->pages / 64;
+  }
+  return refuse_pages(t, spec, "does not fit so many bytes: raise page_bytes, or make buckets smaller", error);
+}
+
 /* ---- What only the whole table knows --------------------------------------------------------- */
 
 static void derive_guard(tsr_composition *t, bool asks_scheme) {
@@ -292,7 +351,8 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
                          .statistics = (uint32_t)settings->statistics,
                          .capacity = settings->capacity,
                          .slots_min = (uint64_t)ceil((double)settings->capacity / settings->load_factor),
-                         .seed = settings->seed};
+                         .seed = settings->seed,
+                         .pages = 1};
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
@@ -305,7 +365,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   /* a list goes on in another unit only when the one before is full */
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
   status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
-  if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_PROBING, error);
+  if (status == TSR_OK)
+    status = t->settings.page_bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
@@ -367,7 +428,8 @@ tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, ui
                            .seed = t->settings.seed,
                            .tile_lanes = lanes,
                            .share_lanes = lanes,
-                           .units_min = t->settings.capacity};
+                           .units_min = t->settings.capacity,
+                           .pages = 1};
     status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
     t->shape.warp_sync = sm && lanes > 1;
   }
@@ -402,6 +464,8 @@ uint64_t tsr_composition_refs(const tsr_composition *t) {
   return tsr_composition_buckets(t) + (t->shape.has_link ? t->shape.units : 0);
 }
 
+uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }
+
 uint64_t tsr_composition_slots(const tsr_composition *t) {
   return (t->shape.buckets + (t->shape.has_link ? t->shape.units : 0)) * t->shape.bucket_slots;
 }
@@ -419,7 +483,10 @@ uint64_t tsr_composition_bytes(const tsr_composition *t) {
 }
 
 tsr_state tsr_composition_state(const tsr_composition *t) {
-  tsr_state state = {.buckets = t->shape.buckets, .stash_buckets = t->stash_buckets, .lock_shift = t->lock_shift};
+  tsr_state state = {.buckets = tsr_composition_page_buckets(t),
+                     .pages = t->shape.pages,
+                     .stash_buckets = t->stash_buckets,
+                     .lock_shift = t->lock_shift};
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     memcpy(state.part[role].word, t->part[role].plan.state, sizeof state.part[role].word);
   return state;

@@ -44,6 +44,8 @@ void tsr_composition_free(tsr_composition *composition);
 tsr_status tsr_composition_check_code(const tsr_composition *composition, tsr_error *error) TSR_MUST_CHECK;
 /* Buckets including the tail. */
 uint64_t tsr_composition_buckets(const tsr_composition *composition);
+/* Of one page, or where there are no pages all that a hash can name. */
+uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
 /* Items of a scan over all pairs: these buckets, and the units that may continue them. */
 uint64_t tsr_composition_refs(const tsr_composition *composition);
 /* Slots that a hash can lead to, units included. */

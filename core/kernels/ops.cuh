@@ -231,7 +231,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
  * there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for a masked tile
  * may read there. */
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
-  uint64_t buckets = c->t->buckets + TSR_TAIL_RESERVED + c->t->stash_buckets;
+  uint64_t buckets = walk_tail(c) + TSR_TAIL_RESERVED + c->t->stash_buckets;
   *ref = mine ? i : 0;
   if (!TSR_FACT(c, has_link) || i < buckets || !mine) return mine;
   uint32_t unit = allocator_used(c, i - buckets), is_used = unit != TSR_NO_HANDLE;

@@ -23,10 +23,11 @@ TSR_INLINE bool places_unseen(const tsr_ctx *c) {
 
 TSR_INLINE void place_begin(const tsr_ctx *c, tsr_key key, tsr_placing *p) {
   tsr_probe probe;
-  tsr_placing start = {0, 0, 0, 0, {0, 0}};
+  tsr_placing start = {0, 0, 0, 0, 0, {0, 0}};
   *p = start;
   walk_begin(c, key, &probe);
   p->ref = probe.ref;
+  p->page = probe.page;
 }
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
@@ -63,9 +64,9 @@ TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing
   uint32_t least = 0, looks = c->active;
   TSR_NO_UNROLL
   for (uint32_t i = 0; i < buckets && (i == 0 || !front || tsr_warp_any(c, looks)); i++) {
-    tsr_probe probe = {p->ref, {0, 0}, 0, 0};
+    tsr_probe probe = {p->ref, {0, 0}, 0, 0, p->page};
     probe.visited = i;
-    if (has_choice(c, p)) probing_next(c, key, &probe);
+    if (has_choice(c, p)) walk_scheme(c, key, &probe);
     tsr_ctx looking = tsr_masked(c, looks);
     look_less_loaded(&looking, probe.ref, looks_again(c, p), &least, b);
     if (!front || i > 0) continue;
@@ -172,7 +173,8 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   else
     place_look(c, *key, p, &b);
   if (!unseen) vacant = layout_vacant(c, &b);
-  tsr_sight seen = {&b, b.ref, vacant != 0};
+  const uint64_t begin = tsr_page_begin(c, p->page); /* the scheme counts buckets from there on */
+  tsr_sight seen = {&b, b.ref - begin, vacant != 0};
   tsr_choice choice = place_decide(c, *key, &seen, p);
   if (unseen && !choice.evicts) { /* before a pair is evicted in vain */
     look_at(c, p->ref, looks_again(c, p), &b);
@@ -204,7 +206,7 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   }
   if (leaves) {
     p->passed++;
-    p->ref = probing_after(c, *key, b.ref, p);
+    p->ref = begin + probing_after(c, *key, b.ref - begin, p);
     p->retry = 0;
   }
   return result;

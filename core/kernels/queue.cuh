@@ -108,7 +108,7 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
   tsr_op op; /* what a masked tile does not read stays undefined: zeros would take registers */
   op.walking = 0;
   op.probe.ref = op.placing.ref = 0;
-  op.probe.visited = op.probe.stashed = 0;
+  op.probe.visited = op.probe.stashed = op.probe.page = op.placing.page = 0;
   op.payloads = own->payloads;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, todo)) {

@@ -6,6 +6,8 @@
  *
  * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
  * tail buckets, one bucket each; in a multimap such a key has at most a bucket of pairs. No part ever sees them.
+ * Pages: all buckets that the scheme names for a key lie in one page, a run of neighbours as large as every other. The
+ * scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
  * Lists: where buckets link, the walk goes from each bucket through the units that continue it. Reserved keys and the
  * stash have no lists.
  * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there
@@ -21,14 +23,19 @@
 TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }
 TSR_INLINE tsr_key walk_stored_key(tsr_key key) { return walk_is_reserved(key) ? 0 : key; }
 
+/* The first of the tail buckets, after all that a hash can name. */
+TSR_INLINE uint64_t walk_tail(const tsr_ctx *c) {
+  return TSR_FACT(c, is_paged) ? c->t->pages * c->t->buckets : c->t->buckets;
+}
+
 /* The bucket that a reserved key has to itself. */
 TSR_INLINE uint64_t walk_reserved_bucket(const tsr_ctx *c, tsr_key key) {
-  return c->t->buckets + (tsr_key)(key - TSR_ERASED_KEY);
+  return walk_tail(c) + (tsr_key)(key - TSR_ERASED_KEY);
 }
 
 /* The user's key of a pair found in bucket ref. */
 TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored) {
-  uint64_t tail = ref - c->t->buckets; /* huge for buckets before the tail */
+  uint64_t tail = ref - walk_tail(c); /* huge for buckets before the tail */
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
@@ -44,7 +51,16 @@ TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
 
 /* Whether bucket ref belongs to the stash. */
 TSR_INLINE bool walk_is_stash(const tsr_ctx *c, uint64_t ref) {
-  return ref >= c->t->buckets + TSR_TAIL_RESERVED && !(ref & TSR_UNIT_REF);
+  return ref >= walk_tail(c) + TSR_TAIL_RESERVED && !(ref & TSR_UNIT_REF);
+}
+
+/* The scheme's next bucket, which it names within the key's page. */
+TSR_INLINE bool walk_scheme(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  const uint64_t begin = tsr_page_begin(c, probe->page);
+  probe->ref -= begin;
+  const bool there = probing_next(c, key, probe);
+  probe->ref += begin;
+  return there;
 }
 
 /* The next bucket of the walk that is no unit; false when there is none. probe->ref stays a bucket that exists: a
@@ -54,15 +70,15 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
     probe->ref = walk_reserved_bucket(c, key);
     return probe->visited == 0;
   }
-  if (!TSR_FACT(c, has_stash)) return probing_next(c, key, probe);
-  if (probe->stashed == 0 && probing_next(c, key, probe)) return true;
+  if (!TSR_FACT(c, has_stash)) return walk_scheme(c, key, probe);
+  if (probe->stashed == 0 && walk_scheme(c, key, probe)) return true;
   if (probe->stashed == c->t->stash_buckets) return false;
-  probe->ref = c->t->buckets + TSR_TAIL_RESERVED + probe->stashed++;
+  probe->ref = walk_tail(c) + TSR_TAIL_RESERVED + probe->stashed++;
   return true;
 }
 
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
-  tsr_probe start = {0, {0, 0}, 0, 0};
+  tsr_probe start = {0, {0, 0}, 0, 0, tsr_page_of(c, key)};
   *probe = start;
   return walk_next(c, key, probe);
 }

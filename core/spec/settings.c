@@ -12,13 +12,16 @@
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 
-typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PART } row_type;
+typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_PART } row_type;
 
 typedef struct row {
   row_type type;
   size_t offset;
   uint64_t minimum, maximum;
 } row;
+
+/* Three pages of this size fit the shared memory of an H200's multiprocessor, each beside its locks. */
+enum { PAGE_BYTES_AUTO = 64 << 10 };
 
 #define WORDS_MAX 8
 enum { ROW_WORD_BYTES = 24 };
@@ -48,6 +51,10 @@ enum { ROW_WORD_BYTES = 24 };
     ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
   R("stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full.", ROW_NUMBER,          \
     ROW(stash), 0, 65536)                                                                                              \
+  R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
+    "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
+    "page; 0: no pages; auto: 64Ki.",                                                                                  \
+    ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
   R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
     ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
   R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
@@ -154,6 +161,14 @@ static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings 
     if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64)
       return bad_fraction(entry, shown[at].values, error);
     *(double *)out = value;
+    return TSR_OK;
+  }
+  case ROW_PAGE: {
+    uint64_t value = PAGE_BYTES_AUTO;
+    if (strcmp(entry->value, "auto") != 0 &&
+        (!tsr_parse_u64(entry->value, &value) || (value && value < r->minimum) || value > r->maximum))
+      return bad_number(entry, shown[at].values, error);
+    *(uint64_t *)out = value;
     return TSR_OK;
   }
   case ROW_PART:

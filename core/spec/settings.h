@@ -20,7 +20,7 @@ enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
 
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
-  uint64_t capacity, seed, stash, growth, growth_limit;
+  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
 } tsr_settings;

@@ -15,7 +15,7 @@ enum { TRIANGULAR_LIMIT }; /* state word: buckets to visit */
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= TSR_WORD(c, TRIANGULAR_LIMIT)) return false;
   if (probe->visited == 0) {
-    probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
+    probe->ref = tsr_bucket_of(c, key, 0);
   } else {
     probe->ref = (probe->ref + probe->visited) & (c->t->buckets - 1);
   }

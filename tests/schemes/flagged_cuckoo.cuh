@@ -14,7 +14,7 @@
 enum { FLAGGED_CUCKOO_FLAGS }; /* region: for each first bucket the furthest step of its keys */
 
 TSR_INLINE uint64_t flagged_cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  return tsr_reduce(hasher_hash(c, key, i), c->t->buckets);
+  return tsr_bucket_of(c, key, i);
 }
 
 /* Which of the key's buckets this is: the first, where two of them are the same. */

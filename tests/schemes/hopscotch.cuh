@@ -14,11 +14,7 @@
 
 enum { HOPSCOTCH_REACH }; /* state word: buckets of a neighbourhood, at most all */
 
-TSR_INLINE uint64_t hopscotch_home(const tsr_ctx *c, tsr_key key) {
-  return tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
-}
-
-TSR_INLINE uint64_t hopscotch_next(const tsr_ctx *c, uint64_t ref) { return ref + 1 < c->t->buckets ? ref + 1 : 0; }
+TSR_INLINE uint64_t hopscotch_home(const tsr_ctx *c, tsr_key key) { return tsr_bucket_of(c, key, 0); }
 
 /* How many buckets `ref` lies from the key's home. */
 TSR_INLINE uint32_t hopscotch_distance(const tsr_ctx *c, tsr_key key, uint64_t ref) {
@@ -28,7 +24,7 @@ TSR_INLINE uint32_t hopscotch_distance(const tsr_ctx *c, tsr_key key, uint64_t r
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= TSR_WORD(c, HOPSCOTCH_REACH)) return false;
-  probe->ref = probe->visited == 0 ? hopscotch_home(c, key) : hopscotch_next(c, probe->ref);
+  probe->ref = probe->visited == 0 ? hopscotch_home(c, key) : tsr_bucket_after(c, probe->ref);
   return true;
 }
 
@@ -44,7 +40,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
 
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)key, (void)placing;
-  return hopscotch_next(c, ref);
+  return tsr_bucket_after(c, ref);
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));

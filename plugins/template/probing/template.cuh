@@ -14,9 +14,9 @@ enum { TEMPLATE_LIMIT }; /* state word: buckets to visit */
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= TSR_WORD(c, TEMPLATE_LIMIT)) return false;
   if (probe->visited == 0) {
-    probe->ref = tsr_reduce(hasher_hash(c, key, 0), c->t->buckets);
+    probe->ref = tsr_bucket_of(c, key, 0);
   } else {
-    probe->ref = probe->ref + 1 < c->t->buckets ? probe->ref + 1 : 0;
+    probe->ref = tsr_bucket_after(c, probe->ref);
   }
   return true;
 }
