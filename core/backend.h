@@ -10,6 +10,7 @@
 
 #include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/tessera_tools.h"
 
@@ -23,6 +24,7 @@ typedef struct tsr_event tsr_event;
 
 typedef struct tsr_backend {
   const char *name;
+  uint64_t tile_items; /* that a partition orders at once */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
   void (*close)(tsr_device *device);
@@ -44,6 +46,10 @@ typedef struct tsr_backend {
   void (*program_destroy)(tsr_program *program);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
+  /* Enqueues a step (TSR_PAGES_) of inserting a batch page by page; of count and scatter n is the most tiles that there
+   * can be, of tiles the segments, of bar the stash's buckets, of answer the items, else the pages. */
+  tsr_status (*page)(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
+                     tsr_error *error);
   /* The same for a pool's composition and an operation TSR_POOL_; without an allocator it works with malloc. */
   tsr_status (*work)(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error);
   /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The accesses of device.cuh to a page that a block of threads holds in shared memory (fact in_page). What a part takes
- * for an address is there the offset that its region has in shared memory, and what it adds: never a pointer that could
+ * for an address is there an offset in that memory, what its region has and what it adds: never a pointer that could
  * be followed. All are relaxed, among the threads of the block, but for the locks' acquire and release.
  */
 #ifndef TSR_SHARED_CUH
@@ -11,7 +11,11 @@
 /* Whether this link's tables are pages in shared memory; a constant. */
 #define TSR_IN_PAGE (tsr_fact_in_page != 0)
 
-TSR_INLINE uint32_t tsr_shared_offset(const void *address) { return (uint32_t)(unsigned long long)address; }
+extern __shared__ __align__(16) unsigned char tsr_page_memory[]; /* the page */
+
+TSR_INLINE uint32_t tsr_shared_offset(const void *address) {
+  return (uint32_t)__cvta_generic_to_shared(tsr_page_memory) + (uint32_t)(unsigned long long)address;
+}
 
 #define TSR_SHARED_LOAD_(bits, letter, type)                                                                           \
   TSR_INLINE type tsr_shared_load##bits(const void *address) {                                                         \

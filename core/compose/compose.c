@@ -174,6 +174,9 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
                         "holds all pairs of a key, and growing makes more pages, none larger: use growth = none, or no "
                         "pages",
                         error);
+  for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[TSR_ROLE_LAYOUT].plan.regions[i].name; i++)
+    if (!t->part[TSR_ROLE_LAYOUT].plan.regions[i].bytes_per_bucket)
+      return refuse_pages(t, spec, "has memory that belongs to no bucket: remove the line", error);
   s->is_paged = 1;
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
   for (uint32_t try = 0; try < TRIES; try++) {
@@ -462,6 +465,18 @@ uint64_t tsr_composition_buckets(const tsr_composition *t) { return t->shape.buc
 
 uint64_t tsr_composition_refs(const tsr_composition *t) {
   return tsr_composition_buckets(t) + (t->shape.has_link ? t->shape.units : 0);
+}
+
+tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page) {
+  tsr_composition link = *t;
+  link.facts.loops = 1;
+  if (!in_page) return link;
+  link.shape.in_page = 1;
+  link.shape.share_lanes = link.shape.tile_lanes; /* there are no requests to share */
+  link.facts.has_stash = 0;
+  link.facts.first_look_cached = 0;
+  link.facts.falls_back_to_walk = !t->shape.can_exchange || t->shape.duplicates == TSR_DUPLICATES_KEEP;
+  return link;
 }
 
 uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }

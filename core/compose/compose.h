@@ -44,6 +44,9 @@ void tsr_composition_free(tsr_composition *composition);
 tsr_status tsr_composition_check_code(const tsr_composition *composition, tsr_error *error) TSR_MUST_CHECK;
 /* Buckets including the tail. */
 uint64_t tsr_composition_buckets(const tsr_composition *composition);
+/* The composition of a link that works through pages: on pages themselves (in_page), or on the table. Shares all that
+ * `composition` owns, and is not freed. */
+tsr_composition tsr_composition_of_pages(const tsr_composition *composition, bool in_page);
 /* Of one page, or where there are no pages all that a hash can name. */
 uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
 /* Items of a scan over all pairs: these buckets, and the units that may continue them. */

@@ -17,7 +17,9 @@
  * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
  * combines_later: 1: pairs move, and a policy combines payloads: inserts leave that to `combine`.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
- * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests. */
+ * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
+ * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
+ * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
   F(moves_pairs)                                                                                                       \
@@ -31,7 +33,8 @@
   F(places_first)                                                                                                      \
   F(combines_later)                                                                                                    \
   F(falls_back_to_walk)                                                                                                \
-  F(first_look_cached)
+  F(first_look_cached)                                                                                                 \
+  F(loops)
 
 #define TSR_CORE_FACT_MEMBER(name) uint32_t name;
 typedef struct tsr_core_facts {

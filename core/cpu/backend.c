@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/cpu/bulk.h"
+#include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
 
@@ -177,6 +178,20 @@ static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *
   return TSR_OK;
 }
 
+/* Pages are worked on where they lie: keys in their order are all that the caches need. What a page cannot hold goes
+ * where any insert puts it, so that none gives up. */
+static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
+                           tsr_error *error) {
+  if (step == TSR_PAGES_insert) {
+    tsr_status status = cpu_launch(program, TSR_BULK_insert, &pages->bulk, stream, error);
+    if (status || !program->cpu.core->combines_later) return status;
+    return cpu_launch(program, TSR_BULK_combine, &pages->bulk, stream, error);
+  }
+  if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter || step == TSR_PAGES_answer)
+    tsr_cpu_partition(&program->cpu, program->bulk, step, pages, n);
+  return TSR_OK;
+}
+
 typedef struct work_job {
   const tsr_program *program;
   const tsr_pool_run *run;
@@ -272,6 +287,7 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
 
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",
+    .tile_items = TSR_CPU_TILE_ITEMS,
     .open = cpu_open,
     .close = cpu_close,
     .allocate = cpu_allocate,
@@ -285,6 +301,7 @@ const tsr_backend tsr_cpu_backend = {
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
     .launch = cpu_launch,
+    .page = cpu_page,
     .work = cpu_work,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,

@@ -51,8 +51,14 @@ static void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
   }
 TSR_BULK_OPS(CPU_LANE)
 
+static void pages_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                     uint32_t *pages) {
+  const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
+  for (uint64_t i = begin; i < end; i++) pages[i - begin] = tsr_page_of(&c, io_key_at(keys, i, 1));
+}
+
 #define CPU_LANE_ROW(op) lane_##op,
 #define CPU_RANGE_ROW(op) range_##op,
 extern const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk);
 const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk) = {
-    TSR_KEY_BITS, TSR_PAYLOAD_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}};
+    TSR_KEY_BITS, TSR_PAYLOAD_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}, pages_of};

@@ -19,6 +19,9 @@ typedef struct tsr_cpu_bulk {
   uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally);
   /* Items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. */
   void (*range[TSR_BULKS])(const tsr_cpu *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
+  /* The pages of keys begin .. end - 1. */
+  void (*pages)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                uint32_t *pages);
 } tsr_cpu_bulk;
 
 /* The table of these widths; every pair that settings admit has one. */

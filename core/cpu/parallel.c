@@ -9,11 +9,12 @@ enum { RANGE = 2048 }; /* items a turn: long enough to hide the scheduling, shor
 
 #ifndef TSR_PTHREADS
 
-void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
-  int64_t ranges = (int64_t)((n + RANGE - 1) / RANGE);
+static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
+                      void *argument) {
+  int64_t ranges = (int64_t)((n + range - 1) / range);
 #pragma omp parallel for schedule(dynamic, 1)
   for (int64_t i = 0; i < ranges; i++) {
-    uint64_t begin = (uint64_t)i * RANGE, end = begin + RANGE < n ? begin + RANGE : n;
+    uint64_t begin = (uint64_t)i * range, end = begin + range < n ? begin + range : n;
     body(argument, begin, end);
   }
 }
@@ -25,7 +26,7 @@ void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, u
 enum { THREADS = 4 }; /* more than the cores of a small machine, so that threads also preempt each other */
 
 typedef struct team {
-  uint64_t n, next;
+  uint64_t n, range, next;
   void (*body)(void *argument, uint64_t begin, uint64_t end);
   void *argument;
 } team;
@@ -34,14 +35,15 @@ static void *work(void *shared) {
   team *t = shared;
   for (;;) {
     /* relaxed: the ranges are independent; pthread_join orders their results */
-    uint64_t begin = __atomic_fetch_add(&t->next, RANGE, __ATOMIC_RELAXED);
+    uint64_t begin = __atomic_fetch_add(&t->next, t->range, __ATOMIC_RELAXED);
     if (begin >= t->n) return NULL;
-    t->body(t->argument, begin, begin + RANGE < t->n ? begin + RANGE : t->n);
+    t->body(t->argument, begin, begin + t->range < t->n ? begin + t->range : t->n);
   }
 }
 
-void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
-  team t = {n, 0, body, argument};
+static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
+                      void *argument) {
+  team t = {n, range, 0, body, argument};
   pthread_t threads[THREADS - 1];
   int started = 0;
   while (started < THREADS - 1 && pthread_create(&threads[started], NULL, work, &t) == 0) started++;
@@ -50,3 +52,11 @@ void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, u
 }
 
 #endif
+
+void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
+  in_ranges(n, RANGE, body, argument);
+}
+
+void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
+  in_ranges(n, 1, body, argument);
+}

@@ -21,11 +21,13 @@ typedef struct cuda_device {
   tsr_cuda_scan scan;
 } cuda_device;
 
+enum { OPERATIONS = TSR_BULKS + TSR_PAGES_STEPS };
+
 struct tsr_program {
   cuda_device *device;
   const tsr_composition *composition;
-  cu_module modules[TSR_BULKS]; /* linked when first used; of a pool they are the pool's */
-  cu_function functions[TSR_BULKS];
+  cu_module modules[OPERATIONS]; /* linked when first used; of a pool they are the pool's; pages' steps come last */
+  cu_function functions[OPERATIONS];
 };
 _Static_assert((int)TSR_POOL_OPERATIONS <= (int)TSR_BULKS, "a program has room for either");
 
@@ -208,7 +210,7 @@ static tsr_status cuda_program_create(tsr_device *device, const tsr_composition 
 static void cuda_program_destroy(tsr_program *program) {
   const cuda_device *d = program->device;
   if (push(d, NULL) == TSR_OK) {
-    for (uint32_t op = 0; op < TSR_BULKS; op++)
+    for (uint32_t op = 0; op < OPERATIONS; op++)
       if (program->modules[op]) d->driver->module_unload(program->modules[op]);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status;
@@ -269,31 +271,72 @@ static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *e
   return status;
 }
 
+/* Context pushed. A step on pages is used for the first time. */
+static tsr_status make_step(tsr_program *program, uint32_t step, tsr_error *error) {
+  const tsr_composition link = tsr_composition_of_pages(program->composition, step == TSR_PAGES_insert);
+  const tsr_composition *tables[] = {&link};
+  tsr_kernels kernels;
+  tsr_link made = {0};
+  tsr_status status = tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, error);
+  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, link.shape.sm, true, &made, error);
+  if (status == TSR_OK) status = load_operation(program, TSR_BULKS + step, &made, error);
+  tsr_link_free(&made);
+  return status;
+}
+
+/* How an operation is laid out on the device. */
+typedef struct grid {
+  uint64_t blocks;
+  unsigned threads, shared_bytes;
+} grid;
+
 /* argument: of the kernel, by value. */
-static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, uint64_t n, void *stream,
+static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, grid of_threads, void *stream,
                          tsr_error *error) {
+  enum { SHARED_UNASKED = 48 << 10 };
   const cuda_device *d = program->device;
   tsr_status status = push(d, error);
   if (status) return status;
-  if (!program->functions[op]) status = make_operation(program, op, error);
+  if (!program->functions[op])
+    status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
   cu_result result = 0;
   if (status == TSR_OK) {
     void *parameters[] = {(void *)(uintptr_t)argument};
-    unsigned blocks = (unsigned)((n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS);
-    result =
-        d->driver->launch(program->functions[op], blocks, 1, 1, TSR_BLOCK_THREADS, 1, 1, 0, stream, parameters, NULL);
+    const cu_function function = program->functions[op];
+    if (of_threads.shared_bytes > SHARED_UNASKED)
+      result = d->driver->function_set(function, CU_FUNCTION_SHARED_BYTES, (int)of_threads.shared_bytes);
+    if (!result)
+      result = d->driver->launch(function, (unsigned)of_threads.blocks, 1, 1, of_threads.threads, 1, 1,
+                                 of_threads.shared_bytes, stream, parameters, NULL);
   }
   tsr_status popped = pop(d, result, "cuLaunchKernel", status ? NULL : error);
   return status ? status : popped;
 }
 
+static grid a_thread_each(uint64_t n) {
+  return (grid){(n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS, TSR_BLOCK_THREADS, 0};
+}
+
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  return launch(program, op, bulk, bulk->n, stream, error);
+  return launch(program, op, bulk, a_thread_each(bulk->n), stream, error);
+}
+
+static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
+                            tsr_error *error) {
+  enum { REST_BLOCKS = 1024 };
+  const tsr_shape *shape = &program->composition->shape;
+  const uint32_t column_bytes = (shape->key_bits > shape->payload_bits ? shape->key_bits : shape->payload_bits) / 8;
+  grid of_threads = a_thread_each(n);
+  if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
+  if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * column_bytes};
+  if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
+  if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
+  return launch(program, TSR_BULKS + step, pages, of_threads, stream, error);
 }
 
 static tsr_status cuda_work(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream,
                             tsr_error *error) {
-  return launch(program, op, run, run->n, stream, error);
+  return launch(program, op, run, a_thread_each(run->n), stream, error);
 }
 
 /* The heap of the context, which others may share: it is made larger, never smaller. A driver may give it another size than
@@ -378,6 +421,7 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
 
 const tsr_backend tsr_cuda_backend = {
     .name = "cuda",
+    .tile_items = TSR_TILE_ITEMS,
     .open = cuda_open,
     .close = cuda_close,
     .allocate = cuda_allocate,
@@ -391,6 +435,7 @@ const tsr_backend tsr_cuda_backend = {
     .program_create = cuda_program_create,
     .program_destroy = cuda_program_destroy,
     .launch = cuda_launch,
+    .page = cuda_page,
     .work = cuda_work,
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,

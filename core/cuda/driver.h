@@ -22,7 +22,8 @@ enum {
   CU_ATTRIBUTE_L2_BYTES = 38,
   CU_ATTRIBUTE_SM_MAJOR = 75,
   CU_ATTRIBUTE_SM_MINOR = 76,
-  CU_POINTER_MEMORY_TYPE = 2, /* attribute; 2 = device, 0 = no memory of CUDA's */
+  CU_FUNCTION_SHARED_BYTES = 8, /* attribute: the most dynamic shared memory of a launch */
+  CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
   CU_MEMORY_DEVICE = 2
 };
 
@@ -44,6 +45,7 @@ enum {
   F(module_load, cuModuleLoadData, (cu_module * module, const void *image))                                            \
   F(module_unload, cuModuleUnload, (cu_module module))                                                                 \
   F(module_function, cuModuleGetFunction, (cu_function * function, cu_module module, const char *name))                \
+  F(function_set, cuFuncSetAttribute, (cu_function function, int attribute, int value))                                \
   F(launch, cuLaunchKernel,                                                                                            \
     (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,      \
      unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \

@@ -14,6 +14,7 @@
 #include "core/compose/glue.h"
 #include "core/cuda/cache.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 
 /* ---- The toolkit's libraries ----------------------------------------------------------------- */
@@ -440,6 +441,21 @@ tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t f
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
       *kernels =
           (tsr_kernels){names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}};
+      return TSR_OK;
+    }
+  return tsr_cuda_no_code(error);
+}
+
+/* ---- The kernels of pages -------------------------------------------------------------------- */
+
+extern const tsr_image tsr_pages_images[]; /* from kernels/pages.cu, in the same way */
+
+tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
+                             tsr_error *error) {
+  static const char *const names[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
+  for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
+    if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
+      *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}};
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);

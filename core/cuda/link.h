@@ -49,6 +49,10 @@ tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t first, uint32_t count,
                             tsr_kernels *kernels, tsr_error *error) TSR_MUST_CHECK;
 
+/* One of TSR_PAGES_OPS, in the same way. */
+tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
+                             tsr_error *error) TSR_MUST_CHECK;
+
 /* The same for the operations TSR_POOL_OPS on a pool; is_system: those over malloc. */
 tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error)
     TSR_MUST_CHECK;

@@ -25,6 +25,9 @@ TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
   return item;
 }
 
+/* The number of this thread's item after its walk. */
+TSR_INLINE uint64_t item_again(const tsr_ctx *c, uint64_t i) { return TSR_FACT(c, loops) ? i : io_item(i); }
+
 TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
@@ -50,7 +53,7 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (item->result == TSR_RESULT_MISSING)
     item->result = TSR_RESULT_NOT_PLACED; /* its pair had no place, so it has none */
   if (!MERGES(c, item->policy)) return;
-  i = io_item(i);
+  i = item_again(c, i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
   if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
 }
@@ -74,8 +77,25 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return item.result == TSR_RESULT_INSERTED;
 }
 
+TSR_INLINE uint32_t insert_policy(const tsr_ctx *c) {
+  return TSR_FACT(c, combines_later) ? (uint32_t)POLICY_LATER : TSR_FACT(c, duplicates);
+}
+
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return insert_item(c, a, i, mine, TSR_FACT(c, combines_later) ? POLICY_LATER : TSR_FACT(c, duplicates));
+  return insert_item(c, a, i, mine, insert_policy(c));
+}
+
+/* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
+ * keys): then the page is given up, as if nothing had been done. */
+TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
+  tsr_item item = item_of(a, i, mine);
+  const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
+  item.payload = io_payload_at(a->values, i, works_on);
+  item.policy = insert_policy(c);
+  work(c, a, i, works_on, OP_INSERT, &item);
+  *fails |= is_reserved || (works_on && item.result == TSR_RESULT_NOT_PLACED);
+  put_result(a, i, works_on, item.result);
+  return works_on && item.result == TSR_RESULT_INSERTED;
 }
 
 /* What inserts have left: where pairs move, a value that a thread combines into a slot could meet another key's there;

@@ -36,9 +36,12 @@ typedef struct tsr_bench_turn {
   tsr_bench_result *result;
 } tsr_bench_turn;
 
+/* What the table is before an operation. SMALL: empty, made for a thousandth of the pairs, with growth = double. FILLED:
+ * by tsr_bench_fill. */
+enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_SMALL, TSR_BENCH_ON_FULL, TSR_BENCH_ON_FILLED };
+
 typedef struct tsr_bench_operation {
-  /* SMALL: empty, made for a thousandth of the pairs, with growth = double. FILLED: by tsr_bench_fill. */
-  enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_SMALL, TSR_BENCH_ON_FULL, TSR_BENCH_ON_FILLED } before;
+  uint32_t before;   /* TSR_BENCH_ON_ */
   uint32_t answers;  /* TSR_BENCH_OUT | ...: what it writes; check finds it on the host */
   const char *limit; /* see tsr_bench_limit */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */

@@ -159,7 +159,7 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
 
 tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
                            tsr_error *error) {
-  const int before = operations[op]->before;
+  const uint32_t before = operations[op]->before;
   const bool fills = before == TSR_BENCH_ON_EMPTY || before == TSR_BENCH_ON_SMALL;
   tsr_report r = {0};
   tsr_usage usage = {0};

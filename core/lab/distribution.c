@@ -70,7 +70,7 @@ static tsr_status read_value(const char *value, tsr_distribution *d, tsr_error *
 
 tsr_status tsr_distribution_read(const char *text, tsr_distribution *distribution, tsr_error *error) {
   const size_t letters = strcspn(text, ":");
-  for (size_t i = 0; i < TSR_KEYS_DISTRIBUTIONS; i++) {
+  for (uint32_t i = 0; i < TSR_KEYS_DISTRIBUTIONS; i++) {
     if (strlen(forms[i].name) != letters || strncmp(text, forms[i].name, letters) != 0) continue;
     *distribution = (tsr_distribution){.text = text, .kind = i};
     if (forms[i].has_value && !text[letters]) return refuse(text, "needs a colon and a value, see bench --help", error);

@@ -27,21 +27,23 @@ extern "C" {
 #define TSR_DISTRIBUTION_LIST                                                                                          \
   "distinct, repeat:R, equal, zipf:S, zipf:S:IDS, sequential, strided:K, low_bits:B and file:PATH"
 
+enum {
+  TSR_KEYS_DISTINCT,
+  TSR_KEYS_REPEAT,
+  TSR_KEYS_EQUAL,
+  TSR_KEYS_ZIPF,
+  TSR_KEYS_SEQUENTIAL,
+  TSR_KEYS_STRIDED,
+  TSR_KEYS_LOW_BITS,
+  TSR_KEYS_FILE,
+  TSR_KEYS_DISTRIBUTIONS
+};
+
 typedef struct tsr_distribution {
   const char *text; /* the caller's: the whole word */
-  enum {
-    TSR_KEYS_DISTINCT,
-    TSR_KEYS_REPEAT,
-    TSR_KEYS_EQUAL,
-    TSR_KEYS_ZIPF,
-    TSR_KEYS_SEQUENTIAL,
-    TSR_KEYS_STRIDED,
-    TSR_KEYS_LOW_BITS,
-    TSR_KEYS_FILE,
-    TSR_KEYS_DISTRIBUTIONS
-  } kind;
-  uint64_t number; /* R, K, B, or IDS, which may be 0 = as many as pairs */
-  double exponent; /* S */
+  uint32_t kind;    /* TSR_KEYS_ */
+  uint64_t number;  /* R, K, B, or IDS, which may be 0 = as many as pairs */
+  double exponent;  /* S */
   const char *path;
 } tsr_distribution;
 

@@ -12,7 +12,7 @@
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 
-typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_PART } row_type;
+typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_BATCH, ROW_PART } row_type;
 
 typedef struct row {
   row_type type;
@@ -55,6 +55,9 @@ enum { ROW_WORD_BYTES = 24 };
     "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
     "page; 0: no pages; auto: 64Ki.",                                                                                  \
     ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
+  R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
+    "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster.", ROW_BATCH,               \
+    ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                              \
   R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
     ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
   R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
@@ -163,8 +166,9 @@ static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings 
     *(double *)out = value;
     return TSR_OK;
   }
-  case ROW_PAGE: {
-    uint64_t value = PAGE_BYTES_AUTO;
+  case ROW_PAGE:
+  case ROW_BATCH: {
+    uint64_t value = r->type == ROW_PAGE ? PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
     if (strcmp(entry->value, "auto") != 0 &&
         (!tsr_parse_u64(entry->value, &value) || (value && value < r->minimum) || value > r->maximum))
       return bad_number(entry, shown[at].values, error);
@@ -259,7 +263,7 @@ static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error
 
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                              tsr_error *error) {
-  tsr_settings read = {.load_factor = 0.8, .seed = 1};
+  tsr_settings read = {.load_factor = 0.8, .seed = 1, .page_batch = TSR_PAGE_BATCH_AUTO};
   tsr_status status = read_table(spec, &read, error);
   if (status == TSR_OK) status = check_complete(spec, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);
@@ -274,6 +278,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (!read.capacity)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 100M` (pairs to hold)",
                     tsr_spec_name(spec));
+  const tsr_spec_entry *batch = tsr_spec_find(spec, "table", "page_batch");
+  if (batch && !read.page_bytes) return bad_entry(batch, error, "without page_bytes there are no pages");
   const tsr_spec_entry *limit = tsr_spec_find(spec, "table", "growth_limit");
   if (limit && !read.growth) return bad_entry(limit, error, "without growth = double there is nothing to limit");
   if (read.growth_limit && read.growth_limit < read.capacity)

@@ -16,11 +16,12 @@ extern "C" {
 
 enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
+#define TSR_PAGE_BATCH_AUTO UINT64_MAX
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
 
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
-  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes;
+  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
 } tsr_settings;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 #include "core/table/stage.h"
@@ -210,8 +211,8 @@ static tsr_status plan_undoing(growing *g, uint64_t n, const void *keys, const v
 static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error *error) {
   tsr_tally tally;
   tsr_bulk bulk = {.n = n, .keys = keys, .values_out = g->old_values, .results = g->olds};
-  return tsr_store_run(g->t, &g->t->store, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, &bulk, g->call->stream,
-                       &tally, error);
+  return tsr_launch_alone(g->t, &g->t->store, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, &bulk,
+                          g->call->stream, &tally, error);
 }
 
 static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, tsr_tally *tally,
@@ -222,7 +223,7 @@ static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *v
                    .unplaced_keys = g->back_keys,
                    .unplaced_values = g->back_values,
                    .results = g->results};
-  return tsr_store_run(g->t, &g->t->store, g->op, &bulk, g->call->stream, tally, error);
+  return tsr_launch_alone(g->t, &g->t->store, g->op, &bulk, g->call->stream, tally, error);
 }
 
 /* Takes the answers of a launch, and what came back, from the device. */
@@ -341,7 +342,7 @@ static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64
   tsr_bulk bulk = {.n = n, .keys = keys, .results = g->results};
   *size = n;
   if (n <= room) return TSR_OK;
-  tsr_status status = tsr_store_run(g->t, &g->t->store, TSR_BULK_contains, &bulk, g->call->stream, &tally, error);
+  tsr_status status = tsr_launch_alone(g->t, &g->t->store, TSR_BULK_contains, &bulk, g->call->stream, &tally, error);
   if (status || n - tally.hits <= room) return status;
   status = copy(g, g->answers, g->results, n, error);
   if (status == TSR_OK) status = wait(g, error);
@@ -388,7 +389,7 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   if (status == TSR_OK && !t->knows_pairs)
-    status = tsr_store_run(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
+    status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   if (status) return status;
   const uint64_t erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
   t->pairs = t->knows_pairs ? t->pairs - (erased - t->erased_then) : counted.hits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- order <- create <- rebuild <- growth <- table <- build, save. Read next: store.h.
+ * before it: store <- pages <- launch <- order <- create <- rebuild <- growth <- table <- build, save. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -20,6 +20,7 @@ typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
+  bool is_clear; /* nothing was inserted since it was cleared */
 } tsr_store;
 
 /* Operations of one class may overlap each other, whatever their streams; classes are ordered. */

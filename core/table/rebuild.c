@@ -6,6 +6,7 @@
 #include "core/table/rebuild.h"
 
 #include "core/sized.h"
+#include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 
@@ -29,11 +30,11 @@ static void free_pairs(const tsr_table *t, pairs *p) {
   if (p->values) t->backend->free(t->device, p->values);
 }
 
-static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_error *error) {
+static tsr_status take_pairs(tsr_table *t, pairs *p, void *stream, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_tally tally;
-  tsr_status status = tsr_store_run(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
+  tsr_status status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
   p->count = tally.hits;
   status = t->backend->allocate(t->device, p->count * (shape->key_bits / 8), &p->keys, error);
@@ -42,7 +43,7 @@ static tsr_status take_pairs(const tsr_table *t, pairs *p, void *stream, tsr_err
   if (status) return status;
   bulk.keys_out = p->keys;
   bulk.values_out = p->values;
-  return tsr_store_run(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
+  return tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
 }
 
 /* The keys are distinct and the slots hold the policy's identity: whatever the policy, values stay as they are. */
@@ -51,16 +52,16 @@ static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p
   tsr_bulk bulk = {.n = p->count, .keys = p->keys, .values = p->values};
   tsr_tally tally = {.not_placed = 0};
   tsr_status status = tsr_store_clear(t, store, stream, error);
-  if (status == TSR_OK && p->count) status = tsr_store_run(t, store, TSR_BULK_insert, &bulk, stream, &tally, error);
+  if (status == TSR_OK && p->count) status = tsr_launch_alone(t, store, TSR_BULK_insert, &bulk, stream, &tally, error);
   *not_placed = tally.not_placed;
   if (status == TSR_OK && change && change->erased) {
     tsr_bulk erase = {.n = change->erased, .keys = change->erased_keys};
     store->state.has_erased = 1;
-    status = tsr_store_run(t, store, TSR_BULK_erase, &erase, stream, &tally, error);
+    status = tsr_launch_alone(t, store, TSR_BULK_erase, &erase, stream, &tally, error);
   }
   if (status == TSR_OK && change && change->added) {
     tsr_bulk add = {.n = change->added, .keys = change->added_keys, .values = change->added_values};
-    status = tsr_store_run(t, store, TSR_BULK_insert, &add, stream, &tally, error);
+    status = tsr_launch_alone(t, store, TSR_BULK_insert, &add, stream, &tally, error);
     *not_placed += tally.not_placed;
   }
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);

@@ -15,6 +15,7 @@
 #include "core/sized.h"
 #include "core/spec/file.h"
 #include "core/table/create.h"
+#include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/save_format.h"
 #include "core/table/store.h"
@@ -292,10 +293,10 @@ static tsr_status check_sample(const stream *s, tsr_table *t) {
     status = t->backend->allocate(t->device, room * (shape->value_bits / 8), &values, s->error);
   if (status == TSR_OK) status = t->backend->allocate(t->device, room, &found, s->error);
   tsr_bulk bulk = {.n = buckets, .keys_out = keys, .values_out = values};
-  if (status == TSR_OK) status = tsr_store_run(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
   bulk = (tsr_bulk){.n = exported.hits, .keys = keys, .results = found};
   if (status == TSR_OK && exported.hits)
-    status = tsr_store_run(t, &t->store, TSR_BULK_contains, &bulk, NULL, &seen, s->error);
+    status = tsr_launch_alone(t, &t->store, TSR_BULK_contains, &bulk, NULL, &seen, s->error);
   if (status == TSR_OK && seen.hits != exported.hits)
     status = tsr_fail(s->error, TSR_INCOMPATIBLE,
                       "%s: the plugins here look for its keys in other buckets than those that saved it: load it with "

@@ -98,6 +98,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   const tsr_composition *composition = store->composition;
   tsr_status status = TSR_OK;
   store->state.has_erased = 0;
+  store->is_clear = false;
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
       const tsr_region *region = &composition->part[role].plan.regions[i];
@@ -106,6 +107,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
     }
   if (status == TSR_OK && composition->lock_bytes)
     status = t->backend->fill(t->device, store->state.locks, 0, composition->lock_bytes, stream, error);
+  store->is_clear = status == TSR_OK;
   return status;
 }
 
@@ -167,21 +169,4 @@ void tsr_store_free(const tsr_table *t, tsr_store *store) {
   drop_composition(store);
   drop_code(t, store);
   *store = (tsr_store){.code = NULL};
-}
-
-/* ---- Launches ----------------------------------------------------------------------------------- */
-
-tsr_status tsr_store_run(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                         tsr_tally *tally, tsr_error *error) {
-  tsr_bulk whole = *bulk;
-  whole.state = store->state;
-  whole.tally = t->tallies + TSR_TALLY_COUNTED;
-  tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  if (status == TSR_OK) status = t->backend->launch(store->code->program, op, &whole, stream, error);
-  /* only repeated keys leave something to combine; who inserts distinct ones asks for no results */
-  if (status == TSR_OK && op == TSR_BULK_insert && store->composition->facts.combines_later && bulk->results)
-    status = t->backend->launch(store->code->program, TSR_BULK_combine, &whole, stream, error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
-  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
-  return status ? status : waited;
 }

@@ -23,9 +23,4 @@ tsr_status tsr_store_clear(const tsr_table *table, tsr_store *store, void *strea
 /* pre: no work on it is under way. */
 void tsr_store_free(const tsr_table *table, tsr_store *store);
 
-/* Launches an operation on a store outside the report's counters and waits for what it counted. bulk: without state and
- * tally; with results, an insert combines what it has left, too. */
-tsr_status tsr_store_run(const tsr_table *table, const tsr_store *store, uint32_t op, const tsr_bulk *bulk,
-                         void *stream, tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
-
 #endif

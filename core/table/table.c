@@ -10,6 +10,7 @@
 
 #include "core/sized.h"
 #include "core/table/growth.h"
+#include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
@@ -62,12 +63,12 @@ typedef struct request {
   uint64_t *counter; /* grows by n if the call succeeds; NULL: the caller counts */
 } request;
 
-static tsr_status launch(const tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  return bulk->n ? t->backend->launch(t->store.code->program, op, bulk, stream, error) : TSR_OK;
+static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  return tsr_launch(t, &t->store, op, bulk, stream, error);
 }
 
 /* Counts each key's pairs, sums the counts to places, and writes the values there. */
-static tsr_status launch_gather(const tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
   bulk->tally = t->tallies + TSR_BULK_count;
   tsr_status status = launch(t, TSR_BULK_count, bulk, stream, error);
   if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, stream, error);
@@ -110,7 +111,8 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
       {(void *)(uintptr_t)r->operations, NULL, r->n, false, TSR_ARRAY_READ},
       {r->times, NULL, r->n * 2 * sizeof *r->times, false, TSR_ARRAY_WRITTEN}};
   if (r->n == 0 && !gathers) return TSR_OK;
-  tsr_status status = tsr_table_enter(t, r->phase, r->stream, error);
+  const bool by_pages = tsr_launches_pages(&t->store, r->op, r->n);
+  tsr_status status = tsr_table_enter(t, by_pages ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
   if (status == TSR_OK) {
     tsr_bulk bulk = {.state = t->store.state,
@@ -129,7 +131,7 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                      .tally = r->tally ? r->tally : t->tallies + r->op};
     if (gathers)
       status = launch_gather(t, &bulk, r->stream, error);
-    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later)
+    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
       status = launch_insert(t, &bulk, r->stream, error);
     else
       status = launch(t, r->op, &bulk, r->stream, error);
@@ -456,7 +458,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
 static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_tally *tally, tsr_error *error) {
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition), .keys_out = keys, .values_out = values};
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
-  if (status == TSR_OK) status = tsr_store_run(t, &t->store, op, &bulk, NULL, tally, error);
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, op, &bulk, NULL, tally, error);
   return status ? status : tsr_table_leave(t, NULL, error);
 }
 
@@ -499,7 +501,7 @@ tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   tsr_bulk bulk = {.n = shape->buckets + TSR_TAIL_RESERVED};
   tsr_tally tally;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
-  if (status == TSR_OK) status = tsr_store_run(t, &t->store, TSR_BULK_flush, &bulk, NULL, &tally, error);
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_flush, &bulk, NULL, &tally, error);
   if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
   if (status) return status;
   t->store.state.has_erased = 0;

@@ -115,7 +115,10 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   if (random.chance(3)) spec.set("table", "concurrency", "mixed");
   if (random.chance(4)) spec.set("table", "statistics", "yes");
   if (random.chance(3)) spec.set("table", "stash", std::to_string(any_size(random, 0, 64)));
-  if (random.chance(4)) spec.set("table", "page_bytes", std::to_string(1024u << random.below(8)));
+  if (random.chance(4)) {
+    spec.set("table", "page_bytes", std::to_string(1024u << random.below(8)));
+    if (!random.chance(4)) spec.set("table", "page_batch", std::to_string(any_size(random, 0, 2000)));
+  }
   if (random.chance(2)) {
     uint64_t percent = random.chance(4) ? 100 + random.below(1500) : 5 + random.below(96);
     spec.set("table", "load_factor",

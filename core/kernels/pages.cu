@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of a batch that is inserted page by page (pages.h says which), as kernels. What is done to a key in a page
+ * is the walk itself, by ops.cuh: in the link of `insert` the table is one page in shared memory (fact in_page). Why it
+ * is done so, and what it costs: ../design/0014-pages.md.
+ */
+#define TSR_ONE_TABLE
+#include "core/kernels/context.cuh"
+#include "core/kernels/pages.h"
+#include "core/kernels/tally.cuh"
+
+#include <cub/block/block_scan.cuh>
+
+static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
+  return kernel_context(&a->bulk.state, scratch);
+}
+
+/* ---- The partition --------------------------------------------------------------------------- */
+
+/* A block's tile: items from `begin` to before `end`, all of one segment, whose bins begin at first_bin. */
+struct tile {
+  uint64_t begin, end, first_bin;
+  uint32_t bins; /* 0: there is no such tile */
+};
+
+static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
+  uint64_t segment = 0, at = blockIdx.x;
+  tile t = {0, a->bulk.n, 0, 0};
+  if (a->ends) {
+    if (at >= a->tiles[a->segments]) return t;
+    uint64_t after = a->segments; /* the segment is the last one with no more tiles before it than this has */
+    while (after - segment > 1) {
+      const uint64_t middle = (segment + after) / 2;
+      if (a->tiles[middle] <= at)
+        segment = middle;
+      else
+        after = middle;
+    }
+    at -= a->tiles[segment];
+    t.begin = a->ends[segment];
+    t.end = a->ends[segment + 1];
+  }
+  t.begin += at * TSR_TILE_ITEMS;
+  if (t.end > t.begin + TSR_TILE_ITEMS) t.end = t.begin + TSR_TILE_ITEMS;
+  t.first_bin = segment << a->fan_log2;
+  const uint64_t bins = a->bins - t.first_bin;
+  t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
+  return t;
+}
+
+/* Which of its tile's bins a key falls into. */
+static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pages *a, const tile *t, tsr_key key) {
+  return (uint32_t)((tsr_page_of(c, key) >> a->shift) - t->first_bin);
+}
+
+enum { TILE_BINS = 1 << TSR_PAGES_FAN_LOG2, TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS };
+static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
+
+extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
+    tsr_pages_count_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ uint32_t count[TILE_BINS];
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tile t = tile_of(&a);
+  count[threadIdx.x] = 0;
+  __syncthreads();
+  for (uint64_t i = t.begin + threadIdx.x; t.bins && i < t.end; i += TSR_TILE_THREADS)
+    atomicAdd(&count[bin_of(&c, &a, &t, io_key_at(a.bulk.keys, i, 1))],
+              1u); /* relaxed, as all here: counts order nothing */
+  __syncthreads();
+  if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
+}
+
+extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t i = io_item(0);
+  if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
+}
+
+/* Of a tile that is being moved: of each bin how many items it has, of its bins before how many there are, and how far
+ * its items in the tile are from where they go. */
+struct tile_bins {
+  uint32_t count[TILE_BINS], before[TILE_BINS];
+  uint32_t shift[TILE_BINS];
+};
+
+/* Moves one column of the tile, so that a warp writes runs: item r of this thread to position[r], and from there each
+ * position to its place. */
+template <class T>
+static __device__ __forceinline__ void move_column(const T *from, T *to, const tile *t, const uint32_t *position,
+                                                   const uint32_t *shift, T *stage) {
+  T item[TILE_ROUNDS];
+  const uint32_t items = (uint32_t)(t->end - t->begin);
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) item[r] = __ldcs(from + t->begin + i);
+  }
+  __syncthreads(); /* the stage is free again */
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (r * TSR_TILE_THREADS + threadIdx.x < items) stage[position[r]] = item[r];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) to[shift[r] + i] = stage[i];
+  }
+}
+
+/* Numbers of items are below 2^32: the plan sees to it. */
+static __device__ __forceinline__ void move_numbers(const uint32_t *from, uint32_t *to, const tile *t,
+                                                    const uint32_t *position, const uint32_t *shift, uint32_t *stage) {
+  const uint32_t items = (uint32_t)(t->end - t->begin);
+  if (from) {
+    move_column(from, to, t, position, shift, stage);
+    return;
+  }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) stage[position[r]] = (uint32_t)(t->begin + i);
+  }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) to[shift[r] + i] = stage[i];
+  }
+}
+
+/* A tile's items change their order inside their bin, and so do tiles: those that come together have none. */
+extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
+    tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
+  typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS> scan;
+  __shared__ tile_bins bins;
+  __shared__ typename scan::TempStorage scan_storage;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tile t = tile_of(&a);
+  if (t.bins == 0) return;
+  const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
+  uint32_t position[TILE_ROUNDS];
+  uint32_t shift[TILE_ROUNDS];
+  io_key key[TILE_ROUNDS];
+  bins.count[bin] = 0;
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) key[r] = __ldcs((const io_key *)a.bulk.keys + t.begin + i);
+  }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (r * TSR_TILE_THREADS + threadIdx.x < items)
+      position[r] = atomicAdd(&bins.count[bin_of(&c, &a, &t, key[r])], 1u);
+  __syncthreads();
+  const uint32_t count = bins.count[bin];
+  uint32_t before;
+  scan(scan_storage).ExclusiveSum(count, before);
+  bins.before[bin] = before;
+  if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
+  __syncthreads();
+  io_key *stage = (io_key *)tsr_page_memory;
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (r * TSR_TILE_THREADS + threadIdx.x < items) {
+      position[r] += bins.before[bin_of(&c, &a, &t, key[r])];
+      stage[position[r]] = key[r];
+    }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items) {
+      const io_key moved = stage[i];
+      shift[r] = bins.shift[bin_of(&c, &a, &t, moved)];
+      ((io_key *)a.keys_to)[shift[r] + i] = moved;
+    }
+  }
+#if TSR_PAYLOAD_BITS > 0
+  move_column((const io_payload *)a.bulk.values, (io_payload *)a.values_to, &t, position, shift,
+              (io_payload *)tsr_page_memory);
+#endif
+  if (a.places_to) move_numbers(a.places, a.places_to, &t, position, shift, (uint32_t *)tsr_page_memory);
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* Items are the stash's buckets. Relaxed: a later kernel reads what is written here. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
+    tsr_pages_bar_kernel(const __grid_constant__ tsr_pages a) {
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t i = io_item(0), first = walk_tail(&c) + TSR_TAIL_RESERVED;
+  const uint32_t todo = tsr_ballot(&c, i < a.bulk.state.stash_buckets);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(&c, tile_lanes); turn++) {
+    tsr_bucket b;
+    const uint64_t ref = tsr_shuffle64(&c, i < a.bulk.state.stash_buckets ? first + i : 0, turn);
+    uint32_t erased, pairs = bulk_occupied(&c, ref, todo >> turn & 1u, &b, &erased);
+    for (; tsr_warp_any(&c, pairs); pairs &= pairs - 1) {
+      const tsr_key key = layout_key(&c, &b, pairs ? tsr_lowest(pairs) : 0);
+      if (pairs && c.lane == 0) a.barred[tsr_page_of(&c, key)] = 1;
+    }
+  }
+}
+
+/* The block's copy of a page. Each region's part is a multiple of 16 bytes, and so is its offset. */
+static __device__ __forceinline__ void page_load(const tsr_pages *a, uint64_t page) {
+  for (uint32_t i = 0; i < a->regions; i++) {
+    const tsr_page_region *region = &a->region[i];
+    const uint4 *from = (const uint4 *)(region->table + page * region->page_bytes);
+    uint4 *to = (uint4 *)(tsr_page_memory + region->offset_bytes);
+    const uint4 fill = {region->fill, region->fill, region->fill, region->fill};
+    for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += blockDim.x)
+      to[at] = a->is_clear ? fill : __ldcs(from + at);
+  }
+  if (a->bulk.state.lock_shift) {
+    uint32_t *locks = (uint32_t *)(tsr_page_memory + (uint32_t)(unsigned long long)a->bulk.state.locks);
+    for (uint32_t at = threadIdx.x; at < TSR_PAGES_LOCK_BYTES / 4; at += blockDim.x) locks[at] = 0;
+  }
+}
+
+static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t page) {
+  for (uint32_t i = 0; i < a->regions; i++) {
+    const tsr_page_region *region = &a->region[i];
+    uint4 *to = (uint4 *)(region->table + page * region->page_bytes);
+    const uint4 *from = (const uint4 *)(tsr_page_memory + region->offset_bytes);
+    for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += blockDim.x) __stcs(to + at, from[at]);
+  }
+}
+
+/* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. */
+extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 2)
+    tsr_pages_insert_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ bulk_statistics statistics;
+  __shared__ uint32_t gives_up;
+  const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];
+  if (begin == end) return;
+  tsr_scratch scratch;
+  tsr_ctx c = pages_context(&a, &scratch);
+  bulk_begin_statistics(&c, &statistics);
+  if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;
+  page_load(&a, page);
+  __syncthreads();
+  uint32_t hits = 0, fails = 0;
+  for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_PAGES_THREADS) { /* by warp */
+    const uint64_t i = from + (threadIdx.x & 31u);
+    hits += page_insert(&c, &a.bulk, i, i < end, &fails);
+    if (fails) gives_up = 1;
+    if (__any_sync(0xFFFFFFFFu, (int)*(volatile uint32_t *)&gives_up)) break;
+  }
+  __syncthreads();
+  if (gives_up) {
+    if (threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;
+    return;
+  }
+  if (TSR_FACT(&c, combines_later)) {
+    for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_PAGES_THREADS) {
+      const uint64_t i = from + (threadIdx.x & 31u);
+      bulk_combine(&c, &a.bulk, i, i < end);
+    }
+    __syncthreads();
+  }
+  page_store(&a, page);
+  bulk_add(a.bulk.tally, hits);
+  bulk_end_statistics(&c, &statistics, a.bulk.tally);
+}
+
+/* The items of pages that gave up, by random access; blocks take pages in turn. */
+#define PAGES_REST(name, work)                                                                                         \
+  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1) name(const __grid_constant__ tsr_pages a) {       \
+    __shared__ bulk_statistics statistics;                                                                             \
+    tsr_scratch scratch;                                                                                               \
+    tsr_ctx c = pages_context(&a, &scratch);                                                                           \
+    uint32_t hits = 0;                                                                                                 \
+    bulk_begin_statistics(&c, &statistics);                                                                            \
+    for (uint32_t at = blockIdx.x; at < a.rest[0]; at += gridDim.x) {                                                  \
+      const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = a.begins[page + 1];                          \
+      for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_BLOCK_THREADS) {                      \
+        const uint64_t i = from + (threadIdx.x & 31u);                                                                 \
+        hits += work(&c, &a.bulk, i, i < end);                                                                         \
+      }                                                                                                                \
+    }                                                                                                                  \
+    bulk_add(a.bulk.tally, hits);                                                                                      \
+    bulk_end_statistics(&c, &statistics, a.bulk.tally);                                                                \
+  }
+PAGES_REST(tsr_pages_rest_kernel, bulk_insert)
+PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t i = io_item(0);
+  if (i >= a.bulk.n) return;
+  const uint32_t place = a.places[i], result = a.bulk.results[i];
+  if (a.results) a.results[place] = (uint8_t)result;
+  if (result != TSR_RESULT_NOT_PLACED) return;
+  if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
+  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.values, i, 1));
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A batch inserted page by page, as the host sees it: the steps and their one argument. First the partition, which puts
+ * the batch in the order of its keys' pages by passes over it, each of which splits every segment that the pass before
+ * it made into bins; then the pages, each worked on where a block of threads holds it. Shared by the kernels (pages.cu),
+ * both backends and the plan (../table/pages.c); compiles as C11 and CUDA C.
+ */
+#ifndef TSR_PAGES_H
+#define TSR_PAGES_H
+
+#include "core/kernels/bulk.h"
+
+/* count: how many items of each tile fall into each bin. tiles: how many tiles each segment has. scatter: moves each
+ * item to its bin. bar: finds the pages that have a pair in the stash, where a page alone does not show it. insert: a
+ * page. rest: the items of pages that gave up, by random access; rest_combine: what that has left to combine. answer:
+ * results back to where the caller has their keys. */
+#define TSR_PAGES_OPS(F)                                                                                               \
+  F(count)                                                                                                             \
+  F(tiles)                                                                                                             \
+  F(scatter)                                                                                                           \
+  F(bar)                                                                                                               \
+  F(insert)                                                                                                            \
+  F(rest)                                                                                                              \
+  F(rest_combine)                                                                                                      \
+  F(answer)
+
+#define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
+enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
+
+/* One kernel an operation; a word on both sides, as for bulk operations. */
+#define TSR_PAGES_KERNEL_NAME(op) "tsr_pages_" #op "_kernel",
+
+enum {
+  TSR_PAGES_FAN_LOG2 = 9,      /* bins of a segment: more would make a tile's runs shorter than a sector */
+  TSR_PAGES_REGIONS = 8,       /* regions with bytes for each bucket, that a page is made of */
+  TSR_PAGES_THREADS = 384,     /* of a block that works on a page */
+  TSR_PAGES_LOCK_BYTES = 1024, /* key locks of a page that a block holds */
+  TSR_TILE_THREADS = 512,
+  TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
+};
+
+/* A region's part of a page: where it lies in the memory of the block, and in the table. */
+typedef struct tsr_page_region {
+  char *table;
+  uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
+} tsr_page_region;
+
+/* What one step reads; members that a step does not name are not its own. */
+typedef struct tsr_pages {
+  /* Its state, keys, values, n and results are the items in the order of this step. insert: state is that of a page. */
+  tsr_bulk bulk;
+  /* count, scatter */
+  uint32_t shift;         /* an item's bin is its page >> shift */
+  uint32_t fan_log2;      /* bins of a segment */
+  uint64_t bins;          /* of all segments; the last one may have fewer */
+  uint64_t tile_items;    /* of a full tile */
+  uint64_t segments;      /* of the items; tiles counts theirs */
+  const uint64_t *ends;   /* segments + 1: where each begins, then n; NULL: there is one, of all items */
+  uint64_t *tiles;        /* segments + 1: how many tiles come before each; NULL with ends */
+  uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps */
+  uint64_t *cursors;      /* bins: where the next item of each goes */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  void *keys_to, *values_to;
+  uint32_t *places_to; /* NULL: nobody wants to know them */
+  /* bar, insert, rest */
+  const uint64_t *begins; /* pages + 1: where the items of each begin */
+  tsr_page_region region[TSR_PAGES_REGIONS];
+  uint32_t regions, page_bytes; /* of all of them, with the page's locks */
+  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+  uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
+  uint32_t *rest;               /* how many pages gave up, then which */
+  /* answer: from bulk.results, bulk.keys and bulk.values, by places */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_pages;
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches (launch.h). Read next: order.c.
+ */
+#include "core/table/launch.h"
+
+#include "core/table/pages.h"
+
+static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                            tsr_error *error) {
+  return t->backend->launch(store->code->program, op, bulk, stream, error);
+}
+
+static bool combines(const tsr_store *store, uint32_t op) {
+  return op == TSR_BULK_insert && store->composition->facts.combines_later;
+}
+
+bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
+  return op == TSR_BULK_insert && n >= tsr_pages_worth(store->composition);
+}
+
+/* Both passes of an insert, where there was no memory to go page by page. */
+static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
+                                   tsr_error *error) {
+  tsr_bulk kept = *bulk;
+  tsr_status status = TSR_OK, freed = TSR_OK;
+  if (!combines(store, TSR_BULK_insert)) return at_random(t, store, TSR_BULK_insert, bulk, stream, error);
+  if (!bulk->results) status = t->backend->allocate_in(t->device, bulk->n, stream, (void **)&kept.results, error);
+  if (status) return status;
+  status = at_random(t, store, TSR_BULK_insert, &kept, stream, error);
+  if (status == TSR_OK) status = at_random(t, store, TSR_BULK_combine, &kept, stream, error);
+  if (!bulk->results) freed = t->backend->free_in(t->device, kept.results, stream, status ? NULL : error);
+  return status ? status : freed;
+}
+
+tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                      tsr_error *error) {
+  const bool by_pages = tsr_launches_pages(store, op, bulk->n);
+  bool began = false;
+  tsr_status status = TSR_OK;
+  if (bulk->n == 0) return TSR_OK;
+  if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
+  if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply) store->is_clear = false;
+  if (status || began) return status;
+  return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
+}
+
+tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                            tsr_tally *tally, tsr_error *error) {
+  tsr_bulk whole = *bulk;
+  whole.state = store->state;
+  whole.tally = t->tallies + TSR_TALLY_COUNTED;
+  tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
+  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
+  /* only repeated keys leave something to combine; who inserts distinct ones asks for no results */
+  if (status == TSR_OK && combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n))
+    status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
+  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  return status ? status : waited;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launching operations on a store. An insert goes the way that suits its batch: page by page or by random access. Read
+ * next: order.h.
+ */
+#ifndef TSR_TABLE_LAUNCH_H
+#define TSR_TABLE_LAUNCH_H
+
+#include "core/table/handle.h"
+
+/* Whether an operation of n items goes page by page: then nothing else may work on the table meanwhile. */
+bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n);
+
+/* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it
+ * has left; by random access TSR_BULK_combine does that, when no other insert runs any more. */
+tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                      tsr_error *error) TSR_MUST_CHECK;
+
+/* Enqueues one outside the report's counters and waits for what it counted; nothing else works on the store. bulk: without
+ * state and tally; with results, an insert combines what it has left, too. */
+tsr_status tsr_launch_alone(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                            tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
+
+#endif
