@@ -247,7 +247,7 @@ std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const
     return (uint32_t)((state >> 33) % bound);
   };
   // Of some random picks the one with most new pairs, until many in a row have none.
-  enum { kCandidates = 40, kFruitless = 40 };
+  enum { kCandidates = 300, kFruitless = 6 };
   for (uint32_t fruitless = 0; fruitless < kFruitless;) {
     Pick best{};
     uint32_t best_gain = 0;

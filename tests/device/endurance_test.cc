@@ -4,7 +4,7 @@
 // schedules made to break it: hot keys among evictions, inserts of one batch on two streams, inserts past erased slots
 // (the duplicate of cuCollections #606). After each launch the table is asked in ways that tell every double and every
 // loss: its size against the number of distinct keys, and each of these keys by find. races_test.cc judges values too,
-// on fewer operations. On the cpu backend: 10^6 operations, so that sanitizers see them.
+// on fewer operations. On the cpu backend: 10^6 operations.
 // Linked with the library whose guard is compiled out, RACES_WITHOUT_GUARD, doubles must show.
 #include <gtest/gtest.h>
 

@@ -77,7 +77,7 @@ TEST_P(Growth, APromiseOfUniqueKeysGrowsToo) {
 TEST_P(Growth, RandomOperationsUpToALimit) {
   TSR_TRACE_SEED;
   for (const Policy &policy : policies)
-    for (uint64_t stream = 0; stream < scaled(15, 3); stream++) {
+    for (uint64_t stream = 0; stream < scaled(15); stream++) {
       SCOPED_TRACE(std::string(policy.name) + ", stream " + std::to_string(stream));
       Random random(100 + stream);
       uint64_t limit = 8u << random.below(6);

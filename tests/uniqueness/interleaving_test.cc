@@ -183,7 +183,8 @@ public:
         Insert *other = &inserts[next++];
         helper_.start([this, other] { perform(other); });
         (*interruptions)++;
-        if (!helper_.wait_for(std::chrono::microseconds(sanitized ? 20000 : 2000))) return; // it waits for a lock
+        // It waits for a lock, or for its turn on a busy machine; whichever it is, both may go on.
+        if (!helper_.wait_for(std::chrono::microseconds(200))) return;
       }
     };
     interrupt = &between;
@@ -309,7 +310,7 @@ TEST_P(Interleaving, EveryKeyOnce) {
   TSR_TRACE_SEED;
   Random random(9);
   Helper helper;
-  uint64_t interruptions = 0, schedules = scaled(1500);
+  uint64_t interruptions = 0, schedules = 500;
   for (uint64_t i = 0; i < schedules; i++) {
     Recipe recipe = GetParam();
     recipe.capacity = 1 + random.below(16);
