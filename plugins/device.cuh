@@ -13,6 +13,7 @@
 #ifndef TSR_DEVICE_CUH
 #define TSR_DEVICE_CUH
 
+#include "plugins/shared.cuh"
 #include "plugins/table.h"
 #ifndef __CUDACC__
 #include <sched.h>
@@ -352,8 +353,6 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 #endif
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
-
-#include "plugins/shared.cuh"
 
 /* Every table access is one of these. They are relaxed: a slot's word carries all that its reader needs, operations of
  * different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU), and what needs more

@@ -7,18 +7,21 @@
 #ifndef TSR_SHARED_CUH
 #define TSR_SHARED_CUH
 
+#include "plugins/table.h"
+
 #ifdef __CUDACC__
+extern "C" __device__ const uint32_t tsr_fact_in_page;
 /* Whether this link's tables are pages in shared memory; a constant. */
 #define TSR_IN_PAGE (tsr_fact_in_page != 0)
 
 extern __shared__ __align__(16) unsigned char tsr_page_memory[]; /* the page */
 
-TSR_INLINE uint32_t tsr_shared_offset(const void *address) {
+static __device__ __forceinline__ uint32_t tsr_shared_offset(const void *address) {
   return (uint32_t)__cvta_generic_to_shared(tsr_page_memory) + (uint32_t)(unsigned long long)address;
 }
 
 #define TSR_SHARED_LOAD_(bits, letter, type)                                                                           \
-  TSR_INLINE type tsr_shared_load##bits(const void *address) {                                                         \
+  static __device__ __forceinline__ type tsr_shared_load##bits(const void *address) {                                  \
     type found;                                                                                                        \
     asm volatile("ld.relaxed.cta.shared.b" #bits " %0, [%1];"                                                          \
                  : "=" letter(found)                                                                                   \
@@ -26,7 +29,7 @@ TSR_INLINE uint32_t tsr_shared_offset(const void *address) {
                  : "memory");                                                                                          \
     return found;                                                                                                      \
   }                                                                                                                    \
-  TSR_INLINE void tsr_shared_store##bits(void *address, type value) {                                                  \
+  static __device__ __forceinline__ void tsr_shared_store##bits(void *address, type value) {                           \
     asm volatile("st.relaxed.cta.shared.b" #bits " [%0], %1;"                                                          \
                  :                                                                                                     \
                  : "r"(tsr_shared_offset(address)), letter(value)                                                      \
@@ -35,7 +38,7 @@ TSR_INLINE uint32_t tsr_shared_offset(const void *address) {
 TSR_SHARED_LOAD_(32, "r", uint32_t)
 TSR_SHARED_LOAD_(64, "l", unsigned long long)
 
-TSR_INLINE void tsr_shared_store8(void *address, uint8_t value) {
+static __device__ __forceinline__ void tsr_shared_store8(void *address, uint8_t value) {
   asm volatile("st.relaxed.cta.shared.b8 [%0], %1;"
                :
                : "r"(tsr_shared_offset(address)), "r"((uint32_t)value)
@@ -43,7 +46,7 @@ TSR_INLINE void tsr_shared_store8(void *address, uint8_t value) {
 }
 
 /* One instruction of the hardware, in which each aligned word is whole, and so are all 16 bytes (ATOMS swaps as many). */
-TSR_INLINE void tsr_shared_load128(const void *address, uint64_t *low, uint64_t *high) {
+static __device__ __forceinline__ void tsr_shared_load128(const void *address, uint64_t *low, uint64_t *high) {
   unsigned long long a, b;
   asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
                : "=l"(a), "=l"(b)
@@ -54,7 +57,7 @@ TSR_INLINE void tsr_shared_load128(const void *address, uint64_t *low, uint64_t 
 }
 
 #define TSR_SHARED_ATOMIC_(name, instruction, letter, type)                                                            \
-  TSR_INLINE type tsr_shared_##name(void *address, type value) {                                                       \
+  static __device__ __forceinline__ type tsr_shared_##name(void *address, type value) {                                \
     type found;                                                                                                        \
     asm volatile("atom." instruction " %0, [%1], %2;"                                                                  \
                  : "=" letter(found)                                                                                   \
@@ -63,7 +66,7 @@ TSR_INLINE void tsr_shared_load128(const void *address, uint64_t *low, uint64_t 
     return found;                                                                                                      \
   }
 #define TSR_SHARED_CAS_(bits, order, letter, type)                                                                     \
-  TSR_INLINE type tsr_shared_cas##bits##_##order(void *address, type expected, type desired) {                         \
+  static __device__ __forceinline__ type tsr_shared_cas##bits##_##order(void *address, type expected, type desired) {  \
     type found;                                                                                                        \
     asm volatile("atom." #order ".cta.shared.cas.b" #bits " %0, [%1], %2, %3;"                                         \
                  : "=" letter(found)                                                                                   \
@@ -89,7 +92,8 @@ TSR_SHARED_CAS_(64, acquire, "l", unsigned long long)
 TSR_SHARED_CAS_(64, release, "l", unsigned long long)
 
 /* 128 bits, compute capability 9.0 */
-TSR_INLINE tsr_u128 tsr_shared_cas128(void *address, tsr_u128 expected, tsr_u128 desired) {
+static __device__ __forceinline__ unsigned __int128 tsr_shared_cas128(void *address, unsigned __int128 expected,
+                                                                      unsigned __int128 desired) {
 #if __CUDA_ARCH__ >= 900
   unsigned long long low, high;
   asm volatile("{ .reg .b128 e, d, f; mov.b128 e, {%2, %3}; mov.b128 d, {%4, %5};"
@@ -99,13 +103,13 @@ TSR_INLINE tsr_u128 tsr_shared_cas128(void *address, tsr_u128 expected, tsr_u128
                  "l"((unsigned long long)desired), "l"((unsigned long long)(desired >> 64)),
                  "r"(tsr_shared_offset(address))
                : "memory");
-  return (tsr_u128)high << 64 | low;
+  return (unsigned __int128)high << 64 | low;
 #else
   return ~expected;
 #endif
 }
 
-TSR_INLINE tsr_u128 tsr_shared_exchange128(void *address, tsr_u128 desired) {
+static __device__ __forceinline__ unsigned __int128 tsr_shared_exchange128(void *address, unsigned __int128 desired) {
 #if __CUDA_ARCH__ >= 900
   unsigned long long low, high;
   asm volatile("{ .reg .b128 d, f; mov.b128 d, {%2, %3};"
@@ -114,7 +118,7 @@ TSR_INLINE tsr_u128 tsr_shared_exchange128(void *address, tsr_u128 desired) {
                : "l"((unsigned long long)desired), "l"((unsigned long long)(desired >> 64)),
                  "r"(tsr_shared_offset(address))
                : "memory");
-  return (tsr_u128)high << 64 | low;
+  return (unsigned __int128)high << 64 | low;
 #else
   return desired;
 #endif

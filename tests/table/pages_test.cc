@@ -44,6 +44,7 @@ std::vector<PagedRecipe> recipes() {
         const Widths width = widths[tried++ % (duplicates == TSR_DUPLICATES_ADD ? 2 : 3)];
         tsr_error error = {};
         PagedRecipe paged = {recipe_of(layout, probing, width, duplicates), ""};
+        if (sanitized && (layout != "packed" || duplicates > TSR_DUPLICATES_ADD)) continue;
         CompositionPointer composition = compose(paged.recipe, 1, &error);
         if (!composition || composition->shape.has_link) continue;
         std::ostringstream name;
