@@ -224,7 +224,7 @@ typedef struct tsr_load_options { /* all zero = as saved */
   const char *device;  /* the number of a GPU, as a spec says it; NULL = the spec's */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO for a file that is damaged, cut or of another version; TSR_INCOMPATIBLE where
- * the plugins that are found do not work as those that saved it. The checksums are against damage, not against malice:
+ * the plugins that are found plan other memory than those that saved it, or do not find a sample of its pairs. The checksums are against damage, not against malice:
  * load only files that you trust. Counters start at zero. */
 TSR_API tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table,
                                   tsr_error *error);

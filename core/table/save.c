@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/compose/registry.h"
 #include "core/sized.h"
 #include "core/spec/file.h"
 #include "core/table/create.h"
@@ -109,16 +108,68 @@ static void *region_of(const tsr_table *t, const tsr_save_row *r) {
   return t->store.state.part[r->role].region[r->index];
 }
 
+/* ---- A sample of the pairs ------------------------------------------------------------------- */
+
+typedef struct sample {
+  void *keys, *values; /* in the table's memory; values: NULL for a set */
+  uint64_t pairs, sum;
+} sample;
+
+static void free_sample(const tsr_table *t, sample *taken) {
+  if (taken->keys) t->backend->free(t->device, taken->keys);
+  if (taken->values) t->backend->free(t->device, taken->values);
+}
+
+static uint64_t number_at(const char *numbers, uint64_t i, uint64_t bytes) {
+  uint64_t number = 0;
+  memcpy(&number, numbers + i * bytes, bytes);
+  return number;
+}
+
+/* In pieces that fit into the buffer, a half of it for each array. */
+static tsr_status sum_up(const stream *s, const tsr_table *t, sample *taken) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint64_t value_bytes = t->store.composition->shape.value_bits / 8;
+  const uint64_t room = BUFFER_BYTES / 2 / sizeof(uint64_t);
+  char *keys = s->buffer, *values = s->buffer + BUFFER_BYTES / 2;
+  tsr_status status = TSR_OK;
+  for (uint64_t done = 0, step; status == TSR_OK && done < taken->pairs; done += step) {
+    step = taken->pairs - done < room ? taken->pairs - done : room;
+    status = copy_between(t, keys, (char *)taken->keys + done * key_bytes, step * key_bytes, s->error);
+    if (status == TSR_OK && value_bytes)
+      status = copy_between(t, values, (char *)taken->values + done * value_bytes, step * value_bytes, s->error);
+    for (uint64_t i = 0; status == TSR_OK && i < step; i++)
+      taken->sum += tsr_save_pair(number_at(keys, i, key_bytes), number_at(values, i, value_bytes));
+  }
+  return status;
+}
+
+/* The pairs of the first buckets; h: what the table holds. The caller frees the sample, on failure too. */
+static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table *t, sample *taken) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  uint64_t buckets = tsr_save_sample_buckets(h), room = buckets * shape->bucket_slots;
+  tsr_tally exported = {.hits = 0};
+  *taken = (sample){.keys = NULL};
+  if (h->pairs == 0) return TSR_OK;
+  if (room > h->pairs) room = h->pairs;
+  tsr_status status = t->backend->allocate(t->device, room * (shape->key_bits / 8), &taken->keys, s->error);
+  if (status == TSR_OK && shape->value_bits)
+    status = t->backend->allocate(t->device, room * (shape->value_bits / 8), &taken->values, s->error);
+  tsr_bulk bulk = {.n = buckets, .keys_out = taken->keys, .values_out = taken->values};
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
+  taken->pairs = exported.hits;
+  return status ? status : sum_up(s, t, taken);
+}
+
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
-                            .abi = tsr_sdk_abi,
                             .capacity = shape->capacity,
                             .seed = shape->seed,
                             .buckets = tsr_composition_buckets(t->store.composition),
-                            .has_erased = t->store.state.has_erased};
+                            .has_erased = t->store.state.has_erased != 0};
   memcpy(f->head.magic, TSR_SAVE_MAGIC, sizeof f->head.magic);
   f->text = spec_text(t->spec);
   if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
@@ -126,6 +177,14 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   describe_regions(t->store.composition, f);
   f->head.file_bytes = file_bytes(f);
   return tsr_size(t, &f->head.pairs, error);
+}
+
+static tsr_status note_sample(const stream *s, tsr_table *t, front *f) {
+  sample taken;
+  tsr_status status = take_sample(s, &f->head, t, &taken);
+  f->head.sample = taken.sum;
+  free_sample(t, &taken);
+  return status;
 }
 
 static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row *r) {
@@ -175,6 +234,7 @@ tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
   s.buffer = malloc(BUFFER_BYTES);
   tsr_status status = s.buffer ? describe(t, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = note_sample(&s, t, &f);
   if (status == TSR_OK) status = write_file(&s, t, &f);
   if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
   free(s.buffer);
@@ -193,12 +253,11 @@ static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t b
   if (memcmp(h->magic, TSR_SAVE_MAGIC, sizeof h->magic) != 0)
     return tsr_fail(s->error, TSR_IO, "%s: is no saved table: tsr_table_save or `tessera run --save` writes one",
                     s->path);
-  if (h->version != TSR_SAVE_VERSION || h->abi != tsr_sdk_abi)
-    return tsr_fail(
-        s->error, TSR_IO,
-        "%s: was saved as version %u for plugin ABI %08x, this library reads version %d for ABI %08x: insert "
-        "the pairs into a new table and save that",
-        s->path, h->version, h->abi, TSR_SAVE_VERSION, tsr_sdk_abi);
+  if (h->version != TSR_SAVE_VERSION)
+    return tsr_fail(s->error, TSR_IO,
+                    "%s: was saved in version %u of the format, this library reads version %d: insert the pairs into a "
+                    "new table and save that",
+                    s->path, h->version, TSR_SAVE_VERSION);
   if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->region_count > TSR_SAVE_REGIONS_MAX)
     return damaged(s, "its head has impossible sizes");
   if (h->file_bytes != bytes)
@@ -279,32 +338,31 @@ static tsr_status read_region(const stream *s, const tsr_table *t, const tsr_sav
   return status;
 }
 
-/* Whether keys are found where they lie: a sample, because a plugin that hashes otherwise fails at once. */
-static tsr_status check_sample(const stream *s, tsr_table *t) {
-  const tsr_shape *shape = &t->store.composition->shape;
-  enum { SAMPLE_BUCKETS = 1024 };
-  uint64_t buckets = tsr_composition_buckets(t->store.composition);
-  if (buckets > SAMPLE_BUCKETS) buckets = SAMPLE_BUCKETS;
-  uint64_t room = buckets * shape->bucket_slots;
-  void *keys = NULL, *values = NULL, *found = NULL;
-  tsr_tally exported = {.hits = 0}, seen = {.hits = 0};
-  tsr_status status = t->backend->allocate(t->device, room * (shape->key_bits / 8), &keys, s->error);
-  if (status == TSR_OK && shape->value_bits)
-    status = t->backend->allocate(t->device, room * (shape->value_bits / 8), &values, s->error);
-  if (status == TSR_OK) status = t->backend->allocate(t->device, room, &found, s->error);
-  tsr_bulk bulk = {.n = buckets, .keys_out = keys, .values_out = values};
-  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
-  bulk = (tsr_bulk){.n = exported.hits, .keys = keys, .results = found};
-  if (status == TSR_OK && exported.hits)
-    status = tsr_launch_alone(t, &t->store, TSR_BULK_contains, &bulk, NULL, &seen, s->error);
-  if (status == TSR_OK && seen.hits != exported.hits)
+/* Whether the parts at hand read the memory as those did that wrote it, and look for a key where it lies. */
+static tsr_status check_sample(const stream *s, const front *f, tsr_table *t) {
+  sample taken;
+  void *found = NULL;
+  tsr_tally seen = {.hits = 0};
+  tsr_status status = take_sample(s, &f->head, t, &taken);
+  if (status == TSR_OK && taken.sum != f->head.sample)
+    status =
+        tsr_fail(s->error, TSR_INCOMPATIBLE,
+                 "%s: the plugins here read other pairs from its memory than those that saved it: load it with the "
+                 "same plugins",
+                 s->path);
+  if (status == TSR_OK && taken.pairs) {
+    tsr_bulk bulk = {.n = taken.pairs, .keys = taken.keys};
+    status = t->backend->allocate(t->device, taken.pairs, &found, s->error);
+    bulk.results = found;
+    if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_contains, &bulk, NULL, &seen, s->error);
+  }
+  if (status == TSR_OK && seen.hits != taken.pairs)
     status = tsr_fail(s->error, TSR_INCOMPATIBLE,
                       "%s: the plugins here look for its keys in other buckets than those that saved it: load it with "
                       "the same plugins",
                       s->path);
-  void *all[] = {keys, values, found};
-  for (uint32_t i = 0; i < 3; i++)
-    if (all[i]) t->backend->free(t->device, all[i]);
+  if (found) t->backend->free(t->device, found);
+  free_sample(t, &taken);
   return status;
 }
 
@@ -317,7 +375,7 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   t->store.state.has_erased = f->head.has_erased != 0;
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");
-  return status ? status : check_sample(s, t);
+  return status ? status : check_sample(s, f, t);
 }
 
 static tsr_status load_file(stream *s, const tsr_load_options *options, front *f, tsr_table **table) {

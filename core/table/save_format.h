@@ -7,6 +7,11 @@
  *
  * Every number is little-endian and 8 bytes wide or half of that. Included by save.c and by tests that make such files;
  * users of tables save and load them (tessera.h).
+ *
+ * TSR_SAVE_VERSION counts the changes of this format, and of what the core itself lays out: the stash, the buckets of the
+ * reserved keys, the units of lists. Where a part puts a pair is the part's own matter. A file does not name versions of
+ * plugins, because nothing would force their authors to raise them; what the parts at hand make of the memory is tried
+ * instead, on a sample.
  */
 #ifndef TSR_SAVE_FORMAT_H
 #define TSR_SAVE_FORMAT_H
@@ -22,13 +27,19 @@
 
 #define TSR_SAVE_MAGIC "TSRTAB\r\n"
 
-enum { TSR_SAVE_VERSION = 1, TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX, TSR_SAVE_TEXT_MAX = 1 << 18 };
+enum {
+  TSR_SAVE_VERSION = 2,
+  TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX,
+  TSR_SAVE_TEXT_MAX = 1 << 18,
+  TSR_SAVE_SAMPLE_PAIRS = 4096
+};
 
 typedef struct tsr_save_head {
   char magic[8];
-  uint32_t version, abi;
+  uint32_t version, has_erased;
   uint64_t text_bytes, region_count;
-  uint64_t capacity, seed, buckets, pairs, has_erased;
+  uint64_t capacity, seed, buckets, pairs;
+  uint64_t sample; /* the sum of tsr_save_pair over the pairs in the first tsr_save_sample_buckets buckets */
   uint64_t file_bytes;
 } tsr_save_head;
 
@@ -51,6 +62,17 @@ static inline uint64_t tsr_save_checksum(uint64_t state, const void *data, uint6
     bytes -= step;
   }
   return state;
+}
+
+/* So many of the buckets hold some TSR_SAVE_SAMPLE_PAIRS of the pairs, or all if there are fewer. */
+static inline uint64_t tsr_save_sample_buckets(const tsr_save_head *head) {
+  if (head->pairs <= TSR_SAVE_SAMPLE_PAIRS) return head->buckets;
+  return (uint64_t)((double)head->buckets / (double)head->pairs * TSR_SAVE_SAMPLE_PAIRS) + 1;
+}
+
+/* Pairs come in any order, so their numbers are added up. A set's values are 0. */
+static inline uint64_t tsr_save_pair(uint64_t key, uint64_t value) {
+  return tsr_save_checksum(tsr_save_checksum(TSR_SAVE_VERSION, &key, sizeof key), &value, sizeof value);
 }
 
 static inline uint64_t tsr_save_front_bytes(const tsr_save_head *head) {

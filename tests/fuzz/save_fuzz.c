@@ -5,7 +5,6 @@
  */
 #include "core/tessera.h"
 
-#include "core/compose/registry.h"
 #include "core/table/save_format.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -16,7 +15,6 @@ static bool repair(uint8_t *bytes, uint64_t size) {
   memcpy(&head, bytes, sizeof head);
   memcpy(head.magic, TSR_SAVE_MAGIC, sizeof head.magic);
   head.version = TSR_SAVE_VERSION;
-  head.abi = tsr_sdk_abi;
   head.file_bytes = size;
   memcpy(bytes, &head, sizeof head);
   if (head.text_bytes > size || head.region_count > 4 * TSR_SAVE_REGIONS_MAX) return false; /* some too many */

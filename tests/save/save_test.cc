@@ -213,11 +213,13 @@ TEST(Damage, AnyByte) {
 TEST(Damage, OtherVersionsAreNamed) {
   const std::string path = path_of("version.tsr"), bad = path_of("other_version.tsr");
   const std::string bytes = saved_bytes(path);
-  for (size_t at : {8, 12}) { // version, ABI
+  for (char version : {1, 3}) { // an old one, which held the plugins' ABI at byte 12, and one that is not known yet
     std::string other = bytes;
-    other[at] = static_cast<char>(other[at] + 1);
+    other[8] = version;
     write_file(bad, other);
-    expect_refused(bad, TSR_IO, "was saved as version");
+    expect_refused(bad, TSR_IO,
+                   version == 1 ? "was saved in version 1 of the format, this library reads version 2"
+                                : "was saved in version 3 of the format, this library reads version 2");
   }
   write_file(bad, std::string(4096, 'x'));
   expect_refused(bad, TSR_IO, "is no saved table");
@@ -249,7 +251,7 @@ struct Parts {
     uint64_t text_bytes = text.size(), bytes = head.size() + text.size() + rows.size() + 8 + pairs.size();
     memcpy(&head[16], &text_bytes, 8);
     memcpy(&head[72], &bytes, 8);
-    uint64_t sum = checksum(checksum(checksum(1, head), text), rows);
+    uint64_t sum = checksum(checksum(checksum(2, head), text), rows);
     return head + text + rows + std::string(reinterpret_cast<char *>(&sum), 8) + pairs;
   }
 };
@@ -266,6 +268,9 @@ TEST(Damage, SoundPartsThatDoNotBelongTogether) {
   Parts other = Parts(bytes);
   number(other.head, 40, 12345); // the seed: keys lie in other buckets
   refused(other, TSR_INCOMPATIBLE, "other buckets");
+  other = Parts(bytes);
+  number(other.head, 64, 12345); // the sample: as if the layout read other pairs
+  refused(other, TSR_INCOMPATIBLE, "other pairs");
   other = Parts(bytes);
   number(other.head, 32, 1000000); // the capacity
   refused(other, TSR_INCOMPATIBLE, "other memory");
