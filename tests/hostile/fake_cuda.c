@@ -329,6 +329,13 @@ API int cuModuleGetFunction(function **found, module *m, const char *name) {
   return 0;
 }
 
+/* 8: the dynamic shared memory that a block may ask for, in bytes. */
+API int cuFuncSetAttribute(function *f, int attribute, int value) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  return f && attribute == 8 && value >= 0 ? 0 : 1;
+}
+
 API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
                        void **extra) {
