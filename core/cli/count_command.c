@@ -2,31 +2,23 @@
  *
  * tessera count: how often each k-mer occurs in sequence files. A map k-mer -> count whose duplicates are added up gets
  * the k-mers in batches, while a thread reads on. Memory holds the table and a few chunks of k-mers, and in the end all
- * pairs once more. Read next: kmer_stream.h.
+ * pairs once more. Read next: stream.h, pairs.h.
  */
-#define _POSIX_C_SOURCE 200809L /* sigaction */
-
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/kmer_stream.h"
+#include "core/cli/interrupt.h"
 #include "core/cli/outputs.h"
+#include "core/cli/pairs.h"
 #include "core/cli/places.h"
 #include "core/cli/progress.h"
-#include "core/spec/file.h"
+#include "core/cli/stream.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 
 enum { LETTERS_MAX = 32, WAIT_MILLISECONDS = 200 };
-static const uint64_t first_capacity_max = UINT64_C(1) << 26; /* what the table has before it grows */
-
-typedef struct pair {
-  uint64_t key, count;
-} pair;
 
 typedef struct count_job {
   const tsr_arguments *arguments;
@@ -34,24 +26,14 @@ typedef struct count_job {
   uint64_t letters, least;
   bool has_histogram, is_sorted, is_quiet;
   tsr_dataset_options options;
-  tsr_kmer_stream *stream;
+  tsr_stream_file *files;
+  tsr_stream *stream;
   tsr_table *table;
   uint64_t distinct;
-  tsr_kmer_facts facts;
+  tsr_input_facts facts;
   double seconds;
+  bool is_interrupted;
 } count_job;
-
-/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t is_stopped;
-
-static void stop(int number) { is_stopped = number; }
-
-/* Once: a second Ctrl-C ends the process. */
-static void watch_signals(void) {
-  struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-  sigaction(SIGINT, &action, NULL);
-}
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
@@ -82,8 +64,9 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
                       tsr_spec_get(spec, "table", "value_bits"));
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (!tsr_spec_get(spec, "table", "capacity")) {
-    const uint64_t estimate = tsr_kmer_stream_estimate(job->stream), possible = kmers_possible(job);
-    options.capacity = estimate && estimate < first_capacity_max ? estimate : first_capacity_max;
+    bool is_exact;
+    const uint64_t possible = kmers_possible(job);
+    options.capacity = tsr_stream_capacity(job->stream, &is_exact);
     if (possible < options.capacity) options.capacity = possible;
   }
   if (status == TSR_OK) status = tsr_table_create(spec, &options, &job->table, error);
@@ -102,131 +85,86 @@ static tsr_status check_placed(const count_job *job, tsr_error *error) {
   return status;
 }
 
+/* What is known of all files together. */
+static void add_facts(count_job *job) {
+  bool is_known = true;
+  job->facts = (tsr_input_facts){.keys = 0};
+  for (size_t i = 0; i < job->arguments->operand_count; i++) {
+    const tsr_input_facts f = tsr_stream_describe(job->stream, i);
+    is_known = is_known && f.bytes;
+    job->facts.keys += f.keys;
+    job->facts.bytes += f.bytes;
+    job->facts.bytes_read += f.bytes_read;
+    job->facts.sequences.records += f.sequences.records;
+    job->facts.sequences.bases += f.sequences.bases;
+    job->facts.sequences.kmers_skipped += f.sequences.kmers_skipped;
+  }
+  if (!is_known) job->facts.bytes = 0;
+}
+
+static tsr_status stopped(count_job *job, uint64_t done, tsr_error *error) {
+  job->is_interrupted = true;
+  return tsr_fail(error, TSR_IO,
+                  "stopped: %" PRIu64 " k-mers were counted, %" PRIu64 " bytes of the input read; nothing is written",
+                  done, job->facts.bytes_read);
+}
+
+/* Begins to read, and waits until much or all is read. */
+static tsr_status open_files(count_job *job, tsr_error *error) {
+  const size_t count = job->arguments->operand_count;
+  bool is_settled = false;
+  job->files = calloc(count, sizeof *job->files);
+  if (!job->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  for (size_t i = 0; i < count; i++) {
+    job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
+  }
+  tsr_status status = tsr_stream_open(job->files, count, &job->stream, error);
+  while (status == TSR_OK && !is_settled) {
+    status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
+    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, 0, error);
+  }
+  return status;
+}
+
 static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress progress;
-  const void *keys = NULL;
-  uint64_t n = 0;
-  tsr_status status = TSR_OK;
-  uint64_t *ones = malloc(TSR_CHUNK_KMERS * sizeof *ones);
-  if (!ones) return tsr_fail(error, TSR_NO_MEMORY, "no memory to count");
-  for (size_t i = 0; i < TSR_CHUNK_KMERS; i++) ones[i] = 1;
-  tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
+  tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
-  bool has_more = true;
-  while (status == TSR_OK && has_more && !is_stopped) {
-    status = tsr_kmer_stream_next(job->stream, WAIT_MILLISECONDS, &keys, &n, error);
-    if (status == TSR_OK && n) status = tsr_insert(job->table, n, keys, ones, NULL, error);
+  tsr_status status = TSR_OK;
+  tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
+  while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
+    status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
+    if (status == TSR_OK && chunk.count)
+      status = tsr_insert(job->table, chunk.count, chunk.keys, chunk.values, NULL, error);
     if (status == TSR_OK) status = check_placed(job, error);
-    has_more = !keys || n;
-    done += n;
-    job->facts = tsr_kmer_stream_describe(job->stream);
+    done += chunk.count;
+    add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
+    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, done, error);
   }
   job->seconds = tsr_progress_end(&progress);
-  free(ones);
-  if (status == TSR_OK && is_stopped)
-    status = tsr_fail(error, TSR_IO,
-                      "stopped: %" PRIu64 " k-mers were counted, %" PRIu64 " bytes of the input read; nothing is "
-                      "written",
-                      done, job->facts.bytes_read);
   return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
 }
 
 /* ---- What was counted ------------------------------------------------------------------------ */
 
-static int by_number(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return a < b ? -1 : a > b;
-}
-
-static int by_key(const void *left, const void *right) {
-  return by_number(&((const pair *)left)->key, &((const pair *)right)->key);
-}
-
-/* "count number" a line; sorts the counts. */
-static void print_histogram(uint64_t *counts, uint64_t n, uint64_t least) {
-  qsort(counts, n, sizeof *counts, by_number);
-  for (uint64_t i = 0, next; i < n; i = next) {
-    next = i + 1;
-    while (next < n && counts[next] == counts[i]) next++;
-    if (counts[i] >= least) printf("%" PRIu64 " %" PRIu64 "\n", counts[i], next - i);
-  }
-}
-
-typedef struct line_writer {
-  tsr_file file;
-  int failure;
-  size_t used;
-  char bytes[1 << 16];
-} line_writer;
-
-static void flush_lines(line_writer *w) {
-  if (!w->failure) w->failure = tsr_file_write(&w->file, w->bytes, w->used);
-  w->used = 0;
-}
-
-/* The letters of a k-mer, a tab, its count. */
-static void add_line(line_writer *w, uint64_t letters, uint64_t key, uint64_t count) {
-  enum { LINE_BYTES = LETTERS_MAX + 24 };
-  if (w->used + LINE_BYTES > sizeof w->bytes) flush_lines(w);
-  for (uint64_t at = letters; at-- > 0;) w->bytes[w->used++] = "ACGT"[key >> (2 * at) & 3];
-  w->used += (size_t)snprintf(w->bytes + w->used, 24, "\t%" PRIu64 "\n", count);
-}
-
-static void add_lines(const count_job *job, const void *keys, const uint64_t *counts, line_writer *w) {
-  for (uint64_t i = 0; i < job->distinct && !w->failure; i++)
-    if (counts[i] >= job->least) add_line(w, job->letters, tsr_number_at(keys, job->options.key_bits, i), counts[i]);
-}
-
-static bool add_sorted_lines(const count_job *job, const void *keys, const uint64_t *counts, line_writer *w) {
-  pair *pairs = malloc((job->distinct + 1) * sizeof *pairs);
-  if (!pairs) return false;
-  for (uint64_t i = 0; i < job->distinct; i++)
-    pairs[i] = (pair){tsr_number_at(keys, job->options.key_bits, i), counts[i]};
-  qsort(pairs, job->distinct, sizeof *pairs, by_key);
-  for (uint64_t i = 0; i < job->distinct && !w->failure; i++)
-    if (pairs[i].count >= job->least) add_line(w, job->letters, pairs[i].key, pairs[i].count);
-  free(pairs);
-  return true;
-}
-
-static tsr_status write_counts(const count_job *job, const void *keys, const uint64_t *counts, tsr_error *error) {
-  line_writer *w = calloc(1, sizeof *w);
-  if (!w) return tsr_fail(error, TSR_NO_MEMORY, "--out %s: no memory to write it", job->out);
-  int failure = tsr_file_begin_output(&w->file, job->out);
-  if (!failure) {
-    if (!job->is_sorted)
-      add_lines(job, keys, counts, w);
-    else if (!add_sorted_lines(job, keys, counts, w))
-      w->failure = ENOMEM;
-    flush_lines(w);
-    failure = tsr_file_end(&w->file, w->failure);
-  }
-  free(w);
-  if (!failure) return TSR_OK;
-  return tsr_fail(error, failure == ENOMEM ? TSR_NO_MEMORY : TSR_IO, "--out %s: cannot be written: %s", job->out,
-                  strerror(failure));
-}
-
 static tsr_status put_out(const count_job *job, tsr_error *error) {
-  uint64_t size = 0, *counts = malloc((job->distinct + 1) * sizeof *counts);
-  void *keys = malloc((job->distinct + 1) * (job->options.key_bits / 8));
-  tsr_status status = counts && keys
-                          ? tsr_export(job->table, job->distinct, keys, counts, &size, error)
-                          : tsr_fail(error, TSR_NO_MEMORY, "no memory for %" PRIu64 " counts", job->distinct);
-  if (status == TSR_OK && job->out) status = write_counts(job, keys, counts, error);
-  if (status == TSR_OK && job->has_histogram) print_histogram(counts, size, job->least);
-  free(keys);
-  free(counts);
+  tsr_pairs pairs = {.count = 0};
+  tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
+  if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
+  if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);
+  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(&pairs, true, error);
+  tsr_pairs_free(&pairs);
   return status;
 }
 
 static void say_counted(const count_job *job) {
-  const tsr_kmer_facts *f = &job->facts;
+  const tsr_input_facts *f = &job->facts;
   if (job->is_quiet) return;
   tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
           " skipped for other letters than ACGT; %" PRIu64 " distinct; %.1f s",
-          f->sequences.records, f->sequences.records == 1 ? "" : "s", f->sequences.bases, f->kmers, job->letters,
+          f->sequences.records, f->sequences.records == 1 ? "" : "s", f->sequences.bases, f->keys, job->letters,
           f->sequences.kmers_skipped, job->distinct, job->seconds);
 }
 
@@ -264,7 +202,11 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
     return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");
   job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
                                        .kmers = (uint32_t)job->letters,
-                                       .canonical = tsr_arguments_has(arguments, "--canonical")};
+                                       .canonical = tsr_arguments_has(arguments, "--canonical"),
+                                       .value_bits = 64,
+                                       .want_values = true,
+                                       .value_rule = TSR_VALUE_CONSTANT,
+                                       .value = 1};
   return TSR_EXIT_OK;
 }
 
@@ -277,7 +219,8 @@ static tsr_status check_out(const count_job *job, tsr_error *error) {
   if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "count: no memory for the names of %zu files", count);
   for (size_t i = 0; i < count; i++) inputs[i] = (tsr_named_path){"FILE", arguments->operands[i]};
   inputs[count] = (tsr_named_path){"--spec", tsr_arguments_value(arguments, "--spec")};
-  tsr_status status = tsr_outputs_check(&out, 1, inputs, count + 1, error);
+  tsr_status status = tsr_rows_check_name("--out", job->out, error);
+  if (status == TSR_OK) status = tsr_outputs_check(&out, 1, inputs, count + 1, error);
   free(inputs);
   return status;
 }
@@ -287,19 +230,22 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  watch_signals();
+  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
-  if (status == TSR_OK)
-    status = tsr_kmer_stream_open(arguments->operands, arguments->operand_count, &job.options, &job.stream, &error);
+  if (status == TSR_OK) status = open_files(&job, &error);
   if (status == TSR_OK) status = make_table(&job, &error);
   if (status == TSR_OK) status = count_all(&job, &error);
-  tsr_kmer_stream_close(job.stream);
+  tsr_stream_close(job.stream);
+  free(job.files);
+  tsr_interrupt_leave();
   if (status == TSR_OK) {
     say_counted(&job);
     status = put_out(&job, &error);
   }
   tsr_table_destroy(job.table);
-  return status == TSR_OK ? TSR_EXIT_OK : tsr_say_error(status, &error);
+  if (status == TSR_OK) return TSR_EXIT_OK;
+  failed = tsr_say_error(status, &error);
+  return job.is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
 }
 
 const tsr_command tsr_count_command = {

@@ -7,7 +7,6 @@
 #include "core/cli/data_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes, tsr_error *error) {
@@ -25,8 +24,10 @@ tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes
   return TSR_OK;
 }
 
-void tsr_dataset_free(tsr_dataset *dataset) {
-  free(dataset->keys);
-  free(dataset->values);
-  *dataset = (tsr_dataset){.count = 0};
+tsr_status tsr_refuse_ordinal(const char *path, tsr_error *error) {
+  return tsr_fail(
+      error, TSR_IO,
+      "%s: holds more than 2^32 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use value_bits = "
+      "64, or say by --value what each gets",
+      path);
 }

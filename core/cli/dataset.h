@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of `tessera run`: files of keys (and values) as arrays.
+ * The inputs of `tessera run`: files of keys (and values), read by pieces, for they may be larger than memory.
  *
  * The ending of a file's name says what it holds, because nothing inside a raw array or a table of
  * numbers does:
@@ -13,7 +13,7 @@
  * The endings may be in capitals, and all but arrays may have .gz behind and be pipes. "-" is standard input, plain or
  * gzip: sequences if there are k-mers to read, else lines of numbers.
  * What cannot be read whole is refused with a sentence; a row is never skipped or cut to fit.
- * Read next: sequence.h (k-mers), rows.h (the output).
+ * Read next: sequence.h (k-mers), stream.h (many files, by a thread), rows.h (the output).
  */
 #ifndef TSR_DATASET_H
 #define TSR_DATASET_H
@@ -24,26 +24,27 @@
 extern "C" {
 #endif
 
-/* Reads the file at `path`. On success the caller frees *out with tsr_dataset_free; on failure *out
- * is untouched. Status: TSR_NOT_FOUND (no such file), TSR_IO (unreadable, malformed, without a key,
- * or a number that does not fit its width), TSR_NO_MEMORY, TSR_BAD_ARGUMENT (options that
- * contradict the rules above, each other or the kind of file). Thread-safe. */
-TSR_MUST_CHECK tsr_status tsr_dataset_read(const char *path, const tsr_dataset_options *options, tsr_dataset *out,
-                                           tsr_error *error);
-
-/* The same file by pieces, for what is larger than memory: FASTA and FASTQ only. One thread at a time. */
 typedef struct tsr_input tsr_input;
 
-/* Opens it; `path` and *options as above, `path` lives as long. The caller closes. */
+/* Opens it, but a pipe that somebody may not write yet; `path` lives as long. The caller closes. Status: TSR_NOT_FOUND (no
+ * such file), TSR_IO (unreadable, malformed), TSR_NO_MEMORY, TSR_BAD_ARGUMENT (options that contradict the rules above,
+ * each other or the kind of file). One thread at a time. */
 TSR_MUST_CHECK tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, tsr_input **input,
                                          tsr_error *error);
-/* As tsr_sequence_next. pre: options->kmers > 0. */
-TSR_MUST_CHECK tsr_status tsr_input_kmers(tsr_input *input, void *keys, uint64_t room, uint64_t *count,
-                                          tsr_error *error);
-uint64_t tsr_input_bytes(const tsr_input *input); /* of the file as it lies there; 0: unknown, of a pipe */
-bool tsr_input_is_compressed(const tsr_input *input);
-uint64_t tsr_input_consumed(const tsr_input *input); /* of those bytes, so far */
-tsr_sequence_facts tsr_input_describe(const tsr_input *input);
+/* Writes up to `room` further keys, and their values if they are wanted, in their order; *count = 0 only at the end. A
+ * file without any key is refused. Status: TSR_IO (unreadable, malformed, or a number that does not fit its width),
+ * TSR_NO_MEMORY; what was written then is to be left alone. pre: room >= TSR_SEQUENCE_ROOM. */
+TSR_MUST_CHECK tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *values, uint64_t *count,
+                                         tsr_error *error);
+
+typedef struct tsr_input_facts {
+  uint64_t keys;              /* so far */
+  uint64_t keys_known;        /* of the whole file, where its size tells; else 0 */
+  uint64_t bytes_read, bytes; /* so far, of the file as it lies there; bytes is 0 where it is a pipe */
+  tsr_sequence_facts sequences;
+} tsr_input_facts;
+
+tsr_input_facts tsr_input_describe(const tsr_input *input);
 void tsr_input_close(tsr_input *input); /* NULL is fine */
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/data_file.h"
-#include "core/cli/job.h"
+#include "core/cli/job_run.h"
 #include "core/cli/places.h"
 
 enum { LETTERS = 16, MATCHES_SHOWN = 10 };
@@ -48,32 +48,41 @@ static void print_line(const tsr_arguments *arguments, const char *spec, const t
   fflush(stdout);
 }
 
-static void print_match(const tsr_job *job, const tsr_job_step *find, uint64_t i) {
-  uint64_t key = tsr_number_at(find->data.keys, job->key_bits, i);
-  char letters[LETTERS + 1] = {0};
-  for (uint32_t at = 0; at < LETTERS; at++) letters[at] = "ACGT"[key >> (2 * (LETTERS - 1 - at)) & 3];
-  printf("         %s %12" PRIu64 " %12" PRIu64 "\n", letters, i,
-         tsr_number_at(find->found_values, job->value_bits, i));
+typedef struct match {
+  uint64_t key, query, value;
+} match;
+
+typedef struct matches { /* the first ones */
+  match all[MATCHES_SHOWN];
+  uint32_t count;
+  uint64_t queries; /* so far */
+} matches;
+
+static void take_matches(void *context, const tsr_rows *rows) {
+  matches *m = context;
+  for (uint64_t i = 0; i < rows->count && m->count < MATCHES_SHOWN; i++)
+    if (rows->found[i])
+      m->all[m->count++] = (match){tsr_number_at(rows->keys, rows->key_bits, i), m->queries + i,
+                                   tsr_number_at(rows->values, rows->value_bits, i)};
+  m->queries += rows->count;
 }
 
-static void print_matches(const tsr_job *job) {
-  const tsr_job_step *find = &job->steps[1];
-  uint64_t shown = 0;
-  if (!find->found_values) return;
+static void print_matches(const matches *m) {
+  char letters[LETTERS + 1] = {0};
   printf("\nmatches  the first %d; positions are numbers of k-mers, from 0\n", MATCHES_SHOWN);
   printf("         %-16s %12s %12s\n", "letters", "query", "genome");
-  for (uint64_t i = 0; i < find->data.count && shown < MATCHES_SHOWN; i++)
-    if (find->found[i]) {
-      print_match(job, find, i);
-      shown++;
-    }
-  if (!shown) printf("         none\n");
+  for (uint32_t i = 0; i < m->count; i++) {
+    for (uint32_t at = 0; at < LETTERS; at++) letters[at] = "ACGT"[m->all[i].key >> (2 * (LETTERS - 1 - at)) & 3];
+    printf("         %s %12" PRIu64 " %12" PRIu64 "\n", letters, m->all[i].query, m->all[i].value);
+  }
+  if (!m->count) printf("         none\n");
 }
 
 static tsr_exit run_demo(const tsr_arguments *arguments) {
   tsr_job_step steps[2] = {{.verb = TSR_JOB_INSERT, .path = getenv("TESSERA_DEMO_GENOME")},
                            {.verb = TSR_JOB_FIND, .path = getenv("TESSERA_DEMO_PHAGE")}};
   char path[TSR_PLACE_BYTES];
+  matches found = {.count = 0};
   tsr_spec *spec;
   tsr_error error;
   if (!steps[0].path || !steps[1].path)
@@ -90,10 +99,11 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
                  .kmers = LETTERS,
                  .steps = steps,
                  .step_count = 2,
-                 .keeps_found = true};
+                 .on_rows = take_matches,
+                 .context = &found};
   print_line(arguments, path, &job);
   tsr_exit failed = tsr_job_run(&job);
-  if (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) print_matches(&job);
+  if (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) print_matches(&found);
   tsr_job_free(&job);
   tsr_spec_free(spec);
   return failed;

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A job: files of keys put into, looked up in and erased from one table, in the order written, with a report of what
- * was composed and what happened. `run` makes one from its command line, `demo` from its own choice.
- * Read next: dataset.h (the files), rows.h (the results).
+ * was composed and what happened. The files are read by chunks while the table works (stream.h), and rows are written as
+ * they come, so that memory holds the table and a few chunks, whatever the files' sizes. `run` makes a job from its command
+ * line, `demo` from its own choice. Read next: stream.h (the files), rows.h (the results), job_run.h.
  */
 #ifndef TSR_JOB_H
 #define TSR_JOB_H
 
 #include <stdio.h>
 
-#include "core/cli/console.h"
-#include "core/cli/dataset.h"
-#include "core/cli/unplaced.h"
+#include "core/cli/rows.h"
+#include "core/cli/stream.h"
 #include "core/tessera_tools.h"
 
 typedef enum tsr_job_verb { TSR_JOB_INSERT, TSR_JOB_FIND, TSR_JOB_ERASE, TSR_JOB_VERBS } tsr_job_verb;
 
+/* What happens where a pair finds no room. */
+typedef enum tsr_on_full {
+  TSR_FULL_AS_SAID, /* what the spec says of growth; where it says nothing, the table grows if it can */
+  TSR_FULL_GROW,
+  TSR_FULL_REPORT, /* the job goes on, and tells them in the end */
+  TSR_FULL_STOP    /* it ends, and nothing is written */
+} tsr_on_full;
+
 typedef struct tsr_job_step {
   tsr_job_verb verb;
   const char *path;
-  tsr_dataset data;     /* find: the keys stay; the others' arrays are gone once they were used */
-  uint64_t value_count; /* find in a multimap: values of all keys */
-  /* find, if rows are kept: a row a key, in a multimap one a value and one for a key without */
-  uint64_t row_count;
-  void *row_keys; /* NULL: those of data */
-  void *found_values;
-  uint8_t *found;    /* 1 or 0 a row */
+  /* made */
+  uint64_t count;       /* keys */
+  uint64_t value_count; /* find in a multiset or multimap: pairs of all keys */
+  tsr_input_facts facts;
   tsr_report report; /* of this step alone */
   double milliseconds;
 } tsr_job_step;
@@ -37,33 +42,37 @@ typedef struct tsr_job {
   const char *plugins;   /* NULL: the default search path */
   uint32_t kmers;        /* 0: no sequence files */
   bool canonical;
+  tsr_value_rule value_rule; /* what a key read without a value gets; TSR_VALUE_NATURAL: nothing is said of it */
+  uint64_t value;
+  tsr_on_full on_full;
   tsr_job_step *steps; /* verb and path */
   size_t step_count;
-  bool flushes;     /* packs lists before the table is saved */
-  const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
-  const char *save; /* where the table is saved in the end; NULL: nowhere */
-  const char *out;  /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
-  const char
-      *unplaced;    /* where the pairs go that found no room, "-" for standard output; NULL: they are only counted */
-  const char *json; /* where the job goes as an object (job_json.h), "-" for standard output; NULL: nowhere */
-  bool keeps_found; /* fill `found` and `found_values` though there is no `out` */
+  bool flushes;         /* packs lists before the table is saved */
+  bool is_quiet;        /* no report, no progress */
+  const char *load;     /* starts with the table saved there instead of an empty one; NULL: it does not */
+  const char *save;     /* where the table is saved in the end; NULL: nowhere */
+  const char *out;      /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
+  const char *unplaced; /* where the pairs go that found no room; NULL: they are only counted */
+  const char *pairs;    /* where all pairs of the table go in the end; NULL: nowhere */
+  bool is_sorted;       /* these pairs */
+  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
+  const char *json;     /* where the job goes as an object (job_json.h); NULL: nowhere */
+  void (*on_rows)(void *context, const tsr_rows *rows); /* gets the rows of finds as they come; NULL: nobody does */
+  void *context;
   /* made */
-  FILE *report;      /* standard output, or standard error if the rows or the object go there */
-  bool was_rehashed; /* the loaded table was made what the spec says */
-  tsr_usage usage;   /* in the end */
-  uint64_t unplaced_count;
-  tsr_unplaced unplaced_pairs; /* if there is a place for them */
+  tsr_spec *own_spec;        /* a copy that says what on_full means, which `spec` is then; NULL: none */
+  FILE *report;              /* standard output, or standard error if something else goes there, or nothing if quiet */
+  const char *capacity_note; /* where the capacity comes from */
+  uint64_t first_capacity;   /* before it grew */
+  tsr_usage usage;           /* in the end */
+  uint64_t unplaced_count, exported_count;
   uint32_t key_bits, value_bits;
   bool is_multimap, keeps_all; /* the second: a multiset too */
+  bool is_interrupted;
   tsr_table *table;
 } tsr_job;
 
-/* Does all of it: reads the files, composes, works, reports, writes the rows. Pairs that found no room do not end the job:
- * it says how many there are and returns TSR_EXIT_UNPLACED when all is done. Says what was wrong. The caller frees with
- * tsr_job_free. */
-tsr_exit tsr_job_run(tsr_job *job);
-
-/* Frees what was made, not what was given; steps[] itself is given. */
-void tsr_job_free(tsr_job *job);
+/* The value that the job's spec has for a key of [table], or `initial`. */
+const char *tsr_job_setting(const tsr_job *job, const char *key, const char *initial);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cli/job_report.h"
 #include "core/spec/file.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -93,7 +94,7 @@ static void put_counts(FILE *out, const tsr_job *job, const tsr_job_step *step) 
   case TSR_JOB_FIND:
     put_number(out, "found", r->found);
     put_number(out, "missing", r->find_keys - r->found);
-    if (job->is_multimap) put_number(out, "values", step->value_count);
+    if (job->keeps_all) put_number(out, job->is_multimap ? "values" : "pairs", step->value_count);
     break;
   default:
     put_number(out, "erased", r->erased); /* pairs: where a key has many, they do not tell how many keys were missing */
@@ -103,14 +104,13 @@ static void put_counts(FILE *out, const tsr_job *job, const tsr_job_step *step) 
 }
 
 static void put_operation(FILE *out, const tsr_job *job, const tsr_job_step *step, bool has_probes) {
-  static const char *const names[TSR_JOB_VERBS] = {"insert", "find", "erase"};
   const tsr_report *r = &step->report;
   uint64_t probes[TSR_JOB_VERBS] = {r->insert_probes, r->find_probes, r->erase_probes};
   uint64_t most[TSR_JOB_VERBS] = {r->insert_probes_max, r->find_probes_max, r->erase_probes_max};
   uint64_t keys[TSR_JOB_VERBS] = {r->insert_keys, r->find_keys, r->erase_keys};
   const uint64_t *histograms[TSR_JOB_VERBS] = {r->insert_histogram, r->find_histogram, r->erase_histogram};
   fputs("{", out);
-  put_text(out, "operation", names[step->verb]);
+  put_text(out, "operation", tsr_job_verbs[step->verb]);
   put_text(out, "file", step->path);
   put_number(out, "keys", keys[step->verb]);
   put_counts(out, job, step);

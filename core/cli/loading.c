@@ -136,6 +136,21 @@ static tsr_status rehash(loading *l, tsr_error *error) {
   return TSR_OK;
 }
 
+/* What the spec does not say of growth stays as it was saved: *completed is a copy that says it. */
+static tsr_status complete(loading *l, tsr_spec **completed, tsr_error *error) {
+  static const char *const keys[] = {"growth", "growth_limit"};
+  char assignment[2 * VALUE_BYTES];
+  tsr_status status = tsr_spec_copy(l->spec, completed, error);
+  for (size_t i = 0; status == TSR_OK && i < sizeof keys / sizeof keys[0]; i++) {
+    const char *saved = tsr_spec_get(tsr_table_spec(l->table), "table", keys[i]);
+    if (!saved || tsr_spec_get(l->spec, "table", "growth")) continue;
+    snprintf(assignment, sizeof assignment, "table.%s=%s", keys[i], saved);
+    status = tsr_spec_set(*completed, assignment, error);
+  }
+  if (status == TSR_OK) l->spec = *completed;
+  return status;
+}
+
 tsr_status tsr_load_as(const char *path, const tsr_spec *spec, const char *plugins, tsr_table **table,
                        bool *was_rehashed, tsr_error *error) {
   const tsr_load_options options = {.plugins = plugins,
@@ -143,10 +158,13 @@ tsr_status tsr_load_as(const char *path, const tsr_spec *spec, const char *plugi
                                     .device = said(spec, "table", "device", "0")};
   loading l = {.path = path, .plugins = plugins, .spec = spec};
   tsr_status status = tsr_table_load(path, &options, &l.table, error);
+  tsr_spec *completed = NULL;
   *was_rehashed = false;
+  if (status == TSR_OK) status = complete(&l, &completed, error);
   if (status == TSR_OK) status = check_kind(&l, error);
   if (status == TSR_OK) status = find_difference(&l, was_rehashed, error);
   if (status == TSR_OK && *was_rehashed) status = rehash(&l, error);
+  tsr_spec_free(completed);
   if (status)
     tsr_table_destroy(l.table);
   else

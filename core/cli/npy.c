@@ -19,11 +19,11 @@ enum {
   TSR_BLOCK_NUMBERS = 1 << 13
 };
 
-typedef struct tsr_npy {
+struct tsr_npy {
   int file;
   const char *path;
   const tsr_dataset_options *options;
-  tsr_error *error;
+  tsr_error *error; /* of the call that runs */
   /* the dictionary */
   const char *text, *end, *at;
   bool has_descr, has_order, has_shape;
@@ -32,8 +32,9 @@ typedef struct tsr_npy {
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  tsr_dataset data;
-} tsr_npy;
+  uint64_t done; /* rows */
+  unsigned char block[TSR_BLOCK_NUMBERS * 8];
+};
 
 /* ---- The dictionary -------------------------------------------------------------------------- */
 
@@ -287,71 +288,68 @@ static uint64_t number_at(const tsr_npy *n, const unsigned char *block, size_t i
   return le32toh(narrow);
 }
 
-/* Puts number `i` of the block into row `row` of a column. */
+/* Puts number `i` of the block into row `row` of a column of this call. */
 static tsr_status convert(const tsr_npy *n, const unsigned char *block, size_t i, const char *what, uint32_t bits,
                           void *column, uint64_t row) {
   uint64_t number = number_at(n, block, i);
   if (n->is_signed && number >> (8 * n->number_bytes - 1)) {
     return tsr_fail(n->error, TSR_IO, "%s: the %s of row %" PRIu64 " (counted from 0) is negative: %ss are not",
-                    n->path, what, row, what);
+                    n->path, what, n->done + row, what);
   }
   if (bits == 32 && number > UINT32_MAX) {
     return tsr_fail(n->error, TSR_IO,
                     "%s: the %s of row %" PRIu64 " (counted from 0) is %" PRIu64
                     ", which does not fit %s_bits = 32: choose 64",
-                    n->path, what, row, number, what);
+                    n->path, what, n->done + row, number, what);
   }
   tsr_number_put(column, bits, row, number);
   return TSR_OK;
 }
 
-static tsr_status read_numbers(tsr_npy *n, uint32_t columns) {
+static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
+
+tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, uint64_t *count, tsr_error *error) {
   static const size_t block_rows = TSR_BLOCK_NUMBERS / 2;
-  const tsr_dataset_options *options = n->options;
-  unsigned char *block = malloc((size_t)TSR_BLOCK_NUMBERS * 8);
+  tsr_npy *n = npy;
+  const uint32_t columns = columns_of(n);
+  const uint64_t left = n->shape[0] - n->done, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
-  if (!block) {
-    return tsr_fail(n->error, TSR_NO_MEMORY, "%s: no memory to read it", n->path);
-  }
-  for (uint64_t first = 0; status == TSR_OK && first < n->data.count; first += block_rows) {
-    uint64_t left = n->data.count - first;
-    size_t rows = left < block_rows ? (size_t)left : block_rows;
-    status = tsr_read_exactly(n->file, n->path, block, rows * columns * n->number_bytes, n->error);
+  n->error = error;
+  for (uint64_t first = 0; status == TSR_OK && first < wanted; first += block_rows) {
+    const size_t rows = wanted - first < block_rows ? (size_t)(wanted - first) : block_rows;
+    status = tsr_read_exactly(n->file, n->path, n->block, rows * columns * n->number_bytes, error);
     for (size_t i = 0; status == TSR_OK && i < rows; i++) {
-      status = convert(n, block, i * columns, "key", options->key_bits, n->data.keys, first + i);
-      if (status == TSR_OK && n->data.values) {
-        status = convert(n, block, i * columns + 1, "value", options->value_bits, n->data.values, first + i);
-      }
+      status = convert(n, n->block, i * columns, "key", n->options->key_bits, keys, first + i);
+      if (status == TSR_OK && values && columns == 2)
+        status = convert(n, n->block, i * columns + 1, "value", n->options->value_bits, values, first + i);
     }
   }
-  free(block);
+  n->done += wanted;
+  *count = wanted;
   return status;
 }
 
-tsr_status tsr_npy_read(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options,
-                        tsr_dataset *out, tsr_error *error) {
-  tsr_npy n = {.file = file, .path = path, .options = options, .error = error};
-  tsr_status status = read_header(&n, bytes);
-  if (status != TSR_OK) {
-    return status;
-  }
-  uint32_t columns = n.dimensions == 2 ? (uint32_t)n.shape[1] : 1;
-  bool has_values = options->want_values && columns == 2;
-  n.data.count = n.shape[0]; /* no more than the file has bytes: the products below do not overflow */
-  n.data.keys = malloc(n.data.count * (options->key_bits / 8));
-  n.data.values = has_values ? malloc(n.data.count * (options->value_bits / 8)) : NULL;
-  if (!n.data.keys || (has_values && !n.data.values)) {
-    status = tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for %" PRIu64 " rows", path, n.data.count);
-  } else {
-    status = read_numbers(&n, columns);
-  }
-  if (status != TSR_OK) {
-    tsr_dataset_free(&n.data);
-    return status;
-  }
-  *out = n.data;
-  return TSR_OK;
+tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options, tsr_npy **npy,
+                         tsr_error *error) {
+  tsr_npy *n = calloc(1, sizeof *n);
+  if (!n) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
+  n->file = file;
+  n->path = path;
+  n->options = options;
+  n->error = error;
+  tsr_status status = read_header(n, bytes);
+  if (status == TSR_OK)
+    *npy = n;
+  else
+    free(n);
+  return status;
 }
+
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->shape[0]; }
+
+bool tsr_npy_has_values(const tsr_npy *npy) { return columns_of(npy) == 2; }
+
+void tsr_npy_free(tsr_npy *npy) { free(npy); }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 

@@ -16,11 +16,22 @@
 extern "C" {
 #endif
 
-/* Reads the open regular file of `bytes` bytes; `path` is for sentences. Values are filled if they are wanted and the
- * array has two columns; otherwise they are NULL, and the caller adds those of an array of keys. The caller frees *out
- * with tsr_dataset_free; on failure it is untouched. Status: TSR_IO, TSR_NO_MEMORY. Thread-safe. */
-TSR_MUST_CHECK tsr_status tsr_npy_read(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options,
-                                       tsr_dataset *out, tsr_error *error);
+typedef struct tsr_npy tsr_npy;
+
+/* Reads the header of the open regular file of `bytes` bytes, which stays the caller's; `path` is for sentences, and both
+ * pointers live as long. The caller frees *npy with tsr_npy_free. Status: TSR_IO, TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options,
+                                        tsr_npy **npy, tsr_error *error);
+
+uint64_t tsr_npy_count(const tsr_npy *npy);  /* rows */
+bool tsr_npy_has_values(const tsr_npy *npy); /* a row is a key and a value */
+
+/* Writes up to `room` further keys, and their values if the array has them and `values` is not NULL; *count = 0 at the
+ * end. Status: TSR_IO. */
+TSR_MUST_CHECK tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, uint64_t *count,
+                                       tsr_error *error);
+
+void tsr_npy_free(tsr_npy *npy); /* NULL is fine */
 
 enum { TSR_NPY_HEADER_BYTES = 128 };
 

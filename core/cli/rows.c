@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the rows of results; rows.h says in which formats.
+ * Writes rows; rows.h says in which forms.
  */
-#define _DEFAULT_SOURCE 1 /* htole64 */
+#define _DEFAULT_SOURCE 1 /* htole64, pwrite */
 
 #include "core/cli/rows.h"
 
@@ -10,28 +10,58 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "core/cli/data_file.h"
 #include "core/cli/npy.h"
 #include "core/spec/file.h"
 
-/* ---- The rows -------------------------------------------------------------------------------- */
+enum {
+  TSR_ROW_BYTES_MAX =
+      64, /* 32 letters or 20 digits, a separator, 20 digits and a line end; three binary ones have 24 */
+  TSR_ROW_BLOCK = 1 << 16
+};
 
-enum { TSR_ROW_BYTES_MAX = 48 }; /* two numbers of 20 digits, a tab and a line end; three binary ones have 24 */
-
-typedef struct tsr_row_writer {
-  const tsr_file *file;
+struct tsr_row_writer {
+  tsr_file file;
+  const char *path; /* for sentences */
+  bool is_npy, is_csv, is_gzip;
+  uint32_t columns;
+  uint64_t count;
   int failure; /* errno of the first write that failed, or 0 */
+  z_stream zip;
   size_t used;
-  char bytes[1 << 16];
-} tsr_row_writer;
+  char bytes[TSR_ROW_BLOCK];
+  unsigned char compressed[TSR_ROW_BLOCK];
+};
 
-static void flush_rows(tsr_row_writer *w) {
-  if (w->failure == 0) {
-    w->failure = tsr_file_write(w->file, w->bytes, w->used);
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+static void put_bytes(tsr_row_writer *w, const void *bytes, size_t count) {
+  if (!w->failure && count) w->failure = tsr_file_write(&w->file, bytes, count);
+}
+
+static void flush_rows(tsr_row_writer *w, int how) {
+  if (!w->is_gzip) {
+    put_bytes(w, w->bytes, w->used);
+  } else if (w->used || how == Z_FINISH) {
+    w->zip.next_in = (unsigned char *)w->bytes;
+    w->zip.avail_in = (uInt)w->used;
+    do {
+      w->zip.next_out = w->compressed;
+      w->zip.avail_out = sizeof w->compressed;
+      deflate(&w->zip, how); /* cannot fail: the state is sound, and there is room */
+      put_bytes(w, w->compressed, sizeof w->compressed - w->zip.avail_out);
+    } while (w->zip.avail_out == 0);
   }
   w->used = 0;
 }
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static void add_byte(tsr_row_writer *w, char byte) { w->bytes[w->used++] = byte; }
 
 static void add_decimal(tsr_row_writer *w, uint64_t value) {
   char digits[20];
@@ -45,16 +75,18 @@ static void add_decimal(tsr_row_writer *w, uint64_t value) {
 }
 
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  add_decimal(w, tsr_number_at(rows->keys, rows->key_bits, i));
+  const uint64_t key = tsr_number_at(rows->keys, rows->key_bits, i);
+  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
+  if (!rows->letters) add_decimal(w, key);
   if (rows->found || rows->value_bits > 0) {
-    w->bytes[w->used++] = '\t';
+    add_byte(w, w->is_csv ? ',' : '\t');
     if (is_found && rows->value_bits > 0) {
       add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
     } else {
-      w->bytes[w->used++] = is_found ? '+' : '-';
+      add_byte(w, is_found ? '+' : '-');
     }
   }
-  w->bytes[w->used++] = '\n';
+  add_byte(w, '\n');
 }
 
 /* key, value and found; of a pair, key and value; of a key alone, the key. */
@@ -69,86 +101,115 @@ static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, boo
   w->used += bytes;
 }
 
-static void add_rows(tsr_row_writer *w, const tsr_rows *rows, bool is_npy) {
-  for (uint64_t i = 0; i < rows->count && w->failure == 0; i++) {
-    bool is_found = !rows->found || rows->found[i];
-    if (w->used + TSR_ROW_BYTES_MAX > sizeof w->bytes) {
-      flush_rows(w);
-    }
-    if (is_npy) {
+void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows) {
+  tsr_row_writer *w = writer;
+  for (uint64_t i = 0; i < rows->count && !w->failure; i++) {
+    const bool is_found = !rows->found || rows->found[i];
+    if (w->used + TSR_ROW_BYTES_MAX > sizeof w->bytes) flush_rows(w, Z_NO_FLUSH);
+    if (w->is_npy)
       add_numbers(w, rows, i, is_found);
-    } else {
+    else
       add_line(w, rows, i, is_found);
-    }
   }
-}
-
-static void add_npy_header(tsr_row_writer *w, const tsr_rows *blocks, size_t block_count) {
-  uint64_t count = 0;
-  for (size_t i = 0; i < block_count; i++) {
-    count += blocks[i].count;
-  }
-  tsr_npy_header(count, block_count ? columns_of(blocks) : 3, w->bytes);
-  w->used = TSR_NPY_HEADER_BYTES;
-}
-
-/* Writes all blocks to an open file; 0, or the errno of what failed. `name` tells the format by its ending. */
-static int write_blocks(const tsr_file *file, const char *name, const tsr_rows *blocks, size_t block_count) {
-  tsr_row_writer *w = malloc(sizeof *w);
-  if (!w) {
-    return ENOMEM;
-  }
-  w->file = file;
-  w->failure = 0;
-  w->used = 0;
-  bool is_npy = tsr_name_ends(name, strlen(name), ".npy");
-  if (is_npy) {
-    add_npy_header(w, blocks, block_count);
-  }
-  for (size_t i = 0; i < block_count; i++) {
-    add_rows(w, &blocks[i], is_npy);
-  }
-  flush_rows(w);
-  int failure = w->failure;
-  free(w);
-  return failure;
+  w->count += rows->count;
 }
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-static tsr_status rows_failed(const char *path, int failure, tsr_error *error) {
-  return tsr_fail(error, failure == ENOMEM ? TSR_NO_MEMORY : TSR_IO, "%s: the rows cannot be written: %s", path,
-                  strerror(failure));
-}
-
-static tsr_status check_rows(const tsr_rows *blocks, size_t block_count, tsr_error *error) {
-  for (size_t i = 0; i < block_count; i++) {
-    const tsr_rows *rows = &blocks[i];
-    bool is_key_width = rows->key_bits == 32 || rows->key_bits == 64;
-    bool is_value_width = rows->value_bits == 0 || rows->value_bits == 32 || rows->value_bits == 64;
-    bool has_arrays = rows->keys && (rows->values || rows->value_bits == 0);
-    if (!is_key_width || !is_value_width || (rows->count > 0 && !has_arrays)) {
-      return tsr_fail(error, TSR_BAD_ARGUMENT,
-                      "tsr_rows_write: block %zu has key_bits = %u, value_bits = %u or arrays that "
-                      "are missing: see rows.h",
-                      i, rows->key_bits, rows->value_bits);
-    }
-  }
+tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *error) {
+  static const char *const others[] = {".npy.gz", ".u32", ".u64", ".bz2", ".xz", ".zst"};
+  for (size_t i = 0; path && i < sizeof others / sizeof others[0]; i++)
+    if (tsr_name_ends(path, strlen(path), others[i]))
+      return tsr_fail(
+          error, TSR_BAD_ARGUMENT,
+          "%s %s: rows are not written as %s: endings with a meaning are .npy, .csv, .tsv.gz and .csv.gz, and "
+          "any other name gets lines of text",
+          option, path, others[i]);
   return TSR_OK;
 }
 
-tsr_status tsr_rows_write(const char *path, const tsr_rows *blocks, size_t block_count, tsr_error *error) {
-  if (!path || (!blocks && block_count > 0)) {
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rows_write: path and blocks must not be NULL");
+static tsr_status failed(const char *path, int failure, tsr_error *error) {
+  return tsr_fail(error, failure == ENOMEM ? TSR_NO_MEMORY : TSR_IO, "%s: the rows cannot be written: %s",
+                  strcmp(path, "-") == 0 ? "standard output" : path, strerror(failure));
+}
+
+static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
+  const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64;
+  const bool is_value_width = kind->value_bits == 0 || kind->value_bits == 32 || kind->value_bits == 64;
+  if (is_key_width && is_value_width) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rows_open: key_bits = %u, value_bits = %u: see rows.h", kind->key_bits,
+                  kind->value_bits);
+}
+
+/* What stands before the first row. That of an array is written over at the end, when the rows are counted. */
+static int begin(tsr_row_writer *w, const tsr_rows *kind) {
+  struct stat facts;
+  if (w->is_npy) {
+    if (fstat(w->file.descriptor, &facts) != 0) return errno;
+    if (!S_ISREG(facts.st_mode)) return ESPIPE;
+    tsr_npy_header(0, w->columns, w->bytes);
+    w->used = TSR_NPY_HEADER_BYTES;
+  } else if (w->is_csv) {
+    const char *names = kind->found || kind->value_bits ? "key,value\n" : "key\n";
+    memcpy(w->bytes, names, strlen(names));
+    w->used = strlen(names);
   }
-  tsr_status status = check_rows(blocks, block_count, error);
-  if (status != TSR_OK) {
-    return status;
+  const int gzip = 16 + MAX_WBITS, memory_level = 8; /* zlib's own default */
+  if (w->is_gzip &&
+      deflateInit2(&w->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip, memory_level, Z_DEFAULT_STRATEGY) != Z_OK)
+    return ENOMEM;
+  return 0;
+}
+
+tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer **writer, tsr_error *error) {
+  tsr_status status = check_kind(kind, error);
+  if (status) return status;
+  size_t length = strlen(path);
+  tsr_row_writer *w = calloc(1, sizeof *w);
+  if (!w) return failed(path, ENOMEM, error);
+  w->path = path;
+  w->is_gzip = tsr_name_ends(path, length, ".gz");
+  length -= w->is_gzip ? 3 : 0;
+  w->is_npy = !w->is_gzip && tsr_name_ends(path, length, ".npy");
+  w->is_csv = tsr_name_ends(path, length, ".csv");
+  w->columns = columns_of(kind);
+  int failure = tsr_file_begin_output(&w->file, path);
+  if (!failure) {
+    failure = begin(w, kind);
+    if (failure) failure = tsr_file_end(&w->file, failure);
   }
-  tsr_file file;
-  int failure = tsr_file_begin_output(&file, path);
-  if (failure == 0) {
-    failure = tsr_file_end(&file, write_blocks(&file, path, blocks, block_count));
+  if (failure) {
+    free(w);
+    return failed(path, failure, error);
   }
-  return failure == 0 ? TSR_OK : rows_failed(strcmp(path, "-") == 0 ? "standard output" : path, failure, error);
+  *writer = w;
+  return TSR_OK;
+}
+
+static void finish(tsr_row_writer *w) {
+  char header[TSR_NPY_HEADER_BYTES];
+  flush_rows(w, Z_FINISH);
+  if (!w->is_npy || w->failure) return;
+  tsr_npy_header(w->count, w->columns, header);
+  const ssize_t written = pwrite(w->file.descriptor, header, sizeof header, 0);
+  if (written != (ssize_t)sizeof header) w->failure = written < 0 ? errno : EIO;
+}
+
+tsr_status tsr_rows_close(tsr_row_writer *writer, bool is_kept, tsr_error *error) {
+  tsr_row_writer *w = writer;
+  if (!w) return TSR_OK;
+  if (is_kept) finish(w);
+  if (w->is_gzip) deflateEnd(&w->zip);
+  const int failure = tsr_file_end(&w->file, is_kept ? w->failure : ECANCELED);
+  tsr_status status = is_kept && failure ? failed(w->path, failure, error) : TSR_OK;
+  free(w);
+  return status;
+}
+
+tsr_status tsr_rows_write(const char *path, const tsr_rows *rows, tsr_error *error) {
+  tsr_row_writer *w = NULL;
+  tsr_status status = tsr_rows_open(path, rows, &w, error);
+  if (status) return status;
+  tsr_rows_add(w, rows);
+  return tsr_rows_close(w, true, error);
 }

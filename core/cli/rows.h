@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output of `tessera run`: rows of results, or of pairs as its inputs have them, as text or as an array of NumPy.
+ * The output of `tessera run`: rows of results, or of pairs as its inputs have them, as text or as an array of NumPy, written as they come.
  * Read next: dataset.h (the inputs), npy.h.
  */
 #ifndef TSR_ROWS_H
 #define TSR_ROWS_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/tessera.h"
@@ -23,17 +23,34 @@ typedef struct tsr_rows {
   uint64_t count;
   uint32_t key_bits;   /* 32 or 64 */
   uint32_t value_bits; /* 0, 32 or 64 */
+  uint32_t letters;    /* not 0: the keys are k-mers of so many letters, and written as these */
 } tsr_rows;
 
-/* Writes one line per query of all `blocks`, in order: the key, a tab, and the value in decimal, '+' if it was found but
- * has no value, or '-' if it was not found. If the name ends in .npy, the rows are instead those of an array of three
- * columns '<u8': key, value (0 if it was not found or has none), and 1 if it was found, else 0.
- * Pairs are written as dataset.h reads them: the key, and the value if there are values; in an array, one column or two.
- * The blocks of a file are all of one kind and of the same value_bits.
+/* A file of rows of one kind. One line a row: the key, a tab, and the value in decimal, '+' if the key was found but has
+ * no value, or '-' if it was not found; of pairs the key, and the value if there are values, as dataset.h reads them.
+ * The name's ending may ask for another form, in capitals too: .csv, with commas and a first line that names the columns;
+ * .tsv.gz and .csv.gz (any name that ends in .gz), compressed; .npy, an array of columns '<u8': key and value (0 if there
+ * is none), and of results 1 if the key was found, else 0; of keys alone one column.
  * A file appears under its name whole or not at all, in place of one that is there (file.h). "-" is standard output; a
- * device or pipe is written in place. Status: TSR_IO, TSR_NO_MEMORY, TSR_BAD_ARGUMENT. */
-TSR_MUST_CHECK tsr_status tsr_rows_write(const char *path, const tsr_rows *blocks, size_t block_count,
-                                         tsr_error *error);
+ * device or pipe is written in place, but no array, whose header says how many rows there are. */
+typedef struct tsr_row_writer tsr_row_writer;
+
+/* TSR_BAD_ARGUMENT if the ending of an output's name is one of a form that rows cannot have. `option` is for the
+ * sentence. "-" and NULL are fine. */
+TSR_MUST_CHECK tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *error);
+
+/* Begins a file of rows that are like *kind: its widths, and whether there is `found`. `path` lives as long. The caller
+ * closes *writer. Status: TSR_IO, TSR_NO_MEMORY, TSR_BAD_ARGUMENT. */
+TSR_MUST_CHECK tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer **writer,
+                                        tsr_error *error);
+/* Adds rows. What fails is told at the end, so that other work can go on. */
+void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows);
+/* Ends the file and frees *writer, which may be NULL; with is_kept = false, or where anything failed, nothing of it is
+ * left. Status: TSR_IO. */
+TSR_MUST_CHECK tsr_status tsr_rows_close(tsr_row_writer *writer, bool is_kept, tsr_error *error);
+
+/* All of it at once. */
+TSR_MUST_CHECK tsr_status tsr_rows_write(const char *path, const tsr_rows *rows, tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/job_json.h"
+#include "core/cli/job_run.h"
 #include "core/cli/outputs.h"
 #include "core/spec/number.h"
 
@@ -20,14 +21,29 @@ static const tsr_option options[] = {
     {"--flush", NULL, false, "Packs lists of buckets when all is done, and gives units that hold nothing back."},
     {"--save", "FILE", false, "Saves the table when all is done."},
     {"--out", "FILE", false,
-     "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value); '-' is standard output; "
-     "NumPy "
-     "rows if it ends in .npy."},
+     "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value; a set's and multiset's: how "
+     "often the key is there). '-' is standard output. The ending says the form: .npy, .csv, and .tsv.gz or .csv.gz; "
+     "else "
+     "lines of text."},
+    {"--value", "WHAT", false,
+     "What a key gets that is read without a value: 'ordinal', its number in the file, 'one', or a number. A table "
+     "that "
+     "adds must be told."},
+    {"--on-full", "WHAT", false,
+     "Where a pair finds no room: 'grow' the table, 'report' in the end, or 'stop'. Else it grows if it can, unless "
+     "the "
+     "spec says otherwise by growth."},
     {"--unplaced", "FILE", false,
      "Where the pairs go that found no room, in the form of --insert; a job that has some ends with 3."},
+    {"--export", "FILE", false, "Where all pairs of the table go when all is done, in the form of --insert."},
+    {"--sorted", NULL, false, "Sorts these by key; else they have no order."},
+    {"--histogram", NULL, false,
+     "Prints lines `count number` when all is done: so many keys occur so often, by their values, or of a multiset or "
+     "multimap by their pairs."},
     {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
     {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},
     {"--canonical", NULL, false, "Takes the smaller one of a k-mer and its reverse complement."},
+    {"--quiet", NULL, false, "Says nothing but errors and what is wrong: no report, no progress."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -45,10 +61,16 @@ static bool verb_of(const char *option, tsr_job_verb *verb) {
 
 /* A table may be saved where it was loaded from: it is read whole before. */
 static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job) {
-  const tsr_named_path outputs[] = {
-      {"--out", job->out}, {"--json", job->json}, {"--unplaced", job->unplaced}, {"--save", job->save}};
+  const tsr_named_path outputs[] = {{"--out", job->out},
+                                    {"--json", job->json},
+                                    {"--unplaced", job->unplaced},
+                                    {"--export", job->pairs},
+                                    {"--histogram", job->has_histogram ? "-" : NULL},
+                                    {"--save", job->save}};
   enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
   const tsr_named_path load = {"--load", job->load};
+  const tsr_named_path rows[] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  enum { ROWS = sizeof rows / sizeof rows[0] };
   tsr_error error;
   tsr_named_path *inputs = calloc(job->step_count + 1, sizeof *inputs);
   if (!inputs) return tsr_say_error(tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line"), &error);
@@ -56,18 +78,45 @@ static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job
   inputs[count++] = (tsr_named_path){"SPEC", arguments->operands[0]};
   for (size_t i = 0; i < job->step_count; i++)
     inputs[count++] = (tsr_named_path){verb_options[job->steps[i].verb], job->steps[i].path};
-  tsr_status status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
+    status = tsr_rows_check_name(rows[i].option, rows[i].path, &error);
+  if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
   if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS - 1, &load, 1, &error);
   free(inputs);
   return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
 }
 
+static tsr_exit read_value(const char *word, tsr_job *job) {
+  char advice[TSR_ADVICE_BYTES];
+  if (!word) return TSR_EXIT_OK;
+  job->value_rule = TSR_VALUE_CONSTANT;
+  job->value = 1;
+  if (strcmp(word, "ordinal") == 0)
+    job->value_rule = TSR_VALUE_ORDINAL;
+  else if (strcmp(word, "one") != 0 && !tsr_parse_u64(word, &job->value))
+    return tsr_say_usage("--value %s: must be ordinal, one or a whole number%s", word, tsr_number_advice(word, advice));
+  return TSR_EXIT_OK;
+}
+
+static tsr_exit read_on_full(const char *word, tsr_job *job) {
+  static const struct {
+    const char *word;
+    tsr_on_full meaning;
+  } words[] = {{"grow", TSR_FULL_GROW}, {"report", TSR_FULL_REPORT}, {"stop", TSR_FULL_STOP}};
+  if (!word) return TSR_EXIT_OK;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strcmp(word, words[i].word) == 0) job->on_full = words[i].meaning;
+  return job->on_full ? TSR_EXIT_OK : tsr_say_usage("--on-full %s: must be grow, report or stop", word);
+}
+
 /* Fills the job from the arguments; steps has room for all of them. */
 static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, tsr_job *job) {
+  static const char *const about_inserts[] = {"--value", "--on-full"};
   const char *kmers = tsr_arguments_value(arguments, "--kmers");
   char advice[TSR_ADVICE_BYTES];
   uint64_t letters = 0;
-  bool has_find = false;
+  bool has_find = false, has_insert = false;
   job->plugins = tsr_arguments_value(arguments, "--plugins");
   job->out = tsr_arguments_value(arguments, "--out");
   job->json = tsr_arguments_value(arguments, "--json");
@@ -75,6 +124,10 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->load = tsr_arguments_value(arguments, "--load");
   job->save = tsr_arguments_value(arguments, "--save");
   job->unplaced = tsr_arguments_value(arguments, "--unplaced");
+  job->pairs = tsr_arguments_value(arguments, "--export");
+  job->is_sorted = tsr_arguments_has(arguments, "--sorted");
+  job->has_histogram = tsr_arguments_has(arguments, "--histogram");
+  job->is_quiet = tsr_arguments_has(arguments, "--quiet");
   job->flushes = tsr_arguments_has(arguments, "--flush");
   job->canonical = tsr_arguments_has(arguments, "--canonical");
   job->steps = steps;
@@ -82,6 +135,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
     tsr_job_verb verb;
     if (!verb_of(arguments->given[i].name, &verb)) continue;
     has_find = has_find || verb == TSR_JOB_FIND;
+    has_insert = has_insert || verb == TSR_JOB_INSERT;
     steps[job->step_count++] = (tsr_job_step){.verb = verb, .path = arguments->given[i].value};
   }
   if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
@@ -92,7 +146,14 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   if (!job->step_count && !job->load)
     return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
   if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
-  return check_outputs(arguments, job);
+  if (job->is_sorted && !job->pairs)
+    return tsr_say_usage("--sorted is about the pairs of --export: give --export FILE");
+  for (size_t i = 0; i < sizeof about_inserts / sizeof about_inserts[0]; i++)
+    if (!has_insert && tsr_arguments_has(arguments, about_inserts[i]))
+      return tsr_say_usage("%s is about pairs that are inserted: give --insert FILE", about_inserts[i]);
+  tsr_exit failed = read_value(tsr_arguments_value(arguments, "--value"), job);
+  if (!failed) failed = read_on_full(tsr_arguments_value(arguments, "--on-full"), job);
+  return failed ? failed : check_outputs(arguments, job);
 }
 
 static tsr_exit run_run(const tsr_arguments *arguments) {

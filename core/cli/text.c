@@ -29,6 +29,12 @@ struct tsr_text {
   unsigned char raw[TSR_RAW_BYTES];
 };
 
+tsr_compression tsr_text_compression(const char *name, size_t *length) {
+  if (!tsr_name_ends(name, *length, ".gz")) return TSR_PLAIN;
+  *length -= 3;
+  return TSR_GZIP;
+}
+
 tsr_status tsr_text_begin(int file, const char *path, tsr_compression compression, tsr_text **text, tsr_error *error) {
   tsr_text *t = calloc(1, sizeof *t);
   if (t && compression != TSR_PLAIN) t->has_zip = inflateInit2(&t->zip, 16 + MAX_WBITS) == Z_OK;

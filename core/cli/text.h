@@ -19,6 +19,9 @@ typedef enum tsr_compression {
   TSR_BY_CONTENT /* the first bytes tell: for standard input, which has no name */
 } tsr_compression;
 
+/* What the ending of a name says, of which *length bytes count: those before that ending are left. */
+tsr_compression tsr_text_compression(const char *name, size_t *length);
+
 /* Begins to read the open file `file`, which stays the caller's; `path` is for sentences and lives as long. The caller
  * frees *text with tsr_text_free. Status: TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, tsr_compression compression, tsr_text **text,

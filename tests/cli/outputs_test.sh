@@ -84,7 +84,7 @@ keeps
 # ---- Pairs without room ----------------------------------------------------------------------------------------------
 
 case_of "a job with pairs that found no room is done, lists them and ends with 3"
-small=(run spec.ini "${cpu[@]}" --set table.capacity=1 --insert many.tsv)
+small=(run spec.ini "${cpu[@]}" --set table.capacity=1 --insert many.tsv --on-full report)
 cut -d ' ' -f 1 many.tsv >keys.tsv
 run "${small[@]}" --find keys.tsv --out rows.tsv --json job.json --save small.tsr --unplaced rest.tsv
 expect_status 3
@@ -111,11 +111,11 @@ expect_status 0
 [[ -e none.tsv && ! -s none.tsv ]] || fail "it holds $(cat none.tsv)"
 
 case_of "a set lists keys alone, and an array has the columns of its input"
-run run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.capacity=1 --insert keys.tsv --unplaced rest.tsv
+run run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.capacity=1 --insert keys.tsv --unplaced rest.tsv --on-full report
 expect_status 3
 grep -qE '^[0-9]+$' rest.tsv || fail "it holds $(head -n 2 rest.tsv)"
 for recipe in spec.ini "$specs/warpcore_set.ini"; do
-  run run "$recipe" "${cpu[@]}" --set table.capacity=1 --insert many.tsv --unplaced rest.npy
+  run run "$recipe" "${cpu[@]}" --set table.capacity=1 --insert many.tsv --unplaced rest.npy --on-full report
   expect_status 3
   left=$(sed -n 's/.* \([0-9]*\) not placed$/\1/p' out)
   run run "$recipe" "${cpu[@]}" --set table.capacity=1000 --insert rest.npy

@@ -61,7 +61,7 @@ moves '\[table\] duplicates = first, and the spec says min' --set table.duplicat
 moves '\[table\] stash = 0, and the spec says 64' --set table.stash=64
 
 case_of "what is said in other words is the same, and so is a capacity that is left open or was grown to"
-for same in table.capacity=0x190 table.load_factor=.80 layout.bucket_slots=8 table.seed=2^0 table.growth=none; do
+for same in table.capacity=0x190 table.load_factor=.80 layout.bucket_slots=8 table.seed=2^0 table.growth=double; do
   run run "${quickstart[@]}" --set "$same" --load table.tsr --find queries.tsv --out after.tsv
   expect_status 0
   ! grep -q 'are moved' err || fail "$same: $(cat err)"
@@ -71,14 +71,17 @@ sed '/^capacity/d' "$specs/quickstart.ini" >open.ini
 run run open.ini "${cpu[@]}" --load table.tsr --find queries.tsv --out after.tsv
 ! grep -q 'are moved' err || fail "$(cat err)"
 expect_out 'capacity 400, as saved$'
-run run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --insert pairs.tsv --save grown.tsr
+run run "${quickstart[@]}" --set table.capacity=10 --insert pairs.tsv --save grown.tsr
 expect_status 0
+expect_out 'slots: load factor .*; grown to capacity [0-9]+$'
+run run "${quickstart[@]}" --set table.capacity=10 --load grown.tsr --find queries.tsv
+! grep -q 'are moved' err || fail "growth as it was saved: $(cat err)"
 run run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --load grown.tsr --find queries.tsv
 ! grep -q 'are moved' err || fail "$(cat err)"
 expect_out ' 303 queries: 301 found'
 
 case_of "pairs that do not fit into what the spec says are told, and nothing is written"
-run run "${quickstart[@]}" --set table.capacity=10 --load table.tsr --save small.tsr
+run run "${quickstart[@]}" --set table.capacity=10 --set table.growth=none --load table.tsr --save small.tsr
 ((status != 0)) || fail "it fits"
 expect_err '^tessera: --load table.tsr: its pairs cannot be moved: capacity = 10: [0-9]+ of the table.s 201 pairs found no room in [0-9]+ slots: raise'
 [[ ! -e small.tsr ]] || fail "it was saved"

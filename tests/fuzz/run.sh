@@ -24,7 +24,9 @@ sources_of() {
   case $1 in
     spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
     number) echo core/spec/number.c ;;
-    sequence | npy | tsv) echo core/cli/dataset.c core/cli/npy.c core/cli/sequence.c tests/fuzz/file.c ;;
+    sequence | npy | tsv)
+      echo core/cli/{data_file,dataset,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
+      ;;
     save)
       ls core/*.c core/{spec,compose,table,pool,cpu,cuda}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"

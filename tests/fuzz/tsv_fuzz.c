@@ -2,9 +2,8 @@
  *
  * Tables of numbers, with every pair of widths.
  */
-#include "core/cli/dataset.h"
-
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/whole_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   static const uint32_t widths[][2] = {{32, 0}, {32, 32}, {64, 32}, {64, 64}};

@@ -32,9 +32,11 @@ function find(key, i) {
     for (i = 1; i <= count[key]; i++) print key "\t" all[key, i]
     if (!count[key]) print key "\t-"
   } else if (kind == "multiset") {
-    print key "\t" (count[key] ? "+" : "-")
+    print key "\t" count[key] + 0
+  } else if (kind == "set") {
+    print key "\t" (key in table) + 0
   } else if (key in table) {
-    print key "\t" (kind == "set" ? "+" : table[key])
+    print key "\t" table[key]
   } else {
     print key "\t-"
   }

@@ -183,10 +183,13 @@ full() {
   make_file pairs.tsv 30000 100000000 1
   cut -f 1 pairs.tsv >keys.tsv
   draw 20000
-  run "${spec[@]}" --set table.load_factor=.6 --set "table.capacity=$((drawn + 1))" --insert pairs.tsv --find keys.tsv \
-    --out rows.tsv --unplaced rest.tsv
+  run "${spec[@]}" --set table.load_factor=.6 --set "table.capacity=$((drawn + 1))" --insert pairs.tsv --on-full report \
+    --find keys.tsv --out rows.tsv --unplaced rest.tsv --export all.tsv
   ((status == 0 || status == 3)) || failed "status $status: $(tail -n 1 err)"
-  grep -v -e '-$' rows.tsv | sed 's/\t+$//' | cat - rest.tsv | sort >got
+  if [[ $kind == set || $kind == multiset ]]; then
+    grep -v $'\t0$' rows.tsv | cut -f 1 | sort | cmp -s - <(sort all.tsv) || failed "finds and the export differ"
+  fi
+  sort all.tsv rest.tsv >got
   if [[ $kind == set || $kind == multiset ]]; then sort keys.tsv; else sort pairs.tsv; fi | cmp -s - got ||
     failed "the pairs in the table and those without room are not the input"
 }

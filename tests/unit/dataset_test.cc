@@ -23,6 +23,7 @@
 
 #include "core/cli/rows.h"
 #include "core/cli/sequence.h"
+#include "tests/unit/whole_file.h"
 
 namespace {
 
@@ -153,7 +154,8 @@ TEST_F(Dataset, TsvValuesAreOptionalWhenNotWanted) {
   tsr_dataset_options options = widths(32, 32);
   options.want_values = false;
   EXPECT_EQ(reads(folder + "/t.tsv", options).keys, (Numbers{1, 2, 4}));
-  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 32)), "t.tsv:1: has a key but no value: write `key value`");
+  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 32)),
+            "t.tsv:1: has a key but no value: write `key value`, or say by --value what such a key gets");
 }
 
 TEST_F(Dataset, TsvWidthsAreExact) {
@@ -257,9 +259,10 @@ TEST_F(Dataset, RawRefuses) {
 TEST_F(Dataset, RawIndicesMustFitTheValues) {
   const std::string path = write("t.u32", ""); // sparse: costs nothing
   ASSERT_EQ(truncate(path.c_str(), ((off_t{1} << 32) + 1) * 4), 0);
-  EXPECT_EQ(fails(path, widths(32, 32)),
-            "t.u32: holds 4294967297 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use "
-            "value_bits = 64");
+  EXPECT_EQ(
+      fails(path, widths(32, 32)),
+      "t.u32: holds more than 2^32 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use value_bits = 64, or "
+      "say by --value what each gets");
 }
 
 // ---- Any file
@@ -338,14 +341,13 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(folder + "/t.fa", kmers(17, 32), TSR_BAD_ARGUMENT),
             "t.fa: --kmers 17 does not fit key_bits = 32: allowed are 1 to 16");
   EXPECT_EQ(fails(folder + "/t.tsv", widths(16, 32), TSR_BAD_ARGUMENT),
-            "tsr_dataset_read: key_bits = 16: allowed are 32, 64");
+            "tsr_input_open: key_bits = 16: allowed are 32, 64");
   EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 8), TSR_BAD_ARGUMENT),
-            "tsr_dataset_read: value_bits = 8: allowed are 32, 64, and 0 without values");
+            "tsr_input_open: value_bits = 8: allowed are 32, 64, and 0 without values");
   tsr_dataset_options options = widths(32, 0);
   options.want_values = true;
   EXPECT_EQ(fails(folder + "/t.tsv", options, TSR_BAD_ARGUMENT),
-            "tsr_dataset_read: value_bits = 0: allowed are 32, 64, and 0 without values");
-  EXPECT_EQ(tsr_dataset_read(nullptr, &options, nullptr, nullptr), TSR_BAD_ARGUMENT);
+            "tsr_input_open: value_bits = 0: allowed are 32, 64, and 0 without values");
 }
 
 // ---- FASTA and FASTQ
@@ -588,13 +590,17 @@ TEST_F(Dataset, RowsAreWritten) {
   const std::vector<uint64_t> keys64 = {UINT64_MAX, 10};
   const std::vector<uint64_t> values64 = {UINT64_MAX, 5, 100};
   const std::vector<uint8_t> found = {1, 0, 255};
-  const tsr_rows blocks[] = {{keys32.data(), values64.data(), found.data(), 3, 32, 64},
-                             {keys64.data(), nullptr, found.data(), 2, 64, 0},
-                             {keys64.data(), keys32.data(), nullptr, 2, 64, 32},
-                             {nullptr, nullptr, nullptr, 0, 32, 32}};
+  const tsr_rows blocks[] = {{keys32.data(), values64.data(), found.data(), 3, 32, 64, 0},
+                             {keys64.data(), nullptr, found.data(), 2, 64, 0, 0},
+                             {keys64.data(), keys32.data(), nullptr, 2, 64, 32, 0},
+                             {nullptr, nullptr, nullptr, 0, 32, 32, 0}};
   const std::string path = folder + "/out.tsv";
   tsr_error error = {};
-  ASSERT_EQ(tsr_rows_write(path.c_str(), blocks, 4, &error), TSR_OK) << error.message;
+  tsr_row_writer *writer = nullptr;
+  ASSERT_EQ(tsr_rows_open(path.c_str(), blocks, &writer, &error), TSR_OK) << error.message;
+  for (const tsr_rows &block : blocks) tsr_rows_add(writer, &block);
+  EXPECT_FALSE(std::ifstream(path)) << "it is there before it is whole";
+  ASSERT_EQ(tsr_rows_close(writer, true, &error), TSR_OK) << error.message;
   EXPECT_EQ(slurp(path), "0\t18446744073709551615\n4294967295\t-\n7\t100\n"
                          "18446744073709551615\t+\n10\t-\n"
                          "18446744073709551615\t0\n10\t4294967295\n");
@@ -608,22 +614,22 @@ TEST_F(Dataset, ManyRowsReadBack) {
     keys[i] = random() >> (random() % 64);
     values[i] = random() >> (random() % 64);
   }
-  const tsr_rows rows = {keys.data(), values.data(), nullptr, keys.size(), 64, 64};
+  const tsr_rows rows = {keys.data(), values.data(), nullptr, keys.size(), 64, 64, 0};
   const std::string path = folder + "/out.tsv";
-  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, 1, nullptr), TSR_OK);
+  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, nullptr), TSR_OK);
   Read read = reads(path, widths(64, 64));
   EXPECT_TRUE(read.keys == keys);
   EXPECT_TRUE(read.values == values);
 }
 
 const uint32_t kOne = 1;
-const tsr_rows kRow = {&kOne, &kOne, nullptr, 1, 32, 32};
+const tsr_rows kRow = {&kOne, &kOne, nullptr, 1, 32, 32, 0};
 
 TEST_F(Dataset, RowsReplaceAFileAndKeepItsPermissions) {
   const std::string path = write("out.tsv", "old");
   ASSERT_EQ(chmod(path.c_str(), 0640), 0);
   ASSERT_EQ(symlink("out.tsv", (folder + "/link").c_str()), 0);
-  ASSERT_EQ(tsr_rows_write((folder + "/link").c_str(), &kRow, 1, nullptr), TSR_OK);
+  ASSERT_EQ(tsr_rows_write((folder + "/link").c_str(), &kRow, nullptr), TSR_OK);
   EXPECT_EQ(slurp(path), "1\t1\n");
   struct stat facts;
   ASSERT_EQ(lstat(path.c_str(), &facts), 0);
@@ -636,20 +642,20 @@ TEST_F(Dataset, RowsReplaceAFileAndKeepItsPermissions) {
 
 TEST_F(Dataset, RowsReportWhatCannotBeWritten) {
   tsr_error error = {};
-  EXPECT_EQ(tsr_rows_write((folder + "/none/out").c_str(), &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write((folder + "/none/out").c_str(), &kRow, &error), TSR_IO);
   EXPECT_EQ(error.message, folder + "/none/out: the rows cannot be written: No such file or directory");
-  EXPECT_EQ(tsr_rows_write(folder.c_str(), &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write(folder.c_str(), &kRow, &error), TSR_IO);
   EXPECT_EQ(error.message, folder + ": the rows cannot be written: Is a directory");
-  EXPECT_EQ(tsr_rows_write("", &kRow, 1, &error), TSR_IO);
-  EXPECT_EQ(tsr_rows_write("/dev/full", &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write("", &kRow, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write("/dev/full", &kRow, &error), TSR_IO);
   EXPECT_STREQ(error.message, "/dev/full: the rows cannot be written: No space left on device");
-  EXPECT_EQ(tsr_rows_write("/dev/null", &kRow, 1, &error), TSR_OK);
+  EXPECT_EQ(tsr_rows_write("/dev/null", &kRow, &error), TSR_OK);
   struct stat facts;
   ASSERT_EQ(stat("/dev/null", &facts), 0);
   EXPECT_TRUE(S_ISCHR(facts.st_mode));
   ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
   alarm(10); // a writer that waits dies here
-  EXPECT_EQ(tsr_rows_write((folder + "/pipe").c_str(), &kRow, 1, &error), TSR_IO);
+  EXPECT_EQ(tsr_rows_write((folder + "/pipe").c_str(), &kRow, &error), TSR_IO);
   alarm(0);
   EXPECT_EQ(files(), 1);
 }
@@ -658,7 +664,7 @@ TEST_F(Dataset, RowsThatFailLeaveTheOldFile) {
   const std::string path = write("out.tsv", "old");
   for (size_t count : {1000, 100000}) { // the last write fails, or one before it
     Numbers keys(count);
-    const tsr_rows rows = {keys.data(), nullptr, nullptr, count, 64, 0};
+    const tsr_rows rows = {keys.data(), nullptr, nullptr, count, 64, 0, 0};
     // A limit on the size of files stands in for a full disk; it must not outlive this test.
     const pid_t child = fork();
     if (child == 0) {
@@ -666,7 +672,7 @@ TEST_F(Dataset, RowsThatFailLeaveTheOldFile) {
       const rlimit limit = {1000, 1000};
       tsr_error error = {};
       const bool is_right = setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-                            tsr_rows_write(path.c_str(), &rows, 1, &error) == TSR_IO &&
+                            tsr_rows_write(path.c_str(), &rows, &error) == TSR_IO &&
                             strstr(error.message, "cannot be written: File too large");
       _exit(is_right ? 0 : 1);
     }
@@ -681,7 +687,7 @@ TEST_F(Dataset, RowsThatFailLeaveTheOldFile) {
 TEST_F(Dataset, RowsToStandardOutput) {
   testing::internal::CaptureStdout();
   printf("before\n"); // still in the buffer
-  EXPECT_EQ(tsr_rows_write("-", &kRow, 1, nullptr), TSR_OK);
+  EXPECT_EQ(tsr_rows_write("-", &kRow, nullptr), TSR_OK);
   printf("behind\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "before\n1\t1\nbehind\n");
 }
@@ -689,16 +695,10 @@ TEST_F(Dataset, RowsToStandardOutput) {
 TEST_F(Dataset, RowsCheckTheirArguments) {
   tsr_rows rows = kRow;
   rows.key_bits = 16;
-  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, nullptr), TSR_BAD_ARGUMENT);
   rows = kRow;
   rows.value_bits = 1;
-  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
-  rows = kRow;
-  rows.values = nullptr;
-  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, 1, nullptr), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_rows_write(nullptr, &rows, 1, nullptr), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_rows_write("/dev/null", nullptr, 1, nullptr), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_rows_write("/dev/null", nullptr, 0, nullptr), TSR_OK);
+  EXPECT_EQ(tsr_rows_write("/dev/null", &rows, nullptr), TSR_BAD_ARGUMENT);
 }
 
 } // namespace

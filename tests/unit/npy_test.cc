@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/cli/rows.h"
+#include "tests/unit/whole_file.h"
 
 namespace {
 
@@ -261,8 +262,11 @@ TEST_F(Npy, WritesKeyValueFound) {
   const uint32_t map_keys[] = {7, 8}, map_values[] = {70, 80};
   const uint64_t set_keys[] = {UINT64_MAX, 1};
   const uint8_t map_found[] = {1, 0}, set_found[] = {1, 0};
-  const tsr_rows blocks[] = {{map_keys, map_values, map_found, 2, 32, 32}, {set_keys, nullptr, set_found, 2, 64, 0}};
-  ASSERT_EQ(tsr_rows_write(path.c_str(), blocks, 2, &error), TSR_OK) << error.message;
+  const tsr_rows blocks[] = {{map_keys, map_values, map_found, 2, 32, 32, 0}, {set_keys, nullptr, set_found, 2, 64, 0, 0}};
+  tsr_row_writer *writer = nullptr;
+  ASSERT_EQ(tsr_rows_open(path.c_str(), blocks, &writer, &error), TSR_OK) << error.message;
+  for (const tsr_rows &block : blocks) tsr_rows_add(writer, &block);
+  ASSERT_EQ(tsr_rows_close(writer, true, &error), TSR_OK) << error.message;
   std::string head = "{'descr': '<u8', 'fortran_order': False, 'shape': (4, 3), }", file = content(path);
   std::string expected = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head + std::string(117 - head.size(), ' ') +
                          "\n" + array(8, {7, 70, 1, 8, 0, 0, UINT64_MAX, 0, 1, 1, 0, 0});
@@ -272,8 +276,8 @@ TEST_F(Npy, WritesKeyValueFound) {
 TEST_F(Npy, WritesMoreThanOneBlock) {
   Numbers many(20000);
   for (size_t i = 0; i < many.size(); i++) many[i] = i << 40;
-  const tsr_rows rows = {many.data(), many.data(), nullptr, many.size(), 64, 64};
-  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, 1, &error), TSR_OK) << error.message;
+  const tsr_rows rows = {many.data(), many.data(), nullptr, many.size(), 64, 64, 0};
+  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
   std::string file = content(path);
   ASSERT_EQ(file.size(), 128 + 16 * many.size()); // all were found: no third column
   for (size_t i = 0; i < many.size(); i++) ASSERT_EQ(file.substr(128 + 16 * i, 16), array(8, {many[i], many[i]})) << i;
@@ -283,8 +287,8 @@ TEST_F(Npy, NumpyAgrees) {
   if (system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3 here has no numpy";
   const uint32_t rows_keys[] = {7, 8}, rows_values[] = {70, 80};
   const uint8_t found[] = {1, 0};
-  const tsr_rows rows = {rows_keys, rows_values, found, 2, 32, 32};
-  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, 1, &error), TSR_OK) << error.message;
+  const tsr_rows rows = {rows_keys, rows_values, found, 2, 32, 32, 0};
+  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
   std::string load = "python3 -c 'import numpy; assert numpy.load(\"" + path + "\").tolist() == [[7,70,1],[8,0,0]]'";
   EXPECT_EQ(system(load.c_str()), 0);
   std::string save = "python3 -c 'import numpy; numpy.save(\"" + path + "\", numpy.array([[1,2],[3,4]]))'";

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tessera run where pairs find no room: --on-full, growth as the default, and recipes at their defaults.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+cd "$work" || exit 1
+quickstart=(run "$specs/quickstart.ini" "${cpu[@]}")
+for ((i = 0; i < 3000; i++)); do echo "$((i * 2654435761 % 4294967291)) $i"; done >pairs.tsv
+sort -n pairs.tsv | tr ' ' '\t' >expected.tsv
+
+case_of "a table grows where the spec says nothing of it"
+run "${quickstart[@]}" --set table.capacity=10 --insert pairs.tsv --export all.tsv --sorted
+expect_status 0
+expect_out ' 3000 items: 3000 inserted, 0 present, 0 not placed$'
+expect_out 'slots: load factor 0\.[0-9]+; grown to capacity [0-9]+$'
+cmp all.tsv expected.tsv || fail "other pairs"
+
+case_of "growth = none in the spec is kept, and --on-full says otherwise"
+fixed=("${quickstart[@]}" --set table.capacity=10 --set table.growth=none)
+run "${fixed[@]}" --insert pairs.tsv
+expect_status 3
+expect_err 'let the table grow: --on-full grow'
+run "${fixed[@]}" --insert pairs.tsv --on-full grow
+expect_status 0
+run "${quickstart[@]}" --set table.capacity=10 --insert pairs.tsv --on-full report --unplaced rest.tsv --export all.tsv
+expect_status 3
+(($(wc -l <rest.tsv) == 2984 && $(wc -l <all.tsv) == 16)) || fail "$(wc -l rest.tsv all.tsv)"
+sort -n all.tsv rest.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
+
+case_of "growth that ends at its limit reports the rest"
+run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --set table.growth_limit=1000 --insert pairs.tsv \
+  --unplaced rest.csv --export all.tsv
+expect_status 3
+expect_err 'which growth could not, for memory, growth_limit'
+sed 1d rest.csv | tr ',' '\t' | sort -n - all.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
+
+case_of "--on-full stop ends the job and writes nothing"
+for setting in table.growth=none table.growth=double; do
+  run "${quickstart[@]}" --set table.capacity=10 --set $setting --on-full stop --insert pairs.tsv --save t.tsr --export e.tsv \
+    --find pairs.tsv --out o.tsv --json j.json --unplaced u.tsv
+  expect_status 1
+  expect_err "pairs.tsv: the table's 16 slots are full: 2984 of the first 3000 pairs found no room"
+  for file in t.tsr e.tsv o.tsv j.json u.tsv; do [[ ! -e $file ]] || fail "$file was written"; done
+done
+run "${quickstart[@]}" --set table.capacity=5000 --on-full stop --insert pairs.tsv
+expect_status 0
+
+case_of "--on-full that makes no sense is refused"
+refuses '--on-full maybe: must be grow, report or stop' "${quickstart[@]}" --insert pairs.tsv --on-full maybe
+refuses '--on-full is about pairs that are inserted' "${quickstart[@]}" --find pairs.tsv --on-full grow
+
+case_of "all keys equal take one slot, and a multiset of them grows"
+yes 7 | head -n 20000 >equal.tsv
+run "${quickstart[@]}" --set table.capacity=1 --set table.duplicates=add --insert equal.tsv --value one --export all.tsv
+expect_status 0
+expect_rows all.tsv '7 20000'
+run run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.kind=multiset --set table.capacity=100 --insert equal.tsv --histogram
+expect_status 0
+expect_rows out '20000 1'
+
+case_of "every recipe takes as many pairs as its capacity says, at its defaults"
+for recipe in "$specs"/*.ini; do
+  text=$(sed '/^capacity/d' "$recipe")
+  value=()
+  [[ $text != *value_bits* ]] || value=(--value ordinal)
+  echo "$text" >recipe.ini
+  cut -d ' ' -f 1 pairs.tsv >keys.tsv
+  run run recipe.ini "${cpu[@]}" --insert keys.tsv "${value[@]}" --find keys.tsv
+  ((status == 0)) || fail "${recipe##*/}: status $status: $(cat err)"
+  expect_out ' 3000 queries: 3000 found, 0 missing'
+done
+
+finish

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What tessera run counts: --value, finds that answer with counts, --export, --sorted and --histogram, against sort, uniq
+# and awk.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+cd "$work" || exit 1
+adds=(run "$specs/quickstart.ini" "${cpu[@]}" --set table.capacity=100 --set table.duplicates=add)
+multiset=(run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.kind=multiset --set table.capacity=10000)
+
+# 5000 keys, most of them several times; the same everywhere.
+awk 'BEGIN { seed = 5; for (i = 0; i < 5000; i++) { seed = seed * 16807 % 2147483647; print seed % (1 + i % 700) } }' >keys.tsv
+counted() { sort -n "$1" | uniq -c | awk '{ print $2 "\t" $1 }'; }
+histogram() { awk '{ print $2 }' "$1" | sort -n | uniq -c | awk '{ print $2, $1 }'; }
+counted keys.tsv >expected.tsv
+awk '{ s = s ">r\n"; for (i = 0; i < 14; i++) s = s substr("ACGT", 1 + ($1 * 7 + i * i) % 4, 1); s = s "\n" } END { printf "%s", s }' keys.tsv >keys.fa
+
+case_of "keys without values are counted by --value one"
+run "${adds[@]}" --insert keys.tsv --value one --export counts.tsv --sorted
+expect_status 0
+cmp counts.tsv expected.tsv || fail "other counts than those of uniq"
+expect_out "^ +$(wc -l <expected.tsv) pairs$"
+run "${adds[@]}" --insert keys.tsv --insert keys.tsv --value 21 --export counts.tsv --sorted
+awk '{ print $1 "\t" $2 * 42 }' expected.tsv | cmp counts.tsv - || fail "--value 21, twice"
+
+case_of "--value ordinal is the key's number in its file"
+run "${adds[@]}" --set table.value_bits=64 --insert keys.tsv --value ordinal --export sums.tsv --sorted
+awk '{ s[$1] += NR - 1 } END { for (k in s) print k "\t" s[k] }' keys.tsv | sort -n | cmp sums.tsv - || fail "other sums than awk's"
+
+case_of "k-mers are counted as tessera count counts them"
+run "${adds[@]}" --kmers 12 --insert keys.fa --value one --quiet --histogram
+expect_status 0
+cp out histogram
+[[ ! -s err ]] || fail "--quiet says $(cat err)"
+run count keys.fa --kmers 12 "${cpu[@]}" --quiet
+cmp out histogram || fail "another histogram than that of count"
+[[ -s out ]] || fail "it is empty"
+
+case_of "a pair keeps its value whatever --value says"
+printf '7 70\n8\n7 5\n' >mixed.tsv
+run "${adds[@]}" --insert mixed.tsv --value 3 --find mixed.tsv --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '7 75' '8 3' '7 75'
+
+case_of "a table that adds must be told what keys without values get"
+for file in keys.tsv keys.fa keys.u32; do
+  [[ -e $file ]] || printf '\1\0\0\0' >"$file"
+  letters=()
+  [[ $file != keys.fa ]] || letters=(--kmers 8)
+  run "${adds[@]}" "${letters[@]}" --insert "$file" --save table.tsr
+  ((status != 0)) || fail "$file: it adds up something"
+  expect_err 'say by --value what '
+  [[ ! -e table.tsr ]] || fail "$file: it is saved"
+done
+for rule in one 0 ordinal; do
+  run "${adds[@]}" --insert keys.u32 --value $rule
+  expect_status 0
+done
+run run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.tsv
+expect_status 1
+expect_err 'keys.tsv:1: has a key but no value: write .key value., or say by --value'
+
+case_of "--value that makes no sense is refused"
+refuses '--value two: must be ordinal, one or a whole number' "${adds[@]}" --insert keys.tsv --value two
+refuses '--value 1e3: must be' "${adds[@]}" --insert keys.tsv --value 1e3
+refuses '--value -1: must be' "${adds[@]}" --insert keys.tsv --value=-1
+refuses '--value 4294967296: does not fit value_bits = 32' "${adds[@]}" --insert keys.tsv --value 2^32
+refuses '--value: a multiset has no values' "${multiset[@]}" --insert keys.tsv --value one
+refuses '--value is about pairs that are inserted' "${adds[@]}" --find keys.tsv --value one
+
+case_of "finds in a multiset answer how many, in a set 0 or 1"
+sort -nu keys.tsv >distinct.tsv
+echo 4294967290 >>distinct.tsv
+run "${multiset[@]}" --insert keys.tsv --find distinct.tsv --out rows.tsv
+expect_status 0
+{ cat expected.tsv && printf '4294967290\t0\n'; } | cmp rows.tsv - || fail "other counts than those of uniq"
+expect_out " $(wc -l <distinct.tsv) queries: .* found, 1 missing; 5000 pairs$"
+run run "$specs/warpcore_set.ini" "${cpu[@]}" --set table.capacity=10000 --insert keys.tsv --find distinct.tsv --out rows.csv
+{ echo key,value && sed 's/$/,1/; $s/1$/0/' distinct.tsv; } | cmp rows.csv - || fail "a set: $(tail -n 2 rows.csv)"
+
+case_of "--histogram is of values, and of pairs where all are kept"
+histogram expected.tsv >expected.histogram
+run "${adds[@]}" --insert keys.tsv --value one --histogram
+cmp out expected.histogram || fail "of a map that adds"
+expect_err '^size '
+run "${multiset[@]}" --insert keys.tsv --histogram
+cmp out expected.histogram || fail "of a multiset"
+run run "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=10000 --insert keys.tsv --value ordinal --histogram
+cmp out expected.histogram || fail "of a multimap"
+refuses 'in a set each key is there once' run "$specs/warpcore_set.ini" "${cpu[@]}" --insert keys.tsv --histogram
+
+case_of "--export has the forms of other outputs, and can be inserted again"
+for ending in tsv csv tsv.gz CSV.GZ npy; do
+  run "${adds[@]}" --insert keys.tsv --value one --export "pairs.$ending"
+  expect_status 0
+  run "${adds[@]}" --insert "pairs.$ending" --export again.tsv --sorted
+  expect_status 0
+  cmp again.tsv expected.tsv || fail "$ending: other pairs"
+done
+gzip -dc pairs.tsv.gz | sort -n | cmp - expected.tsv || fail "gzip reads something else"
+run "${multiset[@]}" --insert keys.tsv --export all.tsv --sorted
+sort -n keys.tsv | cmp all.tsv - || fail "of a multiset"
+run run "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=10000 --insert keys.tsv --value ordinal --export all.tsv --sorted
+awk '{ print $1 "\t" NR - 1 }' keys.tsv | sort -n -k 1,1 -k 2,2 | cmp all.tsv - || fail "of a multimap"
+
+case_of "a saved table is exported, too"
+run "${adds[@]}" --insert keys.tsv --value one --save table.tsr
+run "${adds[@]}" --load table.tsr --export - --sorted
+expect_status 0
+cmp out expected.tsv || fail "other pairs"
+
+case_of "outputs that contradict each other or have no form are refused"
+refuses '--export - and --histogram -: each output needs a place of its own' "${adds[@]}" --insert keys.tsv --value one --export - --histogram
+refuses '--export keys.tsv and --insert keys.tsv are one file' "${adds[@]}" --insert keys.tsv --value one --export keys.tsv
+refuses '--sorted is about the pairs of --export' "${adds[@]}" --insert keys.tsv --sorted
+refuses '--export x.u32: rows are not written as .u32' "${adds[@]}" --insert keys.tsv --export x.u32
+refuses '--out x.npy.gz: rows are not written as .npy.gz' "${adds[@]}" --find keys.tsv --out x.npy.gz
+
+finish
