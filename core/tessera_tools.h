@@ -76,6 +76,30 @@ typedef struct tsr_setting_info {
 /* All of them, in the order of the manual; returns how many. They live as long as the process. */
 TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
 
+/* ---- Tables against tables ------------------------------------------------------------------- */
+
+/* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also
+ * each pair of the left table whose key is absent in the right one, with call missing for the right value. SEMI and ANTI have
+ * the left pairs whose keys are present, or absent, in the right table: the intersection and the difference of sets. */
+enum { TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI, TSR_JOIN_KINDS };
+
+typedef struct tsr_join_rows {
+  size_t size;
+  uint64_t room;      /* of each array, in host or device memory */
+  void *keys;         /* each array may be NULL: not wanted */
+  void *left_values;  /* TSR_BAD_ARGUMENT where the left table has no values */
+  void *right_values; /* ... or the right one; nor for SEMI and ANTI, whose rows have none */
+  uint64_t missing;   /* LEFT: the right value where there is none */
+} tsr_join_rows;
+
+/* Joins two tables of one width of keys on one device, found key by key (HashGraph 3.4, "probe standard"), and writes the
+ * rows, in no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0,
+ * which only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. Needs device
+ * memory for a copy of the left pairs and 8 bytes for each meanwhile; in the report it is one find a left pair, of the right
+ * table. Waits. */
+TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
+                            uint64_t *count, tsr_error *error);
+
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
 /* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,

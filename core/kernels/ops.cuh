@@ -146,7 +146,9 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   run(c, &item, mine, OP_COUNT, 0, 0);
   i = io_item(i);
   mine = i < a->n;
-  if (mine) a->counts[i] = item.pairs;
+  if (mine)
+    a->counts[i] =
+        a->count_as == TSR_COUNT_PAIRS ? item.pairs : (item.pairs != 0) == (a->count_as == TSR_COUNT_PRESENT);
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
 }
@@ -159,6 +161,23 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   }
   run(c, &item, mine, OP_RETRIEVE, 0, 0);
   return item.pairs != 0;
+}
+
+/* Rows of a join lie key by key, as many for each as counts says: so a thread a row, and not one a key, has the same work
+ * however often a key occurs. */
+TSR_INLINE uint32_t bulk_expand(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  uint64_t key = 0, after = a->room;
+  (void)c;
+  if (!mine) return 0;
+  while (after - key > 1) { /* the last key whose rows do not begin after this one */
+    const uint64_t middle = key + (after - key) / 2;
+    const uint32_t is_before = a->counts[middle] <= i;
+    key = is_before ? middle : key;
+    after = is_before ? after : middle;
+  }
+  if (a->keys_out) IO_WRITE((io_key *)a->keys_out + i, io_key_at(a->keys, key, 1));
+  io_put_payload(a->values_out, i, a->values ? io_payload_at(a->values, key, 1) : (tsr_payload)a->missing);
+  return 0;
 }
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
