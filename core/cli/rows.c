@@ -20,7 +20,7 @@
 
 enum {
   TSR_ROW_BYTES_MAX =
-      64, /* 32 letters or 20 digits, a separator, 20 digits and a line end; three binary ones have 24 */
+      96, /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; four binary ones have 32 */
   TSR_ROW_BLOCK = 1 << 16
 };
 
@@ -86,17 +86,28 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
       add_byte(w, is_found ? '+' : '-');
     }
   }
+  if (rows->right_bits) {
+    add_byte(w, w->is_csv ? ',' : '\t');
+    if (rows->rights)
+      add_decimal(w, tsr_number_at(rows->rights, rows->right_bits, i));
+    else
+      add_byte(w, '-');
+  }
   add_byte(w, '\n');
 }
 
-/* key, value and found; of a pair, key and value; of a key alone, the key. */
-static uint32_t columns_of(const tsr_rows *rows) { return rows->found ? 3 : rows->value_bits ? 2 : 1; }
+/* key, value and found; of a pair, key and value; of a key alone, the key; and the second value of a join. */
+static uint32_t columns_of(const tsr_rows *rows) {
+  return (rows->found ? 3u : rows->value_bits ? 2u : 1u) + (rows->right_bits ? 1u : 0u);
+}
 
 /* A row of an array: key, value, and whether it was found; without a value, 0. */
 static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
   uint64_t value = is_found && rows->value_bits > 0 ? tsr_number_at(rows->values, rows->value_bits, i) : 0;
-  const uint64_t row[] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value), htole64(is_found)};
+  uint64_t row[] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value), htole64(is_found)};
   const size_t bytes = columns_of(rows) * sizeof row[0];
+  if (rows->right_bits)
+    row[columns_of(rows) - 1] = rows->rights ? htole64(tsr_number_at(rows->rights, rows->right_bits, i)) : 0;
   memcpy(w->bytes + w->used, row, bytes);
   w->used += bytes;
 }
@@ -150,7 +161,9 @@ static int begin(tsr_row_writer *w, const tsr_rows *kind) {
     tsr_npy_header(0, w->columns, w->bytes);
     w->used = TSR_NPY_HEADER_BYTES;
   } else if (w->is_csv) {
-    const char *names = kind->found || kind->value_bits ? "key,value\n" : "key\n";
+    const char *names = kind->right_bits                  ? kind->value_bits ? "key,left,right\n" : "key,right\n"
+                        : kind->found || kind->value_bits ? "key,value\n"
+                                                          : "key\n";
     memcpy(w->bytes, names, strlen(names));
     w->used = strlen(names);
   }

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tessera join on the cpu backend, against a join in awk.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cpu=(--set table.backend=cpu)
+
+# random_pairs SEED COUNT BELOW: lines "key<tab>value", the same everywhere; one key in eight is 7.
+random_pairs() {
+  awk -v seed="$1" -v count="$2" -v below="$3" '
+    function random(n) { seed = seed * 16807 % 2147483647; return seed % n }
+    BEGIN { for (i = 0; i < count; i++) print (random(8) == 0 ? 7 : random(below)) "\t" random(1000000) }'
+}
+
+# oracle KIND LEFT RIGHT: the rows, sorted.
+oracle() {
+  awk -v kind="$1" -v OFS='\t' '
+    NR == FNR { n = ++count[$1]; value[$1, n] = $2; next }
+    {
+      if (kind == "semi" && count[$1]) print $1, $2
+      if (kind == "anti" && !count[$1]) print $1, $2
+      if (kind == "left" && !count[$1]) print $1, $2, "-"
+      if (kind == "inner" || kind == "left") for (i = 1; i <= count[$1]; i++) print $1, $2, value[$1, i]
+    }' "$3" "$2" | LC_ALL=C sort
+}
+
+cd "$work" || exit 1
+random_pairs 5 2000 700 >left.tsv
+random_pairs 6 1500 600 >right.tsv
+gzip -k left.tsv
+
+for kind in inner left semi anti; do
+  case_of "the rows of a join: $kind"
+  oracle "$kind" left.tsv right.tsv >expected
+  run join left.tsv right.tsv --kind "$kind" --out rows.tsv "${cpu[@]}"
+  expect_status 0
+  LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows than awk's"
+  run join left.tsv right.tsv --kind "$kind" --count --quiet "${cpu[@]}"
+  [[ $(<out) == $(wc -l <expected) ]] || fail "$(<out) rows"
+done
+
+case_of "compressed files, standard input and output, commas, arrays"
+oracle inner left.tsv right.tsv >expected
+"$tessera" join left.tsv.gz - --quiet "${cpu[@]}" <right.tsv | LC_ALL=C sort | cmp - expected || fail "other rows"
+run join left.tsv right.tsv --out rows.csv "${cpu[@]}"
+[[ $(head -n 1 rows.csv) == key,left,right ]] || fail "$(head -n 1 rows.csv)"
+tail -n +2 rows.csv | tr , '\t' | LC_ALL=C sort | cmp - expected || fail "other rows with commas"
+run join left.tsv right.tsv --kind left --out rows.npy "${cpu[@]}"
+expect_status 0
+(($(stat -c %s rows.npy) == 128 + 24 * $(oracle left left.tsv right.tsv | wc -l))) || fail "$(stat -c %s rows.npy) bytes"
+
+case_of "other tables: sets of keys"
+cut -f 1 left.tsv | sort -u >left_keys.tsv
+cut -f 1 right.tsv | sort -u >right_keys.tsv
+printf '[table]\nkind = set\nkey_bits = 32\nlayout = packed\nprobing = linear\nhasher = murmur3\n' >set.ini
+sets=(--spec set.ini "${cpu[@]}")
+run join left_keys.tsv right_keys.tsv --kind semi --out both.tsv "${sets[@]}"
+expect_status 0
+LC_ALL=C sort both.tsv | cmp - <(LC_ALL=C sort left_keys.tsv | LC_ALL=C join - <(LC_ALL=C sort right_keys.tsv)) ||
+  fail "another intersection"
+
+case_of "what is refused"
+refuses '--kind outer: must be one of inner' join left.tsv right.tsv --kind outer
+refuses 'either counted or written' join left.tsv right.tsv --count --out x
+refuses 'both standard input' join - -
+refuses 'join needs' join left.tsv
+run join left.tsv right.tsv --out left.tsv "${cpu[@]}"
+expect_status 2
+[[ $(wc -l <left.tsv) == 2000 ]] || fail "the input is gone"
+run join left.tsv none.tsv --out rows2.tsv "${cpu[@]}"
+((status)) || fail "a file that is not there"
+[[ ! -e rows2.tsv ]] || fail "there are rows"
+
+finish join
