@@ -44,6 +44,8 @@ typedef struct tsr_backend {
   tsr_status (*program_create)(tsr_device *device, const tsr_composition *composition, tsr_program **program,
                                tsr_error *error);
   void (*program_destroy)(tsr_program *program);
+  /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
+  const char *(*program_describe)(tsr_program *program);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of inserting a batch page by page; of count and scatter n is the most tiles that there

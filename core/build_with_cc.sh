@@ -28,14 +28,15 @@ device() {
   start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
 }
 
-bash core/embed_headers.sh plugins/*.h plugins/*.cuh >"$scratch/sdk_headers.c"
-compile sdk_headers "$scratch/sdk_headers.c"
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/*.cuh \
+  core/cpu/range.cuh >"$scratch/headers.c"
+compile headers "$scratch/headers.c"
 for source in core/*.c core/{spec,compose,table,pool,cpu,cuda,cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done
 while read -r key payload suffix; do
-  start compile "bulk$suffix" core/cpu/bulk.c "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
+  start compile "bulk$suffix" core/cpu/bulk.c -O3 "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
 done < <(list_widths key_payload)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1

@@ -84,7 +84,9 @@ typedef struct tsr_table_info {
   uint64_t buckets, bytes;
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   bool statistics;
-  uint64_t seed; /* of the hash functions now in use */
+  uint64_t seed;    /* of the hash functions now in use */
+  const char *code; /* cpu: how operations run so far, and why not otherwise: "fused: insert" (README.md, "On the CPU"),
+                     "function tables: cc cannot be run: ..."; valid until the next call; "" on CUDA */
 } tsr_table_info;
 /* Strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);

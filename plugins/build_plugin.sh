@@ -62,12 +62,20 @@ compile_host() {
   local object=$1
   shift
   # shellcheck disable=SC2086
-  "${CC:-gcc}" -std=c11 -Wall -Wextra -Wconversion -Werror -O2 -fPIC -fvisibility=hidden -mcx16 \
+  "${CC:-gcc}" -std=c11 -Wall -Wextra -Wconversion -Werror -O3 -fPIC -fvisibility=hidden -mcx16 \
     ${TSR_CFLAGS:-} -I"$sdk_root" -I"$(dirname "$host_source")" -I"$(dirname "$device_source")" \
     "${part_defines[@]}" -c -o "$object" "$@"
 }
 
-objects=("$scratch/host.o" "$scratch/images.o")
+# The .cuh itself, for what is compiled at run time.
+cat >"$scratch/text.c" <<END
+extern const char tsr_text[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .rodata; .hidden tsr_text; .globl tsr_text;"
+        "tsr_text: .incbin \"$(realpath "$device_source")\"; .byte 0; .popsection");
+END
+
+objects=("$scratch/host.o" "$scratch/images.o" "$scratch/text.o")
+start compile_host "$scratch/text.o" "$scratch/text.c"
 start compile_host "$scratch/host.o" "-DTSR_ABI=$abi" "$host_source"
 while read -r key payload suffix; do
   object=$scratch/functions$suffix.o

@@ -3,8 +3,9 @@
  * The kit: everything a part's device code may use besides the functions of the other roles. Every role
  * header includes it.
  *
- * The same source is compiled three ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
- * (the cpu backend: a tile is one lane, atomics are real), and by NVRTC as part of the glue. Widths are macros:
+ * The same source is compiled four ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
+ * (the cpu backend: a tile is one lane, atomics are real), by NVRTC as part of the glue, and with TSR_FUSED by the C
+ * compiler at run time, in one unit with the glue and all parts of a table (core/design/0013-cpu-fused.md). Widths are macros:
  * TSR_KEY_BITS (32, 64) and TSR_PAYLOAD_BITS (0, 32, 64); authors write tsr_key, tsr_hash and tsr_payload.
  *
  * Collective functions must be reached by all lanes of the tile (or, where said, of the warp) together.
@@ -17,8 +18,16 @@
 #include "plugins/table.h"
 #ifndef __CUDACC__
 #include <sched.h>
-
+#endif
+#ifdef TSR_FUSED
+#include <stddef.h>
+#elif !defined(__CUDACC__)
 #include "plugins/plugin.h"
+#endif
+
+/* The glue defines facts, parameters and the functions of the roles. Elsewhere they are read from tables at run time. */
+#if defined(__CUDACC__) || defined(TSR_FUSED)
+#define TSR_HAS_GLUE
 #endif
 
 /* ---- Names ----------------------------------------------------------------------------------- */
@@ -52,6 +61,13 @@
 #define TSR_INLINE static __device__ __forceinline__
 #define TSR_UNROLL _Pragma("unroll")
 #define TSR_NO_UNROLL _Pragma("unroll 1")
+#define TSR_CONSTANT extern "C" __device__ const
+#elif defined(TSR_FUSED)
+#define TSR_DEVICE static inline __attribute__((always_inline, unused))
+#define TSR_INLINE static inline __attribute__((always_inline, unused))
+#define TSR_UNROLL
+#define TSR_NO_UNROLL
+#define TSR_CONSTANT static const __attribute__((unused))
 #else
 #define TSR_DEVICE static __attribute__((unused))
 #define TSR_INLINE static inline __attribute__((unused))
@@ -110,7 +126,7 @@ typedef struct tsr_scratch { /* all of it only with statistics */
   uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */
 } tsr_scratch;
 
-#ifndef __CUDACC__
+#ifndef TSR_HAS_GLUE
 /* Tiles of several lanes on the CPU: only the conformance kit supplies them. Lanes are of the warp, and
  * one that does not arrive is an error there. */
 typedef struct tsr_tile_services {
@@ -136,7 +152,7 @@ typedef struct tsr_ctx {
   uint32_t active; /* 0: this tile is masked: it takes part in collectives, but its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
   uint32_t still; /* 1: in this call nothing moves or erases a pair, whatever inserts do (tsr_keys_stay) */
-#ifndef __CUDACC__
+#ifndef TSR_HAS_GLUE
   const tsr_cpu *cpu;
 #endif
 } tsr_ctx;
@@ -147,9 +163,9 @@ typedef struct tsr_ctx {
  * with
  * TSR_ONE_TABLE: what their table does not need is dropped before it is inlined and optimised, which halves the time of
  * a link. To the others, and to parts, a fact is known when c->table is. */
-#ifdef __CUDACC__
+#ifdef TSR_HAS_GLUE
 #define TSR_FACT_ACCESS(fact)                                                                                          \
-  extern "C" __device__ const uint32_t tsr_fact_##fact;                                                                \
+  TSR_CONSTANT uint32_t tsr_fact_##fact;                                                                               \
   TSR_DEVICE uint32_t tsr_fact_of_##fact(const tsr_ctx *c);
 #else
 #define TSR_FACT_ACCESS(fact)                                                                                          \
@@ -162,17 +178,21 @@ TSR_FACTS(TSR_FACT_ACCESS)
 #define TSR_FACT(c, fact) tsr_fact_of_##fact(c)
 #endif
 
-#ifdef TSR_NAME /* inside a plugin: its own parameters */
+#if defined(TSR_NAME) || defined(TSR_FUSED) /* inside a plugin: its own parameters */
+#ifndef TSR_FUSED                           /* there each part's text comes later */
 #define TSR_PARAMETER_MEMBER(type, name, initial, minimum, maximum, doc) type name;
 typedef struct tsr_config {
   TSR_PARAMETERS(TSR_PARAMETER_MEMBER)
   char end; /* a plugin without parameters has a config too */
 } tsr_config;
-#ifdef __CUDACC__
+#endif
+#ifdef TSR_HAS_GLUE
 #define TSR_PARAMETER_NAME(name) TSR_JOIN(TSR_JOIN(TSR_JOIN(TSR_ROLE, _), TSR_JOIN(TSR_NAME, _parameter_)), name)
+#ifndef TSR_FUSED
 #define TSR_PARAMETER_ACCESS(type, name, initial, minimum, maximum, doc)                                               \
   TSR_DEVICE type TSR_PARAMETER_NAME(name)(const tsr_ctx *c);
 TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
+#endif
 #define TSR_PARAMETER(c, name) TSR_PARAMETER_NAME(name)(c)
 #else
 #define TSR_PARAMETER(c, name) (((const tsr_config *)(c)->cpu->config[TSR_JOIN(TSR_ROLE_OF_, TSR_ROLE)])->name)
@@ -188,7 +208,7 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
  * where a plugin may leave it out and `absent` is then the result. From the list come the wrapper that callers use
  * (layout_load), the CPU function table (tsr_layout_functions) and, in core/compose/glue.c, the text of the glue
  * module. */
-#ifdef __CUDACC__
+#ifdef TSR_HAS_GLUE
 #define TSR_ENTRY_F(role, result, verb, parameters, arguments)                                                         \
   TSR_DEVICE result TSR_ENTRY(role##_##verb) parameters;                                                               \
   TSR_INLINE result role##_##verb parameters { return TSR_ENTRY(role##_##verb) arguments; }
@@ -208,17 +228,22 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 
 /* Closes a part's .cuh: TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place)). On the device the names
  * are enough; what the table leaves out is absent on both sides. */
-#if defined(TSR_FUNCTIONS) && !defined(__CUDACC__)
+#if defined(TSR_FUNCTIONS) && !defined(TSR_HAS_GLUE)
 #define TSR_PART_FUNCTIONS(...)                                                                                        \
   extern const TSR_JOIN(TSR_JOIN(tsr_, TSR_ROLE), _functions) TSR_FUNCTIONS;                                           \
   const TSR_JOIN(TSR_JOIN(tsr_, TSR_ROLE), _functions) TSR_FUNCTIONS = {__VA_ARGS__}
 #else
-#define TSR_PART_FUNCTIONS(...) typedef int tsr_part_functions_are_for_the_cpu
+#define TSR_PART_FUNCTIONS(...) typedef int tsr_part_functions_are_for_tables
 #endif
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-#ifndef __CUDACC__
+#ifdef TSR_FUSED /* a tile has one lane: what asks for more is never reached */
+TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t predicate) { return (void)c, predicate; }
+TSR_INLINE uint64_t tsr_shuffle_on_cpu_(const tsr_ctx *c, uint64_t value, uint32_t from) {
+  return (void)c, (void)from, value;
+}
+#elif !defined(__CUDACC__)
 TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t predicate) {
   return c->cpu->tile->ballot(c->cpu->tile->self, c->base + c->lane, predicate);
 }
@@ -361,9 +386,9 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 enum {
   TSR_LOAD_COHERENT = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
   TSR_LOAD_WARP = 2,     /* the tiles of the warp may share their loads */
-  TSR_LOAD_SETTLED =
-      4 /* nothing writes slots meanwhile, nor does the caller: a layout may leave for later what match and
-                          * payload may turn out not to need */
+  TSR_LOAD_SETTLED = 4,  /* nothing writes slots meanwhile, nor does the caller: a layout may leave for later what match
+                          * and payload may turn out not to need */
+  TSR_LOAD_AHEAD = 8     /* CPU: the bucket will be loaded soon. tsr_load asks for its memory and reads nothing */
 };
 
 /* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is coherent. */
@@ -457,6 +482,45 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #endif
 }
 
+#ifndef __CUDACC__
+/* 16 bytes on the CPU. Compilers call libatomic for these, but for __sync. Sanitizers see no assembly. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TSR_IS_SANITIZED_
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define TSR_IS_SANITIZED_
+#endif
+#endif
+
+TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
+#if defined(__x86_64__) && !defined(TSR_IS_SANITIZED_)
+  typedef long long words __attribute__((vector_size(16)));
+  words value;
+#ifdef __AVX__ /* whose processors promise that an aligned load of 16 bytes is whole */
+  __asm__ volatile("vmovdqa %1, %0" : "=x"(value) : "m"(*address));
+  return (tsr_u128)value;
+#else
+  if (__builtin_cpu_supports("avx")) {
+    __asm__ volatile("movdqa %1, %0" : "=x"(value) : "m"(*address));
+    return (tsr_u128)value;
+  }
+#endif
+#endif
+#if !defined(__AVX__) || defined(TSR_IS_SANITIZED_)
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+  return __sync_val_compare_and_swap(address, expected, desired);
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+#endif
+
 #ifdef __CUDACC__
 /* Tiles of one lane hold 32 or 64 bytes each and load coherent: lane q of a group loads piece q (16 bytes) of every
  * lane's bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would
@@ -535,19 +599,24 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
       }
   }
 #else
-  (void)mode; /* CPU caches are coherent */
   if (!active) return;
-  for (uint32_t at = 0; at < lane_bytes; at += unit_bytes) {
-    const char *unit = mine + at / piece_bytes * stride + at % piece_bytes;
-    tsr_u128 value; /* little-endian: the low words come first */
-    if (unit_bytes == 4)
-      value = tsr_load32((const uint32_t *)unit, 1);
-    else if (unit_bytes == 8)
-      value = tsr_load64((const uint64_t *)unit, 1);
-    else
-      value = __atomic_load_n((const tsr_u128 *)unit, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < unit_bytes / 4; i++) word[at / 4 + i] = (uint32_t)(value >> (32 * i));
+  if (mode & TSR_LOAD_AHEAD) {
+    for (uint32_t at = 0; at < lane_bytes; at += 64) __builtin_prefetch(mine + at);
+    return;
   }
+  /* CPU caches are coherent */
+  for (; lane_bytes; lane_bytes -= piece_bytes, mine += stride - piece_bytes)
+    for (const char *end = mine + piece_bytes; mine < end; mine += unit_bytes, word += unit_bytes / 4) {
+      if (unit_bytes == 4) {
+        *word = tsr_load32((const uint32_t *)mine, 1);
+      } else if (unit_bytes == 8) {
+        const uint64_t value = tsr_load64((const uint64_t *)mine, 1);
+        __builtin_memcpy(word, &value, sizeof value); /* little-endian: the low word comes first */
+      } else {
+        const tsr_u128 value = tsr_load128((const tsr_u128 *)mine);
+        __builtin_memcpy(word, &value, sizeof value);
+      }
+    }
 #endif
 }
 
@@ -662,8 +731,7 @@ TSR_INLINE uint64_t tsr_cas64(uint64_t *address, uint64_t expected, uint64_t des
  * compiled but never linked into a table. */
 TSR_INLINE tsr_u128 tsr_cas128(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
 #ifndef __CUDACC__
-  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return expected;
+  return tsr_swap128_(address, expected, desired);
 #elif __CUDA_ARCH__ >= 900
   if (TSR_IN_PAGE) return tsr_shared_cas128(address, expected, desired);
   unsigned long long low, high;
@@ -682,7 +750,9 @@ TSR_INLINE tsr_u128 tsr_cas128(tsr_u128 *address, tsr_u128 expected, tsr_u128 de
 
 TSR_INLINE tsr_u128 tsr_exchange128(tsr_u128 *address, tsr_u128 desired) {
 #ifndef __CUDACC__
-  return __atomic_exchange_n(address, desired, __ATOMIC_RELAXED);
+  tsr_u128 seen = tsr_load128(address), found;
+  while ((found = tsr_swap128_(address, seen, desired)) != seen) seen = found; /* bounded: others succeed meanwhile */
+  return found;
 #elif __CUDA_ARCH__ >= 900
   if (TSR_IN_PAGE) return tsr_shared_exchange128(address, desired);
   unsigned long long low, high;

@@ -93,21 +93,33 @@ TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return s
  * came of it, or 0. */
 #define TSR_OWNER_DOES(c, slot, expression)                                                                            \
   tsr_shuffle32(c, tsr_owns(c, slot) ? (uint32_t)(expression) : 0u, tsr_slot_lane(c, slot))
-/* Before a statement: for each slot number j of this lane, a constant after unrolling. */
+/* Before a statement: for each slot number j of this lane; on the GPU a constant after unrolling. */
+#ifdef __CUDACC__
 #define TSR_EACH_SLOT_OF_LANE(c, j)                                                                                    \
   TSR_UNROLL                                                                                                           \
   for (uint32_t j = 0; j < TSR_LANE_SLOTS_MAX; j++)                                                                    \
     if (j < tsr_slots_per_lane(c))
+#else
+#define TSR_EACH_SLOT_OF_LANE(c, j) for (uint32_t j = 0, j##_end = tsr_slots_per_lane(c); j < j##_end; j++)
+#endif
 /* Sets the bits in `mask` of the slots that satisfy `predicate`, an expression in this lane's slot number j. */
 #define TSR_SLOTS_WHERE(c, mask, j, predicate)                                                                         \
   TSR_EACH_SLOT_OF_LANE(c, j) mask |= tsr_ballot(c, predicate) << (j * TSR_FACT(c, tile_lanes))
-/* Sets `value` to `seen`, an expression in j, of a slot known at run time, on the lane that holds it. Registers cannot
- * be indexed, hence the loop; with `at` computed inside it nvcc would put the bucket on a stack after all. */
+/* Sets `value` to `seen`, an expression in j, of a slot known at run time, on the lane that holds it. A GPU's registers
+ * cannot be indexed, hence the loop; with `at` computed inside it nvcc would put the bucket on a stack after all. */
+#ifdef __CUDACC__
 #define TSR_SLOT_SEEN(c, value, slot, j, seen)                                                                         \
   do {                                                                                                                 \
     const uint32_t at = tsr_slot_of_lane(c, slot);                                                                     \
     TSR_EACH_SLOT_OF_LANE(c, j) value = j == 0 || j == at ? seen : value;                                              \
   } while (0)
+#else
+#define TSR_SLOT_SEEN(c, value, slot, j, seen)                                                                         \
+  do {                                                                                                                 \
+    const uint32_t j = tsr_slot_of_lane(c, slot);                                                                      \
+    value = seen;                                                                                                      \
+  } while (0)
+#endif
 /* All slots: a link's place is none. */
 TSR_INLINE uint32_t tsr_slot_mask(const tsr_ctx *c) {
   return TSR_FACT(c, bucket_slots) == 32 ? 0xFFFFFFFFu : (1u << TSR_FACT(c, bucket_slots)) - 1u;

@@ -161,6 +161,7 @@ typedef struct tsr_plugin {
   uint32_t config_bytes;
   tsr_plan_function *plan;
   const tsr_image *images;
+  const char *text; /* of the .cuh, for what is compiled at run time */
 } tsr_plugin;
 
 /* ---- Services for plan() --------------------------------------------------------------------- */
@@ -267,10 +268,11 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
   {#name, TSR_PARAMETER_TYPE_##type, (uint32_t)offsetof(tsr_config, name), initial, minimum, maximum, doc},
 
 /* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME,
- * TSR_ABI (a hash of the SDK's headers, by build_abi.sh) and the images; the .cuh gives TSR_PARAMETERS and tsr_config.
+ * TSR_ABI (a hash of the SDK's headers, by build_abi.sh), the images and the text; the .cuh gives TSR_PARAMETERS and tsr_config.
  * */
 #define TSR_PLUGIN(plan_function, summary_text, source_text)                                                           \
   extern const tsr_image tsr_images[];                                                                                 \
+  extern const char tsr_text[];                                                                                        \
   static const tsr_parameter tsr_parameters[] = {                                                                      \
       TSR_PARAMETERS(TSR_PARAMETER_ROW){NULL, TSR_PARAMETER_U32, 0, 0, 0, 0, NULL}};                                   \
   extern const tsr_plugin tsr_plugin_entry;                                                                            \
@@ -284,7 +286,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
                                        .parameters = tsr_parameters,                                                   \
                                        .config_bytes = sizeof(tsr_config),                                             \
                                        .plan = plan_function,                                                          \
-                                       .images = tsr_images}
+                                       .images = tsr_images,                                                           \
+                                       .text = tsr_text}
 
 #ifdef __cplusplus
 }

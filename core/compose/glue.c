@@ -10,6 +10,7 @@
 
 #include "core/compose/entries.h"
 #include "core/compose/registry.h"
+#include "core/kernels/bulk.h"
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
@@ -43,7 +44,7 @@ static void print_suffix(FILE *out, const tsr_image *image) {
 
 static void print_facts(FILE *out, const tsr_composition *const *tables, size_t count) {
 #define PRINT(of, fact)                                                                                                \
-  fprintf(out, "extern \"C\" __device__ const uint32_t tsr_fact_" #fact " = %uu;\n", tables[0]->of.fact);              \
+  fprintf(out, "TSR_CONSTANT uint32_t tsr_fact_" #fact " = %uu;\n", tables[0]->of.fact);                               \
   fprintf(out, "TSR_DEVICE uint32_t tsr_fact_of_" #fact "(const tsr_ctx *c) {\n  switch (c->table) {\n");              \
   for (size_t i = 1; i < count; i++) fprintf(out, "    case %zu: return %uu;\n", i, tables[i]->of.fact);               \
   fprintf(out, "    default: return %uu;\n  }\n}\n", tables[0]->of.fact);
@@ -127,27 +128,120 @@ static void print_entry(FILE *out, const tsr_composition *const *tables, size_t 
   fprintf(out, "  }\n}\n");
 }
 
-char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t module) {
-  char *text = NULL;
-  size_t bytes = 0;
-  FILE *out = open_memstream(&text, &bytes);
-  if (!out) return NULL;
-  const tsr_composition *leader = module_leader(tables, count, module);
+/* ---- Modules --------------------------------------------------------------------------------- */
+
+static void print_head(FILE *out, const tsr_composition *leader) {
   if (leader->shape.key_bits) /* a pool has no keys, hence no widths, and only an allocator */
     fprintf(out,
             "#define TSR_KEY_BITS %u\n#define TSR_PAYLOAD_BITS %u\n"
             "#include \"plugins/probing.cuh\"\n",
             leader->shape.key_bits, leader->shape.payload_bits);
   fprintf(out, "#include \"plugins/allocator.cuh\"\n");
-  if (module == 0) {
-    print_facts(out, tables, count);
-    for (size_t i = 0; i < count; i++)
-      for (uint32_t role = 0; role < TSR_ROLES; role++) print_parameters(out, tables, count, i, role);
-  }
+}
+
+static void print_constants(FILE *out, const tsr_composition *const *tables, size_t count) {
+  print_facts(out, tables, count);
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t role = 0; role < TSR_ROLES; role++) print_parameters(out, tables, count, i, role);
+}
+
+char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t module) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  const tsr_composition *leader = module_leader(tables, count, module);
+  print_head(out, leader);
+  if (module == 0) print_constants(out, tables, count);
   for (size_t i = 0; i < tsr_entry_count; i++) print_entry(out, tables, count, leader, &tsr_entries[i]);
   if (fclose(out) != 0) {
     free(text);
     return NULL;
   }
   return text;
+}
+
+/* ---- A unit for the CPU ---------------------------------------------------------------------- */
+
+/* The header that a line includes, if it is one of `headers`; *index is its number among them. */
+static const tsr_header *included(const char *line, const tsr_header *headers, size_t *index) {
+  static const char include[] = "#include \"";
+  if (strncmp(line, include, sizeof include - 1) != 0) return NULL;
+  line += sizeof include - 1;
+  for (*index = 0; headers[*index].name; ++*index) {
+    const size_t length = strlen(headers[*index].name);
+    if (strncmp(line, headers[*index].name, length) == 0 && line[length] == '"') return &headers[*index];
+  }
+  return NULL;
+}
+
+enum { HEADERS_MAX = 64 }; /* of each of the two lists */
+typedef struct expansion {
+  bool done[2][HEADERS_MAX];
+} expansion;
+
+/* Prints a text with each header in the place of its first include, and nothing in that of the others: all of them have
+ * guards, and none is included first where a condition is false. */
+static void print_expanded(FILE *out, const char *text, expansion *e) {
+  static const tsr_header *const lists[] = {tsr_sdk_headers, tsr_operation_headers};
+  for (const char *line = text, *end; *line; line = end) {
+    end = strchr(line, '\n');
+    end = end ? end + 1 : line + strlen(line);
+    const tsr_header *header = NULL;
+    for (size_t list = 0, i; list < 2 && !header; list++) {
+      header = included(line, lists[list], &i);
+      if (!header) continue;
+      if (i < HEADERS_MAX && !e->done[list][i]) {
+        e->done[list][i] = true;
+        print_expanded(out, header->text, e);
+      }
+    }
+    if (!header) fwrite(line, 1, (size_t)(end - line), out);
+  }
+}
+
+/* A part's own text, with the names that the build gives it (plugins/build_plugin.sh). */
+static void print_part(FILE *out, const tsr_part *part, uint32_t role) {
+  if (!part->plugin) return;
+  fprintf(out, "#undef TSR_ROLE\n#undef TSR_NAME\n#undef TSR_PARAMETERS\n#undef TSR_SUFFIX\n");
+  fprintf(out, "#define TSR_ROLE %s\n#define TSR_NAME %s\n#define TSR_SUFFIX ", tsr_role_names[role],
+          part->plugin->name);
+  print_suffix(out, part->image);
+  fprintf(out, "\n%s\n", part->plugin->text);
+}
+
+static void print_unit(FILE *out, const tsr_composition *table, uint32_t operation) {
+#define OPERATION_NAME(op) #op,
+  static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
+  fprintf(out, "#define _POSIX_C_SOURCE 199309L\n#define TSR_FUSED\n#define TSR_ONE_TABLE\n");
+  print_head(out, table);
+  print_constants(out, &table, 1);
+  for (uint32_t role = 0; role < TSR_ROLES; role++) print_part(out, &table->part[role], role);
+  fprintf(out, "#undef TSR_SUFFIX\n#define TSR_SUFFIX _k%uc%u\n", table->shape.key_bits, table->shape.payload_bits);
+  for (size_t i = 0; i < tsr_entry_count; i++) print_entry(out, &table, 1, table, &tsr_entries[i]);
+  fprintf(out,
+          "#include \"core/cpu/range.cuh\"\n"
+          "CPU_RANGE(%s)\n"
+          "__attribute__((visibility(\"default\"))) void tsr_fused_range(const void *cpu, const tsr_bulk *bulk,\n"
+          "    uint64_t begin, uint64_t end, tsr_tally *tally) {\n  range_%s(cpu, bulk, begin, end, tally);\n}\n",
+          names[operation], names[operation]);
+}
+
+char *tsr_glue_unit(const tsr_composition *table, uint32_t operation) {
+  char *unit = NULL, *whole = NULL;
+  size_t unit_bytes = 0, whole_bytes = 0;
+  FILE *out = open_memstream(&unit, &unit_bytes);
+  if (!out) return NULL;
+  print_unit(out, table, operation);
+  bool sound = fclose(out) == 0;
+  out = sound ? open_memstream(&whole, &whole_bytes) : NULL;
+  if (out) {
+    expansion e = {{{false}}};
+    print_expanded(out, unit, &e);
+    sound = fclose(out) == 0;
+  }
+  free(unit);
+  if (out && sound) return whole;
+  free(whole);
+  return NULL;
 }

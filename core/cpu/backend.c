@@ -14,13 +14,20 @@
 #include <unistd.h>
 
 #include "core/cpu/bulk.h"
+#include "core/cpu/fuse.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
 
 struct tsr_program {
+  const tsr_composition *composition;
   const tsr_cpu_bulk *bulk;
   tsr_cpu cpu;
+  tsr_fused fused[TSR_BULKS]; /* those that have been worth it */
+  uint64_t items[TSR_BULKS];  /* that the tables have worked through, or were asked for */
+  bool is_refused;            /* fusing has failed: not again */
+  tsr_error why;              /* of that */
+  char words[sizeof(tsr_error)];
 };
 
 struct tsr_event {
@@ -132,6 +139,7 @@ static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *
   (void)device;
   tsr_program *created = calloc(1, sizeof *created);
   if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a program of the cpu backend");
+  created->composition = composition;
   created->bulk = tsr_cpu_bulk_for(composition->shape.key_bits, composition->shape.payload_bits);
   created->cpu.shape = &composition->shape;
   created->cpu.core = &composition->facts;
@@ -144,7 +152,34 @@ static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *
   return TSR_OK;
 }
 
-static void cpu_program_destroy(tsr_program *program) { free(program); }
+static void cpu_program_destroy(tsr_program *program) {
+  for (uint32_t op = 0; program && op < TSR_BULKS; op++) tsr_fused_free(&program->fused[op]);
+  free(program);
+}
+
+static const char *cpu_program_describe(tsr_program *program) {
+#define OPERATION_NAME(op) #op,
+  static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
+  size_t used = 0, room = sizeof program->words;
+  for (uint32_t op = 0; op < TSR_BULKS; op++)
+    if (program->fused[op].range && used < room)
+      used += (size_t)snprintf(program->words + used, room - used, "%s%s%s", used ? ", " : "fused: ", names[op],
+                               program->fused[op].cached ? " (cached)" : "");
+  if (program->is_refused)
+    snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
+  else if (!used)
+    snprintf(program->words, room, "function tables, as there was little to do");
+  return program->words;
+}
+
+/* Compiles an operation when the tables would take about as long for it, or have: who makes small tables does not wait
+ * for a compiler, and who makes large ones waits for it once. */
+static void fuse_if_worth_it(tsr_program *program, uint32_t op, uint64_t n) {
+  if (program->fused[op].range || program->is_refused) return;
+  program->items[op] += n;
+  if (program->items[op] / tsr_parallel_threads() < tsr_fuse_items()) return;
+  program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
+}
 
 typedef struct launch_job {
   const tsr_program *program;
@@ -163,7 +198,9 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_tally own = {.hits = 0};
   uint64_t *all = (uint64_t *)job->bulk->tally;
   const uint64_t *words = (const uint64_t *)&own;
-  job->program->bulk->range[job->op](&job->program->cpu, job->bulk, begin, end, &own);
+  const tsr_program *program = job->program;
+  tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
+  range(&program->cpu, job->bulk, begin, end, &own);
   /* relaxed: counts order nothing, and are read after the team has joined */
   for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++)
     if (words[i]) __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
@@ -174,6 +211,7 @@ static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *
   (void)stream;
   (void)error;
   launch_job job = {program, bulk, op};
+  fuse_if_worth_it(program, op, bulk->n);
   tsr_parallel_for(bulk->n, launch_range, &job);
   return TSR_OK;
 }
@@ -300,6 +338,7 @@ const tsr_backend tsr_cpu_backend = {
     .synchronize = cpu_synchronize,
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
+    .program_describe = cpu_program_describe,
     .launch = cpu_launch,
     .page = cpu_page,
     .work = cpu_work,

@@ -12,13 +12,16 @@
 extern "C" {
 #endif
 
+/* Works on items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. cpu: the
+ * tsr_cpu whose function tables are called; fused code (fuse.h) needs none. */
+typedef void tsr_cpu_range(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
+
 typedef struct tsr_cpu_bulk {
   uint32_t key_bits, payload_bits;
   /* One lane's item, as a kernel's thread does it; adds what it did to *tally, which belongs to the caller alone, and
    * returns its hits. With tiles of several lanes all must call it. */
   uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally);
-  /* Items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. */
-  void (*range[TSR_BULKS])(const tsr_cpu *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
+  tsr_cpu_range *range[TSR_BULKS];
   /* The pages of keys begin .. end - 1. */
   void (*pages)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                 uint32_t *pages);

@@ -9,6 +9,10 @@ enum { RANGE = 2048 }; /* items a turn: long enough to hide the scheduling, shor
 
 #ifndef TSR_PTHREADS
 
+#include <omp.h>
+
+uint64_t tsr_parallel_threads(void) { return (uint64_t)omp_get_max_threads(); }
+
 static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
                       void *argument) {
   int64_t ranges = (int64_t)((n + range - 1) / range);
@@ -24,6 +28,8 @@ static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, u
 #include <pthread.h>
 
 enum { THREADS = 4 }; /* more than the cores of a small machine, so that threads also preempt each other */
+
+uint64_t tsr_parallel_threads(void) { return THREADS; }
 
 typedef struct team {
   uint64_t n, range, next;

@@ -18,6 +18,9 @@ void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, u
 /* The same with ranges of one: for work of which each piece is long. */
 void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument);
 
+/* The threads of such a team. */
+uint64_t tsr_parallel_threads(void);
+
 #ifdef __cplusplus
 }
 #endif

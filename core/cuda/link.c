@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "core/compose/glue.h"
-#include "core/cuda/cache.h"
+#include "core/cache.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"

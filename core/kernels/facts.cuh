@@ -9,7 +9,7 @@
 #include "core/compose/facts.h"
 #include "plugins/device.cuh"
 
-#ifdef __CUDACC__
+#ifdef TSR_HAS_GLUE
 #define TSR_CORE_FACT_ACCESS(fact) TSR_FACT_ACCESS(fact)
 #else
 #define TSR_CORE_FACT_ACCESS(fact)                                                                                     \

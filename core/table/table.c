@@ -19,26 +19,29 @@
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   if (!info) return;
-  const tsr_table_info none = {.backend = "", .device = "", .backend_reason = ""};
+  const tsr_table_info none = {.backend = "", .device = "", .backend_reason = "", .code = ""};
   if (!t) {
     tsr_hand_over(info, &none, sizeof none);
     return;
   }
   const tsr_shape *shape = &t->store.composition->shape;
-  const tsr_table_info ours = {.backend = t->backend->name,
-                               .device = t->device->info.name,
-                               .backend_reason = t->reason,
-                               .key_bits = shape->key_bits,
-                               .value_bits = shape->value_bits,
-                               .capacity = shape->capacity,
-                               .seed = shape->seed,
-                               .slots = tsr_composition_slots(t->store.composition),
-                               .buckets = shape->buckets,
-                               .bytes = tsr_composition_bytes(t->store.composition),
-                               .bucket_slots = shape->bucket_slots,
-                               .bucket_bytes = shape->bucket_bytes,
-                               .tile_lanes = shape->tile_lanes,
-                               .statistics = shape->statistics != 0};
+  const tsr_code *code = t->store.code;
+  const tsr_table_info ours = {
+      .backend = t->backend->name,
+      .device = t->device->info.name,
+      .backend_reason = t->reason,
+      .key_bits = shape->key_bits,
+      .value_bits = shape->value_bits,
+      .capacity = shape->capacity,
+      .seed = shape->seed,
+      .slots = tsr_composition_slots(t->store.composition),
+      .buckets = shape->buckets,
+      .bytes = tsr_composition_bytes(t->store.composition),
+      .bucket_slots = shape->bucket_slots,
+      .bucket_bytes = shape->bucket_bytes,
+      .tile_lanes = shape->tile_lanes,
+      .statistics = shape->statistics != 0,
+      .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
   tsr_hand_over(info, &ours, sizeof ours);
 }
 

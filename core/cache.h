@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cubin cache: files under $XDG_CACHE_HOME/tessera (else ~/.cache/tessera), private to the user, named by a hash of
- * all that went into the link. A cache can only fail to help: every error is a miss. Safe between processes: entries
+ * The cache of code that was made at run time, cubins and shared objects of the cpu backend: files under
+ * $XDG_CACHE_HOME/tessera (else ~/.cache/tessera), private to the user, named by a hash of all that went into it. A cache can only fail to help: every error is a miss. Safe between processes: entries
  * appear by rename, carry a checksum, and a damaged one is a miss that the next put replaces.
  */
-#ifndef TSR_CUDA_CACHE_H
-#define TSR_CUDA_CACHE_H
+#ifndef TSR_CACHE_H
+#define TSR_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cubin cache (cache.h).
+ * The cache of compiled code (cache.h).
  */
 #define _GNU_SOURCE /* futimens, secure_getenv */
-#include "core/cuda/cache.h"
+#include "core/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "core/spec/file.h"
 
 static const uint64_t CACHE_BYTES_MAX = 256ull << 20;
-static const uint64_t CUBIN_BYTES_MAX = 64ull << 20;
+static const uint64_t CODE_BYTES_MAX = 64ull << 20;
 
 typedef struct entry_head {
   char magic[8];
@@ -25,7 +25,7 @@ typedef struct entry_head {
   tsr_cache_key key, checksum;
 } entry_head;
 
-static const char MAGIC[8] = "TSRCUB1";
+static const char MAGIC[8] = "TSRCOD1";
 
 /* ---- Hash ------------------------------------------------------------------------------------ */
 
@@ -85,7 +85,7 @@ static bool cache_directory(char *path, size_t bytes) {
 static bool entry_path(const tsr_cache_key *key, char *path, size_t bytes) {
   char directory[PATH_MAX];
   if (!cache_directory(directory, sizeof directory)) return false;
-  int length = snprintf(path, bytes, "%s/%016llx%016llx.cubin", directory, (unsigned long long)key->half[0],
+  int length = snprintf(path, bytes, "%s/%016llx%016llx.code", directory, (unsigned long long)key->half[0],
                         (unsigned long long)key->half[1]);
   return length > 0 && (size_t)length < bytes;
 }
@@ -107,7 +107,7 @@ bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return false;
   bool sound = read_all(file, &head, sizeof head) && memcmp(head.magic, MAGIC, sizeof MAGIC) == 0 &&
-               memcmp(&head.key, key, sizeof *key) == 0 && head.bytes <= CUBIN_BYTES_MAX &&
+               memcmp(&head.key, key, sizeof *key) == 0 && head.bytes <= CODE_BYTES_MAX &&
                (read_data = malloc(head.bytes + 1)) != NULL && read_all(file, read_data, head.bytes);
   if (sound) {
     tsr_cache_key sum = checksum_of(read_data, head.bytes);
@@ -168,7 +168,7 @@ static void remove_oldest(void) {
 void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes) {
   char path[PATH_MAX];
   tsr_file file;
-  if (bytes > CUBIN_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
+  if (bytes > CODE_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
   entry_head head = {.bytes = bytes, .key = *key, .checksum = checksum_of(data, bytes)};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   int failure = tsr_file_write(&file, &head, sizeof head);

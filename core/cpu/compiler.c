@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the C compiler (compiler.h).
+ */
+#define _GNU_SOURCE /* secure_getenv */
+#include "core/cpu/compiler.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  COMPILER_SECONDS_MAX = 20, /* an operation takes below one on an idle machine */
+  CODE_BYTES_MAX = 16 << 20,
+  WORDS_BYTES_MAX = 1 << 16 /* kept of what the compiler says */
+};
+
+/* Of this machine alone, as what is compiled stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
+ * payload combined alone. */
+static const char *const flags[] = {"-std=gnu11", "-O2",     "-march=native", "-fno-strict-aliasing",
+                                    "-w",         "-shared", "-fPIC",         "-fvisibility=hidden",
+                                    "-x",         "c"};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+/* ---- A folder of its own --------------------------------------------------------------------- */
+
+typedef struct folder {
+  char path[512];
+} folder;
+
+static const char *const folder_files[] = {"unit.c", "unit.so", "words"};
+
+static void path_in(const folder *f, const char *name, char *path, size_t bytes) {
+  snprintf(path, bytes, "%s/%s", f->path, name);
+}
+
+/* mkdtemp makes it for this user alone. */
+static tsr_status folder_make(folder *f, tsr_error *error) {
+  const char *base = secure_getenv("TMPDIR");
+  if (!base || base[0] != '/' || strlen(base) > 400) base = "/tmp";
+  snprintf(f->path, sizeof f->path, "%s/tessera-XXXXXX", base);
+  if (mkdtemp(f->path)) return TSR_OK;
+  return tsr_fail(error, TSR_NOT_FOUND, "no folder can be made in %s: %s; TMPDIR may name another", base,
+                  strerror(errno));
+}
+
+static void folder_remove(const folder *f) {
+  char path[600];
+  for (size_t i = 0; i < sizeof folder_files / sizeof folder_files[0]; i++) {
+    path_in(f, folder_files[i], path, sizeof path);
+    unlink(path);
+  }
+  rmdir(f->path);
+}
+
+static tsr_status folder_write(const folder *f, const char *name, const void *data, size_t bytes, tsr_error *error) {
+  char path[600];
+  path_in(f, name, path, sizeof path);
+  int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  size_t done = 0;
+  while (file >= 0 && done < bytes) {
+    ssize_t wrote = write(file, (const char *)data + done, bytes - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) break;
+    done += (size_t)wrote;
+  }
+  int why = errno;
+  if (file >= 0) close(file);
+  if (file >= 0 && done == bytes) return TSR_OK;
+  return tsr_fail(error, TSR_NOT_FOUND, "%s cannot be written: %s", path, strerror(why));
+}
+
+/* At most `most` bytes and a NUL behind them; NULL if there is no such file, or it is larger, or there is no memory. */
+static char *folder_read(const folder *f, const char *name, size_t most, size_t *bytes) {
+  char path[600];
+  path_in(f, name, path, sizeof path);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info;
+  char *data = NULL;
+  *bytes = 0;
+  if (file < 0) return NULL;
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= 0 && (size_t)info.st_size <= most)
+    data = malloc((size_t)info.st_size + 1);
+  while (data && *bytes < (size_t)info.st_size) {
+    ssize_t got = read(file, data + *bytes, (size_t)info.st_size - *bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    *bytes += (size_t)got;
+  }
+  close(file);
+  if (data) data[*bytes] = 0;
+  return data;
+}
+
+/* ---- A child process ------------------------------------------------------------------------- */
+
+extern char **environ;
+
+/* The user's choice, or the system's; NULL if there is to be none. A program with more rights than its caller runs no
+ * compiler, because that is the caller's to name. */
+static const char *compiler_name(tsr_error *error) {
+  const char *named = getenv("TESSERA_CC");
+  if (named && !*named) {
+    if (error) tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CC is empty");
+    return NULL;
+  }
+  if (!secure_getenv("PATH")) {
+    if (error) tsr_fail(error, TSR_NOT_FOUND, "PATH is not set, or not this program's to follow");
+    return NULL;
+  }
+  return named ? named : "cc";
+}
+
+/* Waits for it, and kills it with all that it started if that takes too long. The wait is in short sleeps because there
+ * is no other one that leaves the signals of the program alone. Returns whether it ended by itself and well; a program
+ * that ignores SIGCHLD never learns how, and then what the compiler has made must tell. */
+static bool await(pid_t child, bool *in_time) {
+  const struct timespec nap = {0, 2000000};
+  struct timespec from, now;
+  int status = 0;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  for (;;) {
+    pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) return *in_time = true;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec - from.tv_sec >= COMPILER_SECONDS_MAX) {
+      kill(-child, SIGKILL);
+      while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+      return *in_time = false;
+    }
+    nanosleep(&nap, NULL);
+  }
+  *in_time = true;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Runs it in a process group of its own; what it says goes to the folder's file `words`. */
+static tsr_status run(const folder *f, const char *const *arguments, tsr_error *error) {
+  char words[600];
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  sigset_t none, defaults;
+  pid_t child;
+  bool in_time;
+  path_in(f, "words", words, sizeof words);
+  if (posix_spawn_file_actions_init(&files) != 0) return tsr_fail(error, TSR_NO_MEMORY, "no memory to run a compiler");
+  posix_spawnattr_init(&attributes);
+  sigemptyset(&none);
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  sigaddset(&defaults, SIGCHLD);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  int failure = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  if (!failure) failure = posix_spawn_file_actions_addopen(&files, 1, words, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (!failure) failure = posix_spawn_file_actions_adddup2(&files, 1, 2);
+  if (!failure) failure = posix_spawnp(&child, arguments[0], &files, &attributes, (char *const *)arguments, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failure) return tsr_fail(error, TSR_NOT_FOUND, "%s cannot be run: %s", arguments[0], strerror(failure));
+  if (await(child, &in_time)) return TSR_OK;
+  if (!in_time)
+    return tsr_fail(error, TSR_LINK_FAILED, "%s took more than %d seconds", arguments[0], COMPILER_SECONDS_MAX);
+  size_t bytes;
+  char *said = folder_read(f, "words", WORDS_BYTES_MAX, &bytes);
+  if (said) said[strcspn(said, "\n")] = 0;
+  tsr_status status =
+      tsr_fail(error, TSR_LINK_FAILED, "%s failed: %s", arguments[0], said && *said ? said : "it did not say why");
+  free(said);
+  return status;
+}
+
+/* ---- What it is ------------------------------------------------------------------------------ */
+
+static pthread_once_t identity_once = PTHREAD_ONCE_INIT;
+static tsr_error identity_error;
+static char *identity_text;
+
+/* The lines of the first processor that tell what it can do. */
+static void print_processor(FILE *out) {
+  static const char *const names[] = {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU", "Features"};
+  char line[8192];
+  FILE *in = fopen("/proc/cpuinfo", "re");
+  while (in && fgets(line, sizeof line, in) && line[0] != '\n')
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+      if (strncmp(line, names[i], strlen(names[i])) == 0) {
+        fputs(line, out);
+        break;
+      }
+  if (in) fclose(in);
+}
+
+static void ask_identity(void) {
+  folder f;
+  size_t bytes = 0, words_bytes = 0;
+  char *words = NULL, *text = NULL;
+  const char *name = compiler_name(&identity_error);
+  if (!name || folder_make(&f, &identity_error)) return;
+  const char *const arguments[] = {name, "--version", NULL};
+  if (run(&f, arguments, &identity_error) == TSR_OK) words = folder_read(&f, "words", WORDS_BYTES_MAX, &words_bytes);
+  folder_remove(&f);
+  if (identity_error.status) return;
+  FILE *out = words ? open_memstream(&text, &bytes) : NULL;
+  if (out) {
+    fprintf(out, "%s\n%s\n", name, words);
+    for (size_t i = 0; i < FLAGS; i++) fprintf(out, "%s ", flags[i]);
+    print_processor(out);
+    if (fclose(out) == 0) identity_text = text;
+  }
+  free(words);
+  if (!identity_text) tsr_fail(&identity_error, TSR_NOT_FOUND, "%s --version cannot be read", name);
+}
+
+tsr_status tsr_compiler_identity(const char **identity, tsr_error *error) {
+  pthread_once(&identity_once, ask_identity);
+  if (!identity_text) {
+    if (error) *error = identity_error;
+    return identity_error.status;
+  }
+  *identity = identity_text;
+  return TSR_OK;
+}
+
+/* ---- What it makes --------------------------------------------------------------------------- */
+
+tsr_status tsr_compiler_run(const char *text, void **code, size_t *bytes, tsr_error *error) {
+  folder f;
+  char from[600], to[600];
+  const char *arguments[FLAGS + 5] = {compiler_name(error)};
+  if (!arguments[0]) return TSR_NOT_FOUND;
+  tsr_status status = folder_make(&f, error);
+  if (status) return status;
+  path_in(&f, "unit.c", from, sizeof from);
+  path_in(&f, "unit.so", to, sizeof to);
+  memcpy(arguments + 1, flags, sizeof flags);
+  arguments[FLAGS + 1] = from;
+  arguments[FLAGS + 2] = "-o";
+  arguments[FLAGS + 3] = to;
+  status = folder_write(&f, "unit.c", text, strlen(text), error);
+  if (status == TSR_OK) status = run(&f, arguments, error);
+  if (status == TSR_OK) {
+    *code = folder_read(&f, "unit.so", CODE_BYTES_MAX, bytes);
+    if (!*code) status = tsr_fail(error, TSR_LINK_FAILED, "%s left no code behind", arguments[0]);
+  }
+  folder_remove(&f);
+  return status;
+}
+
+/* By a file whose name is never used again: the loader takes one name for one library. */
+tsr_status tsr_compiler_open(const void *code, size_t bytes, const char *symbol, void **library, void **function,
+                             tsr_error *error) {
+  folder f;
+  char path[600];
+  tsr_status status = folder_make(&f, error);
+  if (status) return status;
+  status = folder_write(&f, "unit.so", code, bytes, error);
+  if (status == TSR_OK) {
+    path_in(&f, "unit.so", path, sizeof path);
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *function = *library ? dlsym(*library, symbol) : NULL;
+    if (!*function) {
+      const char *why = dlerror();
+      status = tsr_fail(error, TSR_LINK_FAILED, "what the compiler has made cannot be loaded: %s", why ? why : symbol);
+      if (*library) dlclose(*library);
+      *library = NULL;
+    }
+  }
+  folder_remove(&f);
+  return status;
+}

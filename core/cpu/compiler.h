@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The system's C compiler, as a child process: from the text of a C file to the bytes of a shared object. No shell; what
+ * it writes lies in a private folder that is gone when the call returns. Thread-safe.
+ */
+#ifndef TSR_CPU_COMPILER_H
+#define TSR_CPU_COMPILER_H
+
+#include <stddef.h>
+
+#include "core/tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All that its results depend on, besides the text: the compiler's own words about its version, the flags, and what
+ * this processor can do. Asked once in a process. Fails where there is no compiler, or TESSERA_CC is empty; the
+ * sentence says which. The string lives as long as the process. */
+tsr_status tsr_compiler_identity(const char **identity, tsr_error *error) TSR_MUST_CHECK;
+
+/* *code: the caller frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
+ * with the first line of what the compiler said. */
+tsr_status tsr_compiler_run(const char *text, void **code, size_t *bytes, tsr_error *error) TSR_MUST_CHECK;
+
+/* Opens a shared object from memory, and finds a function in it. dlclose(*library) ends it. */
+tsr_status tsr_compiler_open(const void *code, size_t bytes, const char *symbol, void **library, void **function,
+                             tsr_error *error) TSR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A range of an operation's items, worked through by one thread: CPU_RANGE(find) defines range_find. Compiled into the
+ * function tables (bulk.c) and, with constants for facts and parameters, into what is fused at run time (fuse.h).
+ */
+#ifndef TSR_CPU_RANGE_CUH
+#define TSR_CPU_RANGE_CUH
+
+#include "core/kernels/ops.cuh"
+
+enum {
+  CPU_BATCH = 1 << 16, /* items whose counts fit 32 bits */
+  CPU_AHEAD = 16       /* items between asking for a bucket and working on it: a miss takes about as long */
+};
+
+TSR_INLINE uint32_t count_hits(tsr_tally *tally, uint32_t hits) {
+  tally->hits += hits;
+  return hits;
+}
+
+TSR_INLINE uint32_t count_answer(tsr_tally *tally, bulk_answer answer) {
+  for (uint32_t class = 0; class < TSR_CLASSES; class ++) {
+    tally->asked[class] += answer.asked >> class * BULK_CLASS_BITS & BULK_CLASS_MASK;
+    tally->answered[class] += answer.answered >> class * BULK_CLASS_BITS & BULK_CLASS_MASK;
+  }
+  return answer.answered != 0;
+}
+
+#define CPU_COUNT(tally, did) _Generic(did, uint32_t : count_hits, bulk_answer : count_answer)(tally, did)
+
+TSR_INLINE void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
+  tally->probes += scratch->sum.probes;
+  tally->moves += scratch->sum.moves;
+  tally->lost_claims += scratch->sum.lost_claims;
+  tally->stashed += scratch->sum.stashed;
+  if (scratch->probes_max > tally->probes_max) tally->probes_max = scratch->probes_max;
+  if (scratch->moves_max > tally->moves_max) tally->moves_max = scratch->moves_max;
+  for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++) tally->histogram[i] += scratch->histogram[i];
+}
+
+/* The context of a thread alone. cpu: the tables to read from; fused code has none. */
+TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, tsr_scratch *scratch) {
+  tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = scratch};
+#ifdef TSR_FUSED
+  (void)cpu;
+#else
+  c.cpu = (const tsr_cpu *)cpu;
+#endif
+  return c;
+}
+
+/* Asks for the memory of an item's first bucket. */
+TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t i) {
+  tsr_probe probe;
+  tsr_bucket b;
+  if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe))
+    layout_load(c, probe.ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
+}
+
+#define CPU_RANGE(op)                                                                                                  \
+  static void range_##op(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {      \
+    for (uint64_t from = begin, to; from < end; from = to) {                                                           \
+      to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
+      uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
+      tsr_scratch scratch = {.histogram = histogram};                                                                  \
+      const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
+      for (uint64_t i = from; i < to; i++) {                                                                           \
+        if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                                 \
+        CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                   \
+      }                                                                                                                \
+      cpu_tally(tally, &scratch);                                                                                      \
+    }                                                                                                                  \
+  }
+
+#endif
