@@ -123,8 +123,9 @@ typedef struct tsr_link {
   bool cached;
 } tsr_link;
 
-/* Links all operations of the spec's composition for compute capability sm (90), with no GPU. use_cache: look in and
- * write to the cubin cache. Free with tsr_link_free. */
+/* Links all operations of the spec's composition for compute capability sm (90), with no GPU; of a table of pages also the
+ * steps of inserting page by page, which are no part of the cubin. use_cache: look in and write to the cubin cache. Free with
+ * tsr_link_free. */
 TSR_API tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache,
                                  tsr_link *link, tsr_error *error);
 TSR_API_VOID void tsr_link_free(tsr_link *link);

@@ -10,6 +10,7 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
+#include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/tessera_tools.h"
 
@@ -64,8 +65,13 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
   if (s->is_paged)
-    fprintf(out, "%-12s %llu of %llu buckets each\n", "pages", (unsigned long long)s->pages,
+    fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
             (unsigned long long)tsr_composition_page_buckets(t));
+  if (s->is_paged && tsr_composition_page_batch(t) == UINT64_MAX)
+    fprintf(out, "inserts go by random access\n");
+  else if (s->is_paged)
+    fprintf(out, "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch\n",
+            (unsigned long long)tsr_composition_page_batch(t));
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
@@ -153,6 +159,28 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* ---- link ------------------------------------------------------------------------------------ */
 
+/* The steps on pages are links of their own: what is told of them stands behind the kernels of the cubin. */
+static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
+  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
+  const tsr_composition *tables[] = {&of_pages};
+  tsr_kernels kernels;
+  tsr_link made = {0};
+  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
+  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, t->shape.sm, use_cache, &made, error);
+  if (status) return status;
+  tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
+  if (longer) {
+    longer[link->kernel_count] = made.kernels[0];
+    longer[link->kernel_count++].name = kernels.names[0]; /* which lives as long as the library */
+    link->kernels = longer;
+    link->other_functions += made.other_functions;
+    link->glue_ms += made.glue_ms;
+    link->link_ms += made.link_ms;
+  }
+  tsr_link_free(&made);
+  return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the facts of a kernel");
+}
+
 tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
                          tsr_error *error) {
   if (!spec || !link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_link needs a spec and a place for the code");
@@ -168,6 +196,9 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
                                             (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
+  for (uint32_t step = 0; status == TSR_OK && t->shape.is_paged && step < TSR_PAGES_STEPS; step++)
+    status = add_step(t, step, use_cache, &ours, error);
+  if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);
   return status;

@@ -479,6 +479,19 @@ tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page)
   return link;
 }
 
+/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
+ * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
+ * the steps than they save. */
+uint64_t tsr_composition_page_batch(const tsr_composition *t) {
+  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
+  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 22;
+  const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
+  const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
+  if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
+  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
+  return share > least ? share : least;
+}
+
 uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }
 
 uint64_t tsr_composition_slots(const tsr_composition *t) {

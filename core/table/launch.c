@@ -16,7 +16,7 @@ static bool combines(const tsr_store *store, uint32_t op) {
 }
 
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return op == TSR_BULK_insert && n >= tsr_pages_worth(store->composition);
+  return op == TSR_BULK_insert && n >= tsr_composition_page_batch(store->composition);
 }
 
 /* Both passes of an insert, where there was no memory to go page by page. */

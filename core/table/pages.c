@@ -218,18 +218,6 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_first
 
 /* ---- The batch ------------------------------------------------------------------------------- */
 
-/* Where a page is read and written once for all its pairs, a batch pays from some share of the table on. Measured
- * (core/design/0014-pages.md). */
-uint64_t tsr_pages_worth(const tsr_composition *composition) {
-  const tsr_shape *s = &composition->shape;
-  const uint64_t slots = s->buckets * s->bucket_slots;
-  const uint64_t wanted = composition->settings.page_batch;
-  if (!s->is_paged || wanted == 0) return UINT64_MAX;
-  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
-  if (!s->sm) return slots / 4 > 1ull << 22 ? slots / 4 : 1ull << 22;
-  return slots / 13 > 1ull << 20 ? slots / 13 : 1ull << 20;
-}
-
 static void *item_at(const void *items, uint64_t i, uint32_t bits) {
   return items ? (char *)(uintptr_t)items + i * (bits / 8) : NULL;
 }

@@ -7,8 +7,6 @@
 
 #include "core/table/handle.h"
 
-/* The smallest batch that is inserted faster page by page than by random access; UINT64_MAX where there are no pages. */
-uint64_t tsr_pages_worth(const tsr_composition *composition);
 /* The most device memory that such a batch of n pairs needs meanwhile, beside its own arrays. has_answers: its results, or
  * the pairs without a place, are wanted. */
 uint64_t tsr_pages_scratch_bytes(const tsr_table *table, const tsr_composition *composition, uint64_t n,

@@ -169,6 +169,15 @@ static tsr_status check_arguments(const tsr_table *t, const char *call, uint64_t
   return TSR_OK;
 }
 
+/* Checks what every call has, and takes its optional parts over into *known: *call then points there. */
+static tsr_status take_call(const tsr_table *t, const char *name, uint64_t n, const void *keys, const tsr_call **call,
+                            tsr_call *known, tsr_error *error) {
+  tsr_status status = check_arguments(t, name, n, keys, error);
+  if (status == TSR_OK) status = tsr_take_over(name, known, *call, sizeof *known, error);
+  *call = known;
+  return status;
+}
+
 tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,
                             tsr_error *error) {
   tsr_status status = check_arguments(t, call, n, keys, error);
@@ -274,12 +283,9 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
 }
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_find", n, keys, error);
-  if (status) return status;
   tsr_call known;
-  status = tsr_take_over("tsr_find", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_find", n, keys, &call, &known, error);
   if (status) return status;
-  call = &known;
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
@@ -298,9 +304,8 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
 
 tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
                         tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_contains", n, keys, error);
   tsr_call known;
-  if (status == TSR_OK) status = tsr_take_over("tsr_contains", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_contains", n, keys, &call, &known, error);
   if (status) return status;
   if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
   return operate(t,
@@ -316,12 +321,9 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
 
 tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
                          tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_count_all", n, keys, error);
-  if (status) return status;
   tsr_call known;
-  status = tsr_take_over("tsr_count_all", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_count_all", n, keys, &call, &known, error);
   if (status) return status;
-  call = &known;
   if (n && !counts)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
   return operate(t,
@@ -338,12 +340,9 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
 
 tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
                         const tsr_call *call, tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_find_all", n, keys, error);
-  if (status) return status;
   tsr_call known;
-  status = tsr_take_over("tsr_find_all", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_find_all", n, keys, &call, &known, error);
   if (status) return status;
-  call = &known;
   if (!offsets) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: offsets is NULL: it takes n + 1 numbers");
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find_all: the table has no values: use tsr_count_all");
@@ -368,12 +367,9 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 }
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_erase", n, keys, error);
-  if (status) return status;
   tsr_call known;
-  status = tsr_take_over("tsr_erase", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
-  call = &known;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
                  &(request){.op = TSR_BULK_erase,
@@ -388,12 +384,9 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                            tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_erase_pairs", n, keys, error);
-  if (status) return status;
   tsr_call known;
-  status = tsr_take_over("tsr_erase_pairs", &known, call, sizeof known, error);
+  tsr_status status = take_call(t, "tsr_erase_pairs", n, keys, &call, &known, error);
   if (status) return status;
-  call = &known;
   if (!t->store.composition->shape.value_bits) values = NULL;
   if (n) t->store.state.has_erased = 1;
   return operate(t,
@@ -420,13 +413,10 @@ _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLAC
 
 tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
                      void *values_out, const tsr_call *call, tsr_error *error) {
-  tsr_status status = check_arguments(t, "tsr_apply", n, keys, error);
+  tsr_call known;
+  tsr_status status = take_call(t, "tsr_apply", n, keys, &call, &known, error);
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
-  tsr_call known;
-  status = tsr_take_over("tsr_apply", &known, call, sizeof known, error);
-  if (status) return status;
-  call = &known;
   if (shape->concurrency != TSR_CONCURRENCY_MIXED)
     return tsr_fail(
         error, TSR_UNSUPPORTED,

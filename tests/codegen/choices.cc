@@ -155,6 +155,10 @@ Entries Choice::entries() const {
   entries.set("table", "concurrency", concurrency);
   entries.set("table", "statistics", statistics);
   if (stash) entries.set("table", "stash", std::to_string(stash));
+  if (page_bytes) {
+    entries.set("table", "page_bytes", std::to_string(page_bytes));
+    entries.set("table", "page_batch", "100"); // smaller ones go by random access
+  }
   if (!allocator_for(layout).empty()) entries.set("table", "allocator", allocator_for(layout));
   static std::map<std::string, bool> is_sized_in_bytes; // with the link's place among the slots
   if (!is_sized_in_bytes.count(layout)) is_sized_in_bytes[layout] = has_parameter("layout", layout, "slab_bytes");
@@ -173,7 +177,8 @@ Entries Choice::entries() const {
 std::string Choice::name() const {
   return layout + "_" + std::to_string(bucket_slots) + "_" + std::to_string(tile_lanes) + "_" + probing + "_" + hasher +
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
-         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (sm ? "_sm" + std::to_string(sm) : "");
+         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (page_bytes ? "_pages" : "") +
+         (sm ? "_sm" + std::to_string(sm) : "");
 }
 
 void PrintTo(const Choice &choice, std::ostream *out) { *out << choice.name(); }

@@ -71,6 +71,31 @@ TEST_P(Exact, Agrees) {
 }
 INSTANTIATE_TEST_SUITE_P(Small, Exact, testing::ValuesIn(few_tables()), name_of);
 
+// Tables of pages: the same, most batches page by page.
+std::vector<Choice> paged_tables() {
+  choices::Options options = device::options();
+  options.shapes = {{1, 1}, {4, 1}, {8, 8}, {16, 4}};
+  options.hashers = {"murmur3"};
+  options.concurrencies = {"phased"};
+  options.statistics = {"yes"};
+  options.stashes = {0, 8};
+  options.widths = {{32, 32}, {64, 64}, {32, 0}};
+  std::vector<Choice> chosen = choices::cover_pairs(options, [](const Choice &choice) {
+    Choice paged = choice;
+    paged.page_bytes = 16 << 10;
+    return device::accepts(choice) && device::accepts(paged);
+  });
+  for (Choice &choice : chosen) choice.page_bytes = 16 << 10;
+  return chosen;
+}
+
+class Paged : public testing::TestWithParam<Choice> {};
+TEST_P(Paged, Agrees) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 9000, 25, 9000, true), "");
+}
+INSTANTIATE_TEST_SUITE_P(SmallAs, Paged, testing::ValuesIn(paged_tables()), name_of);
+
 TEST(Covering, HoldsEveryPartOnThisDevice) {
   EXPECT_GT(tables().size(), 60u);
   for (const std::string &layout : choices::plugins_of("layout"))

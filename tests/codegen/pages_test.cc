@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of a batch that is inserted page by page, linked for tables of all parts: no stack, no function beside the
+// kernel, and no access to the table's memory from what works on a page.
+#include <gtest/gtest.h>
+
+#include "core/kernels/pages.h"
+#include "tests/codegen/linking.h"
+
+namespace {
+
+enum { kPageBytes = 64 << 10 };
+
+bool accepts(const choices::Choice &choice) {
+  choices::Choice paged = choice;
+  paged.page_bytes = kPageBytes;
+  choices::Spec spec = paged.entries().parse();
+  tsr_status status;
+  tsr_error error = {};
+  linking::Composed composed(spec.get(), choice.sm, &status, &error);
+  return status == TSR_OK;
+}
+
+std::vector<choices::Choice> tables() {
+  choices::Options options = choices::Options::all();
+  options.shapes = {{4, 1}, {8, 8}, {16, 4}};
+  options.widths = {{32, 32}, {64, 64}};
+  options.duplicates = {"first", "add", "promise_unique"};
+  options.sms = {90};
+  options.hashers = {"murmur3"};
+  options.concurrencies = {"phased"};
+  options.statistics = {"no"};
+  std::vector<choices::Choice> chosen = choices::cover_pairs(options, accepts);
+  for (choices::Choice &choice : chosen) choice.page_bytes = kPageBytes;
+  return chosen;
+}
+
+std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
+
+class Pages : public testing::TestWithParam<choices::Choice> {
+protected:
+  void expect_step(const tsr_composition *table, uint32_t step) {
+    const tsr_composition link = tsr_composition_of_pages(table, step == TSR_PAGES_insert);
+    const tsr_composition *tables[] = {&link};
+    tsr_kernels kernels;
+    tsr_error error = {};
+    linking::Link made;
+    ASSERT_EQ(tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, &error), TSR_OK)
+        << error.message;
+    ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, false, &made.link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(made.link.kernel_count, 1u);
+    EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0];
+    EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << kernels.names[0];
+    EXPECT_LE(made.link.kernels[0].registers, 128u) << kernels.names[0];
+  }
+};
+
+TEST_P(Pages, StepsLink) {
+  choices::Spec spec = GetParam().entries().parse();
+  tsr_status status;
+  tsr_error error = {};
+  linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  expect_step(composed.composition, TSR_PAGES_insert);
+  expect_step(composed.composition, TSR_PAGES_rest);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);
+
+// What no part has a say in.
+TEST(PagesOfOneTable, AllStepsLink) {
+  for (uint32_t sm : {80u, 90u})
+    for (uint32_t bits : {32u, 64u}) {
+      if (bits == 64 && sm == 80) continue; // pairs of 128 bits
+      choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "yes", 8, 1, bits, bits, sm, 8};
+      choice.page_bytes = kPageBytes;
+      choices::Spec spec = choice.entries().parse();
+      tsr_status status;
+      tsr_error error = {};
+      linking::Composed composed(spec.get(), sm, &status, &error);
+      ASSERT_EQ(status, TSR_OK) << error.message;
+      for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++) {
+        const tsr_composition link = tsr_composition_of_pages(composed.composition, step == TSR_PAGES_insert);
+        const tsr_composition *tables[] = {&link};
+        tsr_kernels kernels;
+        linking::Link made;
+        ASSERT_EQ(tsr_pages_kernels(bits, bits, step, &kernels, &error), TSR_OK) << error.message;
+        ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
+        EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << kernels.names[0] << " for sm_" << sm;
+        EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0];
+      }
+    }
+}
+
+} // namespace
