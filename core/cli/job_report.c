@@ -110,6 +110,7 @@ void tsr_report_size(const tsr_job *job) {
   if (usage->tombstones) fprintf(job->report, "; tombstones: %" PRIu64, usage->tombstones);
   if (info.capacity > job->first_capacity) fprintf(job->report, "; grown to capacity %" PRIu64, info.capacity);
   fprintf(job->report, "\n");
+  if (*info.code) fprintf(job->report, "code     %s\n", info.code);
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {

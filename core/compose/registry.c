@@ -129,6 +129,7 @@ static const char *missing_member(const tsr_plugin *plugin) {
   if (!plugin->parameters) return "parameters";
   if (!plugin->plan) return "plan";
   if (!plugin->images) return "images";
+  if (!plugin->text) return "text";
   return plugin->images[0].functions ? NULL : "images with functions";
 }
 

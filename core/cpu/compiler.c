@@ -106,16 +106,22 @@ static char *folder_read(const folder *f, const char *name, size_t most, size_t 
 
 extern char **environ;
 
+static int gave_up; /* an earlier call was killed: who made one table wait makes no other one */
+
 /* The user's choice, or the system's; NULL if there is to be none. A program with more rights than its caller runs no
  * compiler, because that is the caller's to name. */
 static const char *compiler_name(tsr_error *error) {
   const char *named = getenv("TESSERA_CC");
   if (named && !*named) {
-    if (error) tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CC is empty");
+    tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CC is empty");
+    return NULL;
+  }
+  if (__atomic_load_n(&gave_up, __ATOMIC_RELAXED)) { /* relaxed: it orders nothing */
+    tsr_fail(error, TSR_NOT_FOUND, "the compiler took more than %d seconds before", COMPILER_SECONDS_MAX);
     return NULL;
   }
   if (!secure_getenv("PATH")) {
-    if (error) tsr_fail(error, TSR_NOT_FOUND, "PATH is not set, or not this program's to follow");
+    tsr_fail(error, TSR_NOT_FOUND, "PATH is not set, or not this program's to follow");
     return NULL;
   }
   return named ? named : "cc";
@@ -137,6 +143,7 @@ static bool await(pid_t child, bool *in_time) {
     if (now.tv_sec - from.tv_sec >= COMPILER_SECONDS_MAX) {
       kill(-child, SIGKILL);
       while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+      __atomic_store_n(&gave_up, 1, __ATOMIC_RELAXED);
       return *in_time = false;
     }
     nanosleep(&nap, NULL);
@@ -185,9 +192,9 @@ static tsr_status run(const folder *f, const char *const *arguments, tsr_error *
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-static pthread_once_t identity_once = PTHREAD_ONCE_INIT;
-static tsr_error identity_error;
-static char *identity_text;
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+static tsr_error version_error;
+static char *version_text;
 
 /* The lines of the first processor that tell what it can do. */
 static void print_processor(FILE *out) {
@@ -203,34 +210,34 @@ static void print_processor(FILE *out) {
   if (in) fclose(in);
 }
 
-static void ask_identity(void) {
+static void ask_version(void) {
   folder f;
   size_t bytes = 0, words_bytes = 0;
   char *words = NULL, *text = NULL;
-  const char *name = compiler_name(&identity_error);
-  if (!name || folder_make(&f, &identity_error)) return;
+  const char *name = compiler_name(&version_error);
+  if (!name || folder_make(&f, &version_error)) return;
   const char *const arguments[] = {name, "--version", NULL};
-  if (run(&f, arguments, &identity_error) == TSR_OK) words = folder_read(&f, "words", WORDS_BYTES_MAX, &words_bytes);
+  if (run(&f, arguments, &version_error) == TSR_OK) words = folder_read(&f, "words", WORDS_BYTES_MAX, &words_bytes);
   folder_remove(&f);
-  if (identity_error.status) return;
+  if (version_error.status) return;
   FILE *out = words ? open_memstream(&text, &bytes) : NULL;
   if (out) {
     fprintf(out, "%s\n%s\n", name, words);
     for (size_t i = 0; i < FLAGS; i++) fprintf(out, "%s ", flags[i]);
     print_processor(out);
-    if (fclose(out) == 0) identity_text = text;
+    if (fclose(out) == 0) version_text = text;
   }
   free(words);
-  if (!identity_text) tsr_fail(&identity_error, TSR_NOT_FOUND, "%s --version cannot be read", name);
+  if (!version_text) tsr_fail(&version_error, TSR_NOT_FOUND, "%s --version cannot be read", name);
 }
 
-tsr_status tsr_compiler_identity(const char **identity, tsr_error *error) {
-  pthread_once(&identity_once, ask_identity);
-  if (!identity_text) {
-    if (error) *error = identity_error;
-    return identity_error.status;
+tsr_status tsr_compiler_version(const char **version, tsr_error *error) {
+  pthread_once(&version_once, ask_version);
+  if (!version_text) {
+    if (error) *error = version_error;
+    return version_error.status;
   }
-  *identity = identity_text;
+  *version = version_text;
   return TSR_OK;
 }
 

@@ -17,7 +17,7 @@ extern "C" {
 /* All that its results depend on, besides the text: the compiler's own words about its version, the flags, and what
  * this processor can do. Asked once in a process. Fails where there is no compiler, or TESSERA_CC is empty; the
  * sentence says which. The string lives as long as the process. */
-tsr_status tsr_compiler_identity(const char **identity, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_compiler_version(const char **version, tsr_error *error) TSR_MUST_CHECK;
 
 /* *code: the caller frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
  * with the first line of what the compiler said. */

@@ -24,11 +24,11 @@ static tsr_status use(const void *code, size_t bytes, tsr_fused *fused, tsr_erro
   return status;
 }
 
-static tsr_status fuse_text(const char *text, const char *identity, tsr_fused *fused, tsr_error *error) {
+static tsr_status fuse_text(const char *text, const char *version, tsr_fused *fused, tsr_error *error) {
   tsr_cache_key key = tsr_cache_key_start(tsr_sdk_abi);
   void *code = NULL;
   size_t bytes = 0;
-  tsr_cache_key_add(&key, identity, strlen(identity));
+  tsr_cache_key_add(&key, version, strlen(version));
   tsr_cache_key_add(&key, text, strlen(text));
   fused->cached = tsr_cache_get(&key, &code, &bytes) && use(code, bytes, fused, NULL) == TSR_OK;
   tsr_status status = TSR_OK;
@@ -44,16 +44,16 @@ static tsr_status fuse_text(const char *text, const char *identity, tsr_fused *f
 }
 
 tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_error *error) {
-  const char *identity;
+  const char *version;
   tsr_fused made = {.library = NULL};
 #ifdef TSR_IS_SANITIZED_
   return tsr_fail(error, TSR_UNSUPPORTED, "a sanitizer looks at this build, and would not see what is compiled apart");
 #endif
-  tsr_status status = tsr_compiler_identity(&identity, error);
+  tsr_status status = tsr_compiler_version(&version, error);
   if (status) return status;
   char *text = tsr_glue_unit(composition, operation);
   if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of an operation");
-  status = fuse_text(text, identity, &made, error);
+  status = fuse_text(text, version, &made, error);
   free(text);
   if (status == TSR_OK) *fused = made;
   return status;

@@ -35,6 +35,9 @@
 #ifndef IMAGES
 #define IMAGES images
 #endif
+#ifndef TEXT
+#define TEXT ""
+#endif
 #ifndef ENTRY
 #define ENTRY tsr_plugin_entry
 #endif
@@ -104,4 +107,5 @@ __attribute__((visibility("default"))) const tsr_plugin ENTRY = {.abi = ABI,
                                                                  .parameters = PARAMETERS,
                                                                  .config_bytes = sizeof(bad_config),
                                                                  .plan = PLAN,
-                                                                 .images = IMAGES};
+                                                                 .images = IMAGES,
+.text = TEXT};

@@ -129,7 +129,7 @@ done
 broken "P-05: its name is '': must be" -DNAME=NULL
 
 case_of "P-06: a member that is not there"
-for member in SUMMARY SOURCE PARAMETERS PLAN IMAGES; do
+for member in SUMMARY SOURCE PARAMETERS PLAN IMAGES TEXT; do
   broken "P-06: its descriptor has no ${member,,}: end it with TSR_PLUGIN$" "-D$member=NULL"
 done
 broken 'P-06: its descriptor has no images with functions: ' -DIMAGES=no_images

@@ -45,7 +45,8 @@ flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 build_core() {
   local folder=$1/core key payload image part name
   mkdir -p "$folder"
-  bash core/embed_headers.sh plugins/*.h plugins/*.cuh >"$folder/sdk_headers.c"
+  bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/*.{h,cuh} core/cpu/range.cuh \
+    >"$folder/headers.c"
   for key in 32 64; do
     for payload in 0 32 64; do
       "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_KEY_BITS=$key \

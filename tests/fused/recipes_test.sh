@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every recipe on the cpu backend, once by function tables and once fused, by one thread: the same reports, the same
+# answers, and the same pairs in the same slots.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+export OMP_NUM_THREADS=1
+unset TESSERA_CC # with which the other tests forbid compilers
+
+# Keys that come twice, the two whose bits mark slots, and keys that are never inserted.
+awk 'BEGIN {
+  for (i = 0; i < 9000; i++) printf "%.0f\t%.0f\n", (i * 2654435761) % 4294967291, i
+  for (i = 0; i < 1000; i++) printf "%.0f\t%.0f\n", (i * 7 * 2654435761) % 4294967291, i + 1
+  print "4294967295\t1\n4294967294\t2\n0\t3"
+}' >"$work/pairs.tsv"
+awk '{ print $1 } NR % 3 == 0 { printf "%.0f\n", ($1 + 12345) % 4294967291 }' "$work/pairs.tsv" >"$work/queries.tsv"
+awk 'NR % 5 == 0' "$work/pairs.tsv" >"$work/gone_pairs.tsv"
+for file in pairs gone_pairs; do cut -f 1 "$work/$file.tsv" >"$work/${file/pairs/keys}.tsv"; done
+
+# run_recipe FOLDER SPEC: what depends on no clock lands in the folder.
+run_recipe() {
+  local kind what=pairs
+  kind=$(sed -nE 's/^kind *= *([a-z]+).*/\1/p' "$2")
+  [[ $kind != *set ]] || what=keys
+  mkdir -p "$1"
+  run run "$2" --set table.backend=cpu --set table.capacity=10000 --set table.statistics=yes --insert "$work/$what.tsv" \
+    --find "$work/queries.tsv" --erase "$work/gone_keys.tsv" --insert "$work/gone_$what.tsv" --find "$work/queries.tsv" \
+    --out "$1/answers.tsv" --save "$1/table" --unplaced "$1/unplaced.tsv"
+  ((status == 0 || status == 3)) || fail "tessera $command_line: $(cat "$work/err")"
+  grep -vE 'kernel time|^code ' "$work/out" | sed "s|$1||g" >"$1/report"
+}
+
+shopt -s nullglob
+recipes=("$specs"/*.ini)
+case_of "there are recipes"
+((${#recipes[@]} > 20)) || fail "${#recipes[@]} were found"
+
+for spec in "${recipes[@]}"; do
+  name=$(basename "$spec" .ini)
+  case_of "$name: fused as with tables"
+  TESSERA_CC='' run_recipe "$work/tables" "$spec"
+  expect_out '^code +function tables: TESSERA_CC is empty$|^code +function tables, as there was little to do$'
+  TESSERA_CC_ITEMS=0 run_recipe "$work/fused" "$spec"
+  expect_out '^code +fused: insert, .*erase'
+  for file in "$work"/tables/*; do
+    cmp "$file" "$work/fused/${file##*/}" || fail "$name: ${file##*/} differs: $(diff "$file" "$work/fused/${file##*/}" | head -n 5)"
+  done
+  rm -rf "$work/tables" "$work/fused"
+done
+
+finish
