@@ -30,7 +30,7 @@ run_recipe() {
     --find "$work/queries.tsv" --erase "$work/gone_keys.tsv" --insert "$work/gone_$what.tsv" --find "$work/queries.tsv" \
     --out "$1/answers.tsv" --save "$1/table" --unplaced "$1/unplaced.tsv"
   ((status == 0 || status == 3)) || fail "tessera $command_line: $(cat "$work/err")"
-  grep -vE 'kernel time|^code ' "$work/out" | sed "s|$1||g" >"$1/report"
+  grep -v '^code ' "$work/out" | sed -E "s|$1||g; s/[0-9.]+ M op.s//; s/in [0-9.]+ ms//" >"$1/report"
 }
 
 shopt -s nullglob
