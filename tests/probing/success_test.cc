@@ -89,7 +89,7 @@ TEST_P(Stated, DefaultLoadFactorIsReached) {
 std::vector<Default> defaults() {
   std::vector<Default> all;
   for (uint32_t slots = 1; slots <= 32; slots *= 2) {
-    for (const char *scheme : {"linear", "quadratic", "double_hashing", "robin_hood", "cuckoo", "paged_cuckoo"})
+    for (const char *scheme : {"linear", "quadratic", "double_hashing", "robin_hood", "cuckoo"})
       all.push_back({{scheme, "", slots}, false});
     if (slots < 4) continue;
     all.push_back({{"two_choice", "", slots}, true});
