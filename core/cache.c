@@ -78,7 +78,7 @@ static bool cache_directory(char *path, size_t bytes) {
   }
   if (length <= 0 || (size_t)length >= bytes) return false;
   mkdir(path, 0700);
-  struct stat info; /* code is loaded from here: only a directory that nobody else can write will do */
+  struct stat info; /* code is loaded from here, so nobody else may be able to write to it */
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
 }
 
@@ -113,7 +113,7 @@ bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
     tsr_cache_key sum = checksum_of(read_data, head.bytes);
     sound = memcmp(&sum, &head.checksum, sizeof sum) == 0;
   }
-  if (sound) futimens(file, NULL); /* the clean-up goes by the time of last use */
+  if (sound) futimens(file, NULL); /* remove_oldest takes this for the time of its last use */
   close(file);
   if (!sound) {
     free(read_data);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache of code that was made at run time, cubins and shared objects of the cpu backend: files under
- * $XDG_CACHE_HOME/tessera (else ~/.cache/tessera), private to the user, named by a hash of all that went into it. A cache can only fail to help: every error is a miss. Safe between processes: entries
- * appear by rename, carry a checksum, and a damaged one is a miss that the next put replaces.
+ * The cache of code that was made at run time: cubins, and shared objects of the cpu backend. Making one takes tenths of
+ * a second or more, so they are kept in files under $XDG_CACHE_HOME/tessera (else ~/.cache/tessera), which only their
+ * owner can read, each named by a hash of all that went into it. The library works without a cache, so every error here
+ * is a miss and nothing more. Several processes may use it at a time: a file appears whole, by rename, and a damaged one
+ * is a miss, after which it is written again.
  */
 #ifndef TSR_CACHE_H
 #define TSR_CACHE_H
@@ -24,7 +26,7 @@ void tsr_cache_key_add(tsr_cache_key *key, const void *data, size_t bytes);
 
 /* The caller frees *data. */
 bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes);
-/* Also removes the entries not used for longest when all together exceed the bound of 256 MiB. */
+/* Then removes those entries that were not used for longest, until all together take no more than 256 MiB. */
 void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes);
 
 #ifdef __cplusplus

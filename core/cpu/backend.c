@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: host memory, no streams, operations driven by a team of threads over the same device functions that
- * the GPU runs. Where the sanitizers look, and the embedded default. Read next: bulk.c.
+ * The cpu backend. Every machine has it, so it is what a program without a GPU gets, and what the sanitizers can look
+ * into. Tables lie in the host's memory, and a team of threads calls the same functions of the parts that a GPU runs.
+ * There are no streams: every call has finished its work when it returns. Read next: bulk.c.
  */
 #define _GNU_SOURCE /* sysconf, clock_gettime */
 #include "core/backend.h"
@@ -38,7 +39,7 @@ struct tsr_event {
 
 typedef struct cpu_device {
   tsr_device base;
-  uint64_t allocated; /* bytes; one thread at a time works with a table, and so with its device */
+  uint64_t allocated; /* bytes; needs no lock, because a table, and so its device, is used by one thread at a time */
 } cpu_device;
 
 static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
@@ -56,10 +57,12 @@ static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cpu_close(tsr_device *device) { free(device); }
 
-/* Linux promises memory that it does not have, and kills later: what cannot be there, beside the rest, is refused. */
-/* Random accesses over ordinary pages miss the translation buffer as often as the cache. */
+/* Bytes. A table is accessed at random, and over pages of 4 KiB such an access misses the translation buffer as often as
+ * the cache; large regions ask for these pages instead. */
 enum { HUGE_PAGE = 1 << 21 };
 
+/* Linux promises memory that it does not have, and kills the process that touches it. So this refuses, with a sentence,
+ * what cannot fit beside the memory that the device has given out already. */
 static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   cpu_device *d = (cpu_device *)device;
   const uint64_t all = device->info.memory_bytes, left = all > d->allocated ? all - d->allocated : 0;
@@ -69,7 +72,7 @@ static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory
                     "the cpu backend cannot allocate %llu bytes of this machine's %llu, beside %llu that are in use",
                     (unsigned long long)bytes, (unsigned long long)all, (unsigned long long)d->allocated);
   d->allocated += malloc_usable_size(*memory);
-  if (bytes >= HUGE_PAGE) madvise(*memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* advice: it may fail */
+  if (bytes >= HUGE_PAGE) madvise(*memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* may fail: it is advice */
   return TSR_OK;
 }
 
@@ -93,7 +96,7 @@ static tsr_status cpu_free_in(tsr_device *device, void *memory, void *stream, ts
 static bool cpu_is_device_memory(tsr_device *device, const void *memory) {
   (void)device;
   (void)memory;
-  return true; /* one memory */
+  return true; /* host and device have one memory */
 }
 
 typedef struct fill_job {
@@ -187,7 +190,8 @@ typedef struct launch_job {
   uint32_t op;
 } launch_job;
 
-/* Bounded: each failure is another thread's higher value. */
+/* The loop ends, because the value only rises: an exchange fails when another thread has raised it. Relaxed: nothing is
+ * read because of the value, and it is read after the team has joined. */
 static void raise_to(uint64_t *most, uint64_t own) {
   uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
   while (seen < own && !__atomic_compare_exchange_n(most, &seen, own, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
@@ -201,7 +205,7 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   const tsr_program *program = job->program;
   tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
   range(&program->cpu, job->bulk, begin, end, &own);
-  /* relaxed: counts order nothing, and are read after the team has joined */
+  /* Relaxed, because nothing is read because of these counts before the team has joined, which orders them. */
   for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++)
     if (words[i]) __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
   for (uint32_t i = TSR_TALLY_SUMS; i < TSR_TALLY_WORDS; i++) raise_to(&all[i], words[i]);
@@ -244,7 +248,7 @@ static void work_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_scratch scratch = {.histogram = NULL};
   tsr_ctx c = {.t = &job->run->state, .active = 1, .scratch = &scratch, .cpu = &job->program->cpu};
   for (uint64_t i = begin; i < end; i++) pool->lane[job->op](&c, job->run, i, 1, &own);
-  /* relaxed: as in launch_range */
+  /* Relaxed, for the reason that launch_range gives. */
   __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);
   __atomic_fetch_add(&all->exhausted, own.exhausted, __ATOMIC_RELAXED);
   __atomic_fetch_add(&all->wrong, own.wrong, __ATOMIC_RELAXED);
@@ -264,10 +268,10 @@ static tsr_status cpu_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error
   (void)device;
   (void)bytes;
   (void)error;
-  return TSR_OK; /* all memory is its heap */
+  return TSR_OK; /* the host's malloc needs no reservation */
 }
 
-/* One thread: adding up is nothing beside the search that made the numbers. */
+/* One thread does it, because adding up takes nothing beside the search that made the numbers. */
 static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
   (void)device;
   (void)stream;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend over the driver API, in the device's primary context, which the CUDA runtime and its libraries
- * share. Every entry pushes that context and pops it again: the caller's own stays current. Read next: link.h.
+ * The cuda backend, over the driver API. It works in the device's primary context, because that is the one of the CUDA
+ * runtime and its libraries, so that their memory and streams can be used here. A caller may have made another context
+ * current, so every function pushes the primary one and pops it before it returns. Read next: link.h.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static tsr_status push(const cuda_device *d, tsr_error *error) {
   return tsr_cuda_check(d->driver->context_push(d->context), "cuCtxPushCurrent", error);
 }
 
-/* Ends what push began and turns a driver's result into a status. */
+/* Makes the caller's context current again after push. result: of the call in between, which `what` names in an error. */
 static tsr_status pop(const cuda_device *d, cu_result result, const char *what, tsr_error *error) {
   cu_context popped;
   tsr_status status = tsr_cuda_check(result, what, error);
@@ -99,7 +100,7 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
   if (!d) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cuda backend");
   d->base.backend = &tsr_cuda_backend;
   tsr_status status = find_device(number, &d->driver, &d->number, &d->base.info, error);
-  if (status == TSR_OK) status = tsr_cuda_linker(error); /* now, where backend = auto can still choose the CPU */
+  if (status == TSR_OK) status = tsr_cuda_linker(error); /* asked now, while backend = auto can still choose the CPU */
   if (status == TSR_OK)
     status = tsr_cuda_check(d->driver->context_retain(&d->context, d->number), "cuDevicePrimaryCtxRetain", error);
   if (status) {
@@ -115,7 +116,7 @@ static void cuda_close(tsr_device *device) {
   if (d->scan.module && push(d, NULL) == TSR_OK) {
     tsr_cuda_scan_unload(&d->scan, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
-    (void)status; /* a context that was lost has unloaded it */
+    (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
   d->driver->context_release(d->number);
   free(d);
@@ -144,7 +145,7 @@ static void cuda_free(tsr_device *device, void *memory) {
   cuda_device *d = of(device);
   if (push(d, NULL) != TSR_OK) return;
   tsr_status status = pop(d, d->driver->free(address(memory)), "cuMemFree", NULL);
-  (void)status; /* a context that was lost has freed it */
+  (void)status; /* it fails if the context was lost, and then the memory is gone too */
 }
 
 static tsr_status cuda_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
@@ -170,9 +171,10 @@ static bool cuda_is_device_memory(tsr_device *device, const void *memory) {
   int wanted = CU_POINTER_MEMORY_TYPE;
   void *values[] = {&type};
   if (push(d, NULL) != TSR_OK) return false;
-  cu_result result = d->driver->pointer_attributes(1, &wanted, values, address(memory)); /* no error for host memory */
+  cu_result result =
+      d->driver->pointer_attributes(1, &wanted, values, address(memory)); /* succeeds for host memory too */
   tsr_status status = pop(d, 0, "", NULL);
-  return status == TSR_OK && result == 0 && type == CU_MEMORY_DEVICE; /* an unknown pointer is the host's */
+  return status == TSR_OK && result == 0 && type == CU_MEMORY_DEVICE; /* CUDA does not know what malloc gave */
 }
 
 static tsr_status cuda_fill(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream,
@@ -225,11 +227,11 @@ static tsr_status kernels_of(const tsr_program *program, uint32_t first, uint32_
   return tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, first, count, kernels, error);
 }
 
-/* Context pushed. */
+/* pre: the context is pushed. */
 static tsr_status load_operation(tsr_program *program, uint32_t op, const tsr_link *link, tsr_error *error) {
   const cuda_device *d = program->device;
   const tsr_shape *shape = &program->composition->shape;
-  if (link->kernels[0].stack_bytes) /* P-22: a spilled bucket costs more than the table is worth */
+  if (link->kernels[0].stack_bytes) /* P-22: a bucket on the stack costs more time than the table gains */
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
                     "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
@@ -249,12 +251,13 @@ static tsr_status load_operation(tsr_program *program, uint32_t op, const tsr_li
   return status;
 }
 
-/* Who uses one of these soon uses the other, so they are linked at the same time. */
+/* A program that uses one of these will soon use the other. A link keeps one core busy, so the two together take hardly
+ * longer than one. */
 enum { LINKED_TOGETHER = 2 };
 _Static_assert(TSR_BULK_insert == 0 && TSR_BULK_find == 1, "insert and find are linked together");
 _Static_assert(TSR_POOL_allocate == 0 && TSR_POOL_release == 1, "and allocate and release");
 
-/* Context pushed. An operation is used for the first time. */
+/* Called when an operation is used for the first time. pre: the context is pushed. */
 static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *error) {
   bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
   uint32_t first = together ? 0 : op, count = together ? LINKED_TOGETHER : 1;
@@ -271,7 +274,7 @@ static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *e
   return status;
 }
 
-/* Context pushed. A step on pages is used for the first time. */
+/* Called when a step on pages is used for the first time. pre: the context is pushed. */
 static tsr_status make_step(tsr_program *program, uint32_t step, tsr_error *error) {
   const tsr_composition link = tsr_composition_of_pages(program->composition, step == TSR_PAGES_insert);
   const tsr_composition *tables[] = {&link};
@@ -290,7 +293,7 @@ typedef struct grid {
   unsigned threads, shared_bytes;
 } grid;
 
-/* argument: of the kernel, by value. */
+/* argument: points to the kernel's only parameter, which the driver copies. */
 static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, grid of_threads, void *stream,
                          tsr_error *error) {
   enum { SHARED_UNASKED = 48 << 10 };
@@ -339,8 +342,8 @@ static tsr_status cuda_work(tsr_program *program, uint32_t op, const tsr_pool_ru
   return launch(program, op, run, a_thread_each(run->n), stream, error);
 }
 
-/* The heap of the context, which others may share: it is made larger, never smaller. A driver may give it another size than
- * the one that was asked for, and says so only when it is asked again. */
+/* The heap belongs to the context, and others in this process may use it, so it is made larger and never smaller. A driver
+ * may set another size than the one that it was asked for; to know, one has to ask again. */
 static tsr_status cuda_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error *error) {
   cuda_device *d = of(device);
   size_t now = 0;

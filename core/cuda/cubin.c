@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads what a cubin says of itself (tsr_cubin_inspect in link.h): it is an ELF file; kernels and functions are
- * symbols, registers and frames stand in .nv.info. Offsets come from a file: each is checked before it is followed.
+ * Reads what a cubin says of its kernels (tsr_cubin_inspect in link.h). A cubin is an ELF file: kernels and functions
+ * are its symbols, and section .nv.info holds their registers and frames. It may come from the cache, and so from a file
+ * that somebody damaged; therefore each offset is checked before it is followed.
  */
 #include <elf.h>
 #include <stdlib.h>

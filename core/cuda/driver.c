@@ -12,7 +12,7 @@ static cu_driver driver;
 static tsr_error driver_error;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
-/* A symbol as a function pointer, which ISO C does not convert from void *. */
+/* Copies the address, because ISO C has no conversion from void * to a pointer to a function. */
 static bool load_symbol(void *library, const char *symbol, void *function, size_t bytes) {
   void *address = dlsym(library, symbol);
   if (address) memcpy(function, &address, bytes);
@@ -52,7 +52,7 @@ const cu_driver *tsr_cuda_driver(tsr_error *error) {
 
 tsr_status tsr_cuda_check(cu_result result, const char *what, tsr_error *error) {
   if (result == 0) return TSR_OK;
-  const char *name = NULL, *text = NULL; /* and stay so for a code that the driver does not know */
+  const char *name = NULL, *text = NULL; /* they stay NULL if the driver does not know the code */
   driver.error_name(result, &name);
   driver.error_string(result, &text);
   return tsr_fail(error, result == CU_OUT_OF_MEMORY ? TSR_NO_MEMORY : TSR_DEVICE_FAILED, "%s: %s (%s), error %d", what,

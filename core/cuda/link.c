@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/compose/glue.h"
 #include "core/cache.h"
+#include "core/compose/glue.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
@@ -52,8 +52,8 @@ static struct { JITLINK_FUNCTIONS(MEMBER) } jitlink;
 static tsr_error toolkit_error;
 static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
 
-/* The loader's own path first, then where toolkits are installed. A program with more rights than its caller must not
- * load what that one names. */
+/* Looks on the loader's own path first, then where toolkits are installed. secure_getenv, because a program that has more
+ * rights than its caller must not load code from a folder that the caller names. */
 static void *open_library(const char *name) {
   static const char *const roots[] = {"CUDA_PATH", "CUDA_HOME", NULL};
   char path[4096];
@@ -134,7 +134,8 @@ static double now_ms(void) {
 
 enum { MODULES_MAX = 6, HEADERS_MAX = 16 };
 
-/* Besides the architecture; minimal: without declarations of textures and of the runtime, a fifth of the work. */
+/* Beside the architecture. --minimal leaves out the declarations of textures and of the runtime, and so a fifth of
+ * NVRTC's time. */
 static const char *const glue_options[] = {"-dlto", "-rdc=true", "--std=c++17", "--device-int128", "--minimal"};
 enum { GLUE_OPTIONS = sizeof glue_options / sizeof glue_options[0] };
 
@@ -165,7 +166,7 @@ static tsr_status glue_write(glue *g, const tsr_composition *const *tables, size
   return TSR_OK;
 }
 
-/* A log on one line; the sentence cuts what is too long for it. */
+/* An error is one sentence on one line; what is too long for it is cut off. */
 static const char *one_line(char *log) {
   if (!log || !*log) return "it left no log";
   for (char *at = log; *at; at++)
@@ -222,7 +223,7 @@ static tsr_status link_fail(jitlink_handle handle, const char *doing, const char
   return status;
 }
 
-/* Adds each part's image once, however many tables use it. */
+/* Adds each image once, because the linker refuses a symbol that it has already, and tables may share parts. */
 static tsr_status add_parts(jitlink_handle handle, const tsr_composition *const *tables, size_t count,
                             tsr_error *error) {
   for (size_t i = 0; i < count; i++)
@@ -248,7 +249,7 @@ static tsr_status get_cubin(jitlink_handle handle, tsr_link *link, tsr_error *er
   return jitlink.cubin(handle, link->cubin) == 0 ? TSR_OK : link_fail(handle, "hand over", "the cubin", error);
 }
 
-/* Besides the architecture and the kernels. */
+/* Beside the architecture and the kernels. */
 static const char *const link_options[] = {"-lto", "-O3"};
 enum { LINK_OPTIONS = sizeof link_options / sizeof link_options[0], KERNELS_MAX = 64, OPTION_BYTES = 128 };
 
@@ -260,7 +261,7 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
   snprintf(texts[0], OPTION_BYTES, "-arch=sm_%u", sm);
   memcpy(options + 1, link_options, sizeof link_options);
-  for (size_t i = 0; i < kernels->count; i++) { /* one option for each: a list in one option is ignored */
+  for (size_t i = 0; i < kernels->count; i++) { /* an option for each, because nvJitLink ignores a list */
     snprintf(texts[i + 1], OPTION_BYTES, "-kernels-used=%s", kernels->names[i]);
     options[LINK_OPTIONS + 1 + i] = texts[i + 1];
   }
@@ -279,10 +280,11 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
   return status;
 }
 
-/* What five blocks of TSR_BLOCK_THREADS on a multiprocessor leave a thread, and how many more ptxas may save. */
+/* Five blocks of TSR_BLOCK_THREADS on a multiprocessor leave each thread 48 registers; of a kernel that takes up to eight
+ * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
-/* All that the cubin depends on; the toolkit is loaded. */
+/* A hash of all that the cubin depends on. pre: the toolkit is loaded, whose version counts as well. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
                                const tsr_kernels *kernels, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);
@@ -307,9 +309,10 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   return key;
 }
 
-/* The compact form of a kernel is the faster one, but ptxas may spill a register or two to reach it. A spill in a walk
- * costs more than the occupancy gains, so those kernels are linked again in the next form; and so are those that take a
- * few registers more than that allows, unless it spills them. */
+/* The compact form of a kernel is the faster one, because more of its blocks fit on a multiprocessor; but ptxas may spill a
+ * register or two to reach it, and a spill in a walk costs more than those blocks gain. So a kernel that spills is linked
+ * again in the next form. And so is one that takes a few registers more than five blocks leave it: where the next form
+ * saves them without a spill it is kept, else the compact one. */
 static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From compositions to machine code: NVRTC compiles the glue, nvJitLink fuses it with the parts' LTO-IR and the kernels
- * into a cubin. Needs the toolkit's two libraries, no GPU. Results are cached on disk (cache.h). Thread-safe.
+ * Makes machine code of compositions: NVRTC compiles the glue, and nvJitLink fuses it with the parts' LTO-IR and the
+ * kernels into a cubin. This needs two libraries of the toolkit, but no GPU. Cubins are cached on disk (cache.h). Several
+ * threads may link at a time.
  */
 #ifndef TSR_CUDA_LINK_H
 #define TSR_CUDA_LINK_H
@@ -16,7 +17,8 @@ extern "C" {
 enum { TSR_ROOMIER_FORMS = 2 };
 
 typedef struct tsr_kernels {
-  const char *const *names; /* entry points, unmangled; none may contain another, the linker matches parts of names */
+  const char *const
+      *names; /* of the entry points; none may contain another, because the linker matches parts of names */
   size_t count;
   const unsigned char *image; /* fatbin with LTO-IR */
   size_t image_bytes;
@@ -36,12 +38,12 @@ tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
                          uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) TSR_MUST_CHECK;
 
-/* The same, each kernel in a link of its own, all at the same time: a link keeps one core busy. links[i] is of
- * kernels->names[i]. After a failure, which is that of the first kernel that has one, none is held. */
+/* The same, but each kernel in a link of its own, and all links at the same time, because each keeps one core busy.
+ * links[i] is of kernels->names[i]. If some fail, the error is that of the first of them, and no link is left to free. */
 tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
                               uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) TSR_MUST_CHECK;
 
-/* Fails for want of the library's own kernels. */
+/* TSR_NO_DEVICE, with the sentence that this library was built without nvcc. */
 tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
 
 /* The bulk kernels of these widths; names from first to first + count - 1 of TSR_BULK_OPS. TSR_NO_DEVICE if the library

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures what a device's memory allows (tsr_roofline): the kernels of ../kernels/roofline.h, timed as tables are.
+ * Measures what a device's memory allows (tsr_roofline), so that a table's speed can be told as a share of it: runs the
+ * kernels of ../kernels/roofline.h, and times them as operations of tables are timed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static int by_size(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-/* One warm-up, then the median. */
+/* The first run warms up the device and does not count; of the others it is the median. */
 static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *row, tsr_error *error) {
   const tsr_backend *backend = m->device->backend;
   double times[REPEATS + 1];
@@ -98,7 +99,7 @@ static void close_meter(meter *m) {
   if (m->sink) backend->free(m->device, m->sink);
 }
 
-/* 128-bit compare-and-swap came with compute capability 9.0. */
+/* Compare-and-swap of 16 bytes came with compute capability 9.0. */
 static bool can_measure(const meter *m, const row_kernel *kernel) {
   return m->device->info.sm >= 90 || kernel->kind != TSR_ROOFLINE_WRITES || kernel->bytes != 16;
 }

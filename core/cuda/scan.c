@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefix sums (scan.h): tiles are summed, their totals are summed up in the same way one level higher, then the tiles
- * themselves. 2^39 numbers make four levels.
+ * Prefix sums (scan.h). The numbers are cut into tiles, whose totals are added up first, in the same way one level
+ * higher; then each tile knows where it begins, and is summed up by itself. 2^39 numbers make four levels.
  */
 #include "core/cuda/scan.h"
 
@@ -63,7 +63,7 @@ tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, uint3
   uint32_t count = 1;
   uint64_t higher = 0; /* numbers of the levels above the first, each with a place for its sum */
   cu_pointer memory = 0;
-  /* a tile for the last place too: it begins where the totals of all others end */
+  /* The sum of all has a place behind the numbers, so there is a tile for that place too. */
   for (; tiles_of(levels[count - 1].n + 1) > 1; count++) {
     levels[count].n = tiles_of(levels[count - 1].n + 1);
     higher += levels[count].n + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools (tessera.h): an allocator alone, composed, furnished, worked on and enlarged. What an operation does to an item
- * is in kernels/pool.cuh. Read next: pool.h.
+ * Pools (tessera_tools.h): an allocator without a table around it, so that it can be measured and checked alone. What an
+ * operation does to an item is in kernels/pool.cuh. Read next: pool.h.
  */
 #include "core/pool/pool.h"
 
@@ -14,15 +14,15 @@
 
 struct tsr_pool {
   tsr_device *device;
-  tsr_spec *spec; /* a copy */
+  tsr_spec *spec; /* the pool's own copy: the caller may free his, and tsr_pool_reserve composes again */
   char *plugins;
-  tsr_composition *composition;      /* of the memory */
-  tsr_composition *code_composition; /* of the program: the first one */
+  tsr_composition *composition;      /* of the memory as it is now */
+  tsr_composition *code_composition; /* of the program, which stays the first one: growth changes sizes, not code */
   tsr_program *program;
   tsr_state state;
   uint64_t *places;
   tsr_pool_tally *tally;
-  uint64_t items, held; /* items that have a place */
+  uint64_t items, held; /* held: items that have a place now */
   uint32_t units_each;
   bool is_system;
   tsr_event *from, *to;
@@ -45,7 +45,7 @@ static tsr_status check_enlarges(const tsr_composition *now, const tsr_compositi
                   tsr_role_names[role], a->plugin->name);
 }
 
-/* A region's longer successor. *grown is the caller's to free. */
+/* Makes a region's longer successor, with what the region holds at its front. The caller frees *grown, on failure too. */
 static tsr_status enlarge(tsr_device *device, const void *old, uint64_t old_bytes, uint64_t bytes, uint8_t fill,
                           void *stream, void **grown, tsr_error *error) {
   const tsr_backend *b = device->backend;
@@ -85,7 +85,8 @@ static tsr_status compose_units(const tsr_pool *p, uint64_t units, uint32_t lane
   tsr_status status =
       tsr_compose_pool(p->spec, &options, p->device->info.sm, p->device->info.sm ? lanes : 1, composition, error);
   if (status || !p->is_system) return status;
-  /* the same facts, and no part */
+  /* A pool over malloc is compared with the allocator that the spec names, so it keeps that one's facts, and drops the
+   * part itself. */
   tsr_part *part = &(*composition)->part[TSR_ROLE_ALLOCATOR];
   free(part->config);
   *part = (tsr_part){.plugin = NULL};
@@ -103,7 +104,8 @@ static tsr_status check_options(const tsr_pool_options *o, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Composes for CUDA, or, with backend = auto and without code for it, for the CPU. */
+/* Whether an allocator has code for the device that was opened is known only when it is loaded. So with backend = auto
+ * this gives up a GPU for which there is none, and composes once more for the cpu backend. */
 static tsr_status compose_first(tsr_pool *p, const tsr_pool_options *o, const tsr_settings *settings,
                                 tsr_error *error) {
   uint32_t lanes = o->tile_lanes ? o->tile_lanes : 1;
@@ -130,8 +132,8 @@ static tsr_status check_units_each(const tsr_pool *p, tsr_error *error) {
                   p->composition->part[TSR_ROLE_ALLOCATOR].plugin->name, shape->units_at_once, p->units_each);
 }
 
-/* What the items can hold, with room for what malloc keeps for itself; the same for all pools of a comparison, because a
- * heap in use cannot be made larger. */
+/* CUDA cannot enlarge a heap once a kernel has used it. So all pools of a comparison ask for the same size: four times what
+ * the items can hold, because malloc keeps some memory for itself. */
 static tsr_status heap_bytes(const tsr_pool *p, uint64_t *bytes, tsr_error *error) {
   const uint64_t place_bytes = (uint64_t)p->units_each * p->composition->shape.unit_bytes;
   *bytes = 0;
@@ -207,7 +209,7 @@ void tsr_pool_destroy(tsr_pool *p) {
   if (!p) return;
   if (p->device) {
     const tsr_backend *b = p->device->backend;
-    if (p->is_system && p->program) { /* its places are nobody else's to free */
+    if (p->is_system && p->program) { /* the places come from malloc, so nothing else would free them */
       tsr_pool_result result = {0};
       tsr_status status = tsr_pool_operate(p, TSR_POOL_RELEASE, false, &result, NULL);
       (void)status;
@@ -253,7 +255,8 @@ void tsr_pool_describe(const tsr_pool *p, tsr_pool_info *info) {
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* Works over n items, or units; returns what was counted, and the time if it is wanted. */
+/* Runs an operation over n items, or over n units for TSR_POOL_count. *tally gets what it counted, and *milliseconds how
+ * long the device took; it may be NULL. */
 static tsr_status work(tsr_pool *p, uint32_t op, uint64_t n, bool checks, tsr_pool_tally *tally, double *milliseconds,
                        tsr_error *error) {
   const tsr_backend *b = p->device->backend;
@@ -289,7 +292,8 @@ tsr_status tsr_pool_used(tsr_pool *p, uint64_t *units, tsr_error *error) {
   return status;
 }
 
-/* Writes every place's mark, reads all of them back, and asks the allocator how many there are. */
+/* Two items that were given the same place would overwrite each other. So every item writes its own mark to its place,
+ * then all marks are read back; and the allocator must count as many units as the items hold. */
 static tsr_status check_places(tsr_pool *p, tsr_pool_result *result, tsr_error *error) {
   tsr_pool_tally stamped, verified;
   uint64_t used = 0;
@@ -310,7 +314,7 @@ static tsr_status check_places(tsr_pool *p, tsr_pool_result *result, tsr_error *
   return TSR_OK;
 }
 
-/* What an operation says of itself: everything asked for was done, or has failed. */
+/* Checks the operation's own counts: each thing that was asked for was either done or found the pool exhausted. */
 static void check_tally(const tsr_pool *p, int operation, uint64_t held_before, const tsr_pool_tally *tally,
                         tsr_pool_result *result) {
   uint64_t asked = operation == TSR_POOL_CHURN     ? p->items * TSR_POOL_ROUNDS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools from the inside (pool.c): what the growth of a table's allocator needs, and tests.
+ * What pool.c shares with the rest of the core: making an allocator's memory larger, which a growing table needs too.
  */
 #ifndef TSR_POOL_INSIDE_H
 #define TSR_POOL_INSIDE_H
@@ -11,9 +11,10 @@
 extern "C" {
 #endif
 
-/* Makes the regions of one role those of `next`, a composition that differs from `now` in longer regions and state only
- * (P-63): allocates, copies the prefix, fills the rest, frees the old ones, and writes the role's part of *state.
- * Waits. TSR_UNSUPPORTED where `next` is not such a composition. On failure *state and its memory are as they were. */
+/* Replaces the regions of one role by those of `next`, a composition that differs from `now` only in longer regions and
+ * other state (P-63): each new region begins with what the old one held and is filled behind that, as a cleared one is.
+ * Frees the old regions and writes the role's part of *state. Waits. TSR_UNSUPPORTED where `next` differs in more. On
+ * failure *state and its memory are as they were. */
 tsr_status tsr_regions_enlarge(tsr_device *device, const tsr_composition *now, const tsr_composition *next,
                                uint32_t role, tsr_state *state, void *stream, tsr_error *error) TSR_MUST_CHECK;
 
