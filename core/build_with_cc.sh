@@ -6,9 +6,10 @@
 #
 #   core/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
 #
-# It needs bash, gcc or clang with OpenMP and libatomic, inih and zlib: on Fedora gcc, libatomic, inih-devel and
-# zlib-devel; on Arch gcc, libinih and zlib; on openSUSE gcc, libinih-devel and zlib-devel; on Debian and Ubuntu gcc,
-# libinih-dev and zlib1g-dev. Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
+# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2 and xz: on Fedora gcc, libatomic, inih-devel,
+# zlib-devel, bzip2-devel and xz-devel; on Arch gcc, libinih, zlib, bzip2 and xz; on openSUSE gcc, libinih-devel,
+# zlib-devel, libbz2-devel and xz-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev and liblzma-dev.
+# Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
 # (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
 
 # shellcheck source-path=SCRIPTDIR source=../plugins/build_common.sh
@@ -41,12 +42,13 @@ done < <(list_widths key_payload)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu
+device tsr_pages_images key_payload core/kernels/pages.cu
 device tsr_pool_images none core/kernels/pool.cu
 device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
 device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
 finish "the program: a compiler failed"
-"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -ldl -lm -lpthread -latomic ||
+"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none; do

@@ -26,10 +26,10 @@ struct tsr_input {
   tsr_dataset_options options;
   tsr_file_kind kind;
   tsr_sequence_format format;
-  tsr_compression compression;
-  int file;       /* -1: not yet open */
-  uint64_t bytes; /* 0: unknown, for what is no regular file */
-  uint64_t done;  /* keys */
+  const tsr_format *compression; /* NULL: none */
+  int file;                      /* -1: not yet open */
+  uint64_t bytes;                /* 0: unknown, for what is no regular file */
+  uint64_t done;                 /* keys */
   tsr_text *text;
   tsr_tsv *tsv;
   tsr_npy *npy;
@@ -60,7 +60,8 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
   const char *name = in->name, *path = in->path;
   size_t length = strlen(name);
   const bool is_stdin = is_standard(name);
-  in->compression = is_stdin ? TSR_BY_CONTENT : tsr_text_compression(name, &length);
+  in->compression = tsr_format_by_name(name, length);
+  if (in->compression) length -= strlen(in->compression->ending);
   uint32_t raw_bits = tsr_name_ends(name, length, ".u32") ? 32 : tsr_name_ends(name, length, ".u64") ? 64 : 0;
   in->format = TSR_FASTA_OR_FASTQ;
   in->kind = raw_bits                              ? TSR_RAW
@@ -69,11 +70,12 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
              : tsr_name_ends(name, length, ".csv") ? TSR_CSV
              : tsr_name_ends(name, length, ".npy") ? TSR_NPY
                                                    : TSR_KMERS;
-  if ((is_array(in) && in->compression != TSR_PLAIN) ||
+  if ((is_array(in) && in->compression) ||
       (in->kind == TSR_KMERS && !is_stdin && !tsr_sequence_format_of(name, length, &in->format))) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
-                    ".fna .fq .fastq with or without .gz; - is standard input",
+                    ".fna .fq .fastq with or without .gz, .bz2 or .xz; - is standard input: for others `zstd -dc FILE "
+                    "| tessera ... -`",
                     path);
   }
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
@@ -138,7 +140,8 @@ static tsr_status begin(tsr_input *in, tsr_error *error) {
   tsr_status status = TSR_OK;
   in->file = is_standard(in->name) ? dup(STDIN_FILENO) : open(in->name, O_RDONLY | O_CLOEXEC);
   if (in->file < 0) return open_failed(in, error);
-  if (!is_array(in)) status = tsr_text_begin(in->file, in->path, in->compression, &in->text, error);
+  if (!is_array(in))
+    status = tsr_text_begin(in->file, in->path, in->compression, is_standard(in->name), &in->text, error);
   if (status) return status;
   switch (in->kind) {
   case TSR_RAW:

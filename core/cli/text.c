@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bytes of inputs (text.h).
- *
- * inflate is called directly and not through gzFile, which takes the end of a compressed stream for
- * the end of the file if what follows it is damaged: files of many streams (bgzip) would be cut.
  */
 #define _POSIX_C_SOURCE 200809L /* read */
 
@@ -12,45 +9,46 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { TSR_RAW_BYTES = 1 << 16 };
 
 struct tsr_text {
   int file;
   const char *path;
-  tsr_compression compression;
+  const tsr_format *format; /* NULL: plain */
+  bool is_by_content;       /* `format` is not known yet */
   uint64_t consumed, produced;
   size_t raw_at, raw_end; /* bytes of `raw` that were not used yet */
-  z_stream zip;
-  bool has_zip;
-  bool is_in_stream; /* a gzip stream has begun and not ended */
+  tsr_decoder *decoder;
+  bool is_in_stream; /* a compressed stream has begun and not ended */
   bool has_stream;   /* one has ended */
   unsigned char raw[TSR_RAW_BYTES];
 };
 
-tsr_compression tsr_text_compression(const char *name, size_t *length) {
-  if (!tsr_name_ends(name, *length, ".gz")) return TSR_PLAIN;
-  *length -= 3;
-  return TSR_GZIP;
+static tsr_status begin_decoder(tsr_text *t, tsr_error *error) {
+  t->decoder = t->format ? tsr_decoder_new(t->format) : NULL;
+  if (!t->format || t->decoder) return TSR_OK;
+  return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", t->path);
 }
 
-tsr_status tsr_text_begin(int file, const char *path, tsr_compression compression, tsr_text **text, tsr_error *error) {
+tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, bool is_by_content, tsr_text **text,
+                          tsr_error *error) {
   tsr_text *t = calloc(1, sizeof *t);
-  if (t && compression != TSR_PLAIN) t->has_zip = inflateInit2(&t->zip, 16 + MAX_WBITS) == Z_OK;
-  if (!t || (compression != TSR_PLAIN && !t->has_zip)) {
-    free(t);
-    return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
-  }
+  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
   t->file = file;
   t->path = path;
-  t->compression = compression;
-  *text = t;
-  return TSR_OK;
+  t->format = format;
+  t->is_by_content = is_by_content;
+  tsr_status status = begin_decoder(t, error);
+  if (status == TSR_OK)
+    *text = t;
+  else
+    free(t);
+  return status;
 }
 
 void tsr_text_free(tsr_text *text) {
-  if (text && text->has_zip) inflateEnd(&text->zip);
+  if (text) tsr_decoder_free(text->decoder);
   free(text);
 }
 
@@ -73,56 +71,49 @@ static tsr_status refill(tsr_text *t, tsr_error *error) {
   return read_some(t, t->raw, TSR_RAW_BYTES, &t->raw_end, error);
 }
 
-/* A pipe may give one byte at a time: two are needed to tell. */
+/* A pipe may give one byte at a time: some are needed to tell. */
 static tsr_status look_at_content(tsr_text *t, tsr_error *error) {
   size_t got = 1;
   tsr_status status = TSR_OK;
-  while (status == TSR_OK && got > 0 && t->raw_end < 2) {
+  while (status == TSR_OK && got > 0 && t->raw_end < TSR_MAGIC_BYTES_MAX) {
     status = read_some(t, t->raw + t->raw_end, TSR_RAW_BYTES - t->raw_end, &got, error);
     t->raw_end += status == TSR_OK ? got : 0;
   }
-  t->compression = t->raw_end >= 2 && t->raw[0] == 0x1f && t->raw[1] == 0x8b ? TSR_GZIP : TSR_PLAIN;
-  return status;
+  t->is_by_content = false;
+  t->format = tsr_format_by_content(t->raw, t->raw_end);
+  return status == TSR_OK ? begin_decoder(t, error) : status;
 }
 
-static tsr_status inflate_failed(const tsr_text *t, int code, tsr_error *error) {
-  if (code == Z_MEM_ERROR) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to decompress", t->path);
-  return tsr_fail(error, TSR_IO, "%s: is not gzip or is damaged behind byte %llu of its text (%s): compress it again",
-                  t->path, (unsigned long long)t->produced, t->zip.msg ? t->zip.msg : "bad data");
-}
-
-/* Inflates what `raw` holds, until it is used up or `to` is full. */
-static tsr_status inflate_raw(tsr_text *t, tsr_error *error) {
+/* Decodes what `raw` holds, until it is used up or there is no room. */
+static tsr_status decode_raw(tsr_text *t, tsr_pieces *to, tsr_error *error) {
   while (!t->is_in_stream && t->has_stream && t->raw_at < t->raw_end && t->raw[t->raw_at] == 0) t->raw_at++;
   if (t->raw_at == t->raw_end) return TSR_OK;
-  if (!t->is_in_stream) inflateReset(&t->zip);
-  t->is_in_stream = true;
-  t->zip.next_in = t->raw + t->raw_at;
-  t->zip.avail_in = (uInt)(t->raw_end - t->raw_at);
-  int code = inflate(&t->zip, Z_NO_FLUSH);
-  t->raw_at = t->raw_end - t->zip.avail_in;
-  if (code == Z_STREAM_END) {
-    t->is_in_stream = false;
-    t->has_stream = true;
-  }
-  return code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR ? TSR_OK : inflate_failed(t, code, error);
+  const size_t room = to->out_bytes;
+  to->in = t->raw + t->raw_at;
+  to->in_bytes = t->raw_end - t->raw_at;
+  const tsr_decoded decoded = tsr_decoder_run(t->decoder, to);
+  t->raw_at = t->raw_end - to->in_bytes;
+  t->is_in_stream = decoded == TSR_DECODED_SOME;
+  t->has_stream = t->has_stream || decoded == TSR_DECODED_ALL;
+  if (decoded == TSR_DECODED_NO_MEMORY) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to decompress", t->path);
+  if (decoded != TSR_DECODED_BAD) return TSR_OK;
+  return tsr_fail(error, TSR_IO, "%s: is not %s or is damaged behind byte %llu of its text: compress it again", t->path,
+                  t->format->name, (unsigned long long)(t->produced + room - to->out_bytes));
 }
 
-static tsr_status read_gzip(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
+static tsr_status read_compressed(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
+  tsr_pieces pieces = {.out = to, .out_bytes = room};
   tsr_status status = TSR_OK;
   bool is_at_end = false;
-  t->zip.next_out = to;
-  t->zip.avail_out = (uInt)room;
-  while (status == TSR_OK && !is_at_end && t->zip.avail_out == room) {
+  while (status == TSR_OK && !is_at_end && pieces.out_bytes == room) {
     if (t->raw_at == t->raw_end) status = refill(t, error);
     is_at_end = t->raw_end == 0;
-    if (status == TSR_OK && !is_at_end) status = inflate_raw(t, error);
+    if (status == TSR_OK && !is_at_end) status = decode_raw(t, &pieces, error);
   }
   if (status == TSR_OK && is_at_end && t->is_in_stream)
-    return tsr_fail(error, TSR_IO,
-                    "%s: ends in the middle of its gzip data, behind byte %llu of its text: get it again", t->path,
-                    (unsigned long long)t->produced);
-  *bytes = room - t->zip.avail_out;
+    return tsr_fail(error, TSR_IO, "%s: ends in the middle of its %s data, behind byte %llu of its text: get it again",
+                    t->path, t->format->name, (unsigned long long)t->produced);
+  *bytes = room - pieces.out_bytes;
   return status;
 }
 
@@ -137,11 +128,10 @@ static tsr_status read_plain(tsr_text *t, unsigned char *to, size_t room, size_t
 
 tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   tsr_status status = TSR_OK;
-  room = room < UINT32_MAX ? room : UINT32_MAX; /* zlib counts so far */
-  if (text->compression == TSR_BY_CONTENT) status = look_at_content(text, error);
+  room = room < UINT32_MAX ? room : UINT32_MAX; /* as decoders count */
+  if (text->is_by_content) status = look_at_content(text, error);
   if (status == TSR_OK)
-    status = text->compression == TSR_GZIP ? read_gzip(text, to, room, bytes, error)
-                                           : read_plain(text, to, room, bytes, error);
+    status = text->format ? read_compressed(text, to, room, bytes, error) : read_plain(text, to, room, bytes, error);
   if (status == TSR_OK) text->produced += *bytes;
   return status;
 }

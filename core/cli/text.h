@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of an input, decompressed: of a file or of standard input, plain or gzip. Read next: sequence.h, dataset.h.
+ * The bytes of an input, decompressed: of a file or of standard input, plain or compressed. Read next: decoder.h, sequence.h, dataset.h.
  */
 #ifndef TSR_TEXT_H
 #define TSR_TEXT_H
 
 #include "core/cli/data_file.h"
+#include "core/cli/decoder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,22 +14,14 @@ extern "C" {
 
 typedef struct tsr_text tsr_text;
 
-typedef enum tsr_compression {
-  TSR_PLAIN,
-  TSR_GZIP,
-  TSR_BY_CONTENT /* the first bytes tell: for standard input, which has no name */
-} tsr_compression;
+/* Begins to read the open file `file`, which stays the caller's, as of this format (NULL: plain), or of what its first
+ * bytes tell: for standard input, which has no name. `path` is for sentences and lives as long. The caller frees *text with
+ * tsr_text_free. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, bool is_by_content,
+                                         tsr_text **text, tsr_error *error);
 
-/* What the ending of a name says, of which *length bytes count: those before that ending are left. */
-tsr_compression tsr_text_compression(const char *name, size_t *length);
-
-/* Begins to read the open file `file`, which stays the caller's; `path` is for sentences and lives as long. The caller
- * frees *text with tsr_text_free. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, tsr_compression compression, tsr_text **text,
-                                         tsr_error *error);
-
-/* Puts 1 to `room` further bytes into `to`, or none at the end: *bytes = 0. Waits for a pipe that has none yet. A gzip
- * file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status: TSR_IO,
+/* Puts 1 to `room` further bytes into `to`, or none at the end: *bytes = 0. Waits for a pipe that has none yet. A
+ * compressed file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status: TSR_IO,
  * TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
                                         tsr_error *error);

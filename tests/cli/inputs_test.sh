@@ -47,6 +47,31 @@ tail -n +1 long.tsv | "$tessera" "${open[@]}" --insert - --value one --on-full r
   fail "it knew the size of a pipe"
 expect_err 'standard input: its size is not known|: its size is not known before it is read'
 
+case_of "compressed files, of several streams, padded, by any name and from standard input"
+awk 'BEGIN { seed = 3; for (i = 0; i < 50000; i++) { seed = seed * 16807 % 2147483647; print seed "\t" i } }' >noise.tsv
+for tool in gzip bzip2 xz; do
+  command -v $tool >/dev/null || continue
+  ending=$(case $tool in gzip) echo GZ ;; bzip2) echo bz2 ;; xz) echo Xz ;; esac)
+  { head -n 500 expected.tsv | $tool -c && tail -n +501 expected.tsv | $tool -c && head -c 512 /dev/zero; } >"packed.TSV.$ending"
+  run "${adds[@]}" --insert "packed.TSV.$ending" --export all.tsv --sorted
+  expect_status 0
+  cmp all.tsv expected.tsv || fail "$tool: other pairs"
+  "$tessera" "${adds[@]}" --insert - --export all.tsv --sorted <"packed.TSV.$ending" >out 2>err || fail "$tool: $(cat err)"
+  cmp all.tsv expected.tsv || fail "$tool: other pairs from standard input"
+  $tool -c noise.tsv | head -c 50000 >"cut.tsv.$ending"
+  run "${adds[@]}" --insert "cut.tsv.$ending"
+  expect_status 1
+  expect_err "cut.tsv.$ending: ends in the middle of its $tool data, behind byte [0-9]+ of its text"
+  { $tool -c noise.tsv | head -c 20000 && head -c 20000 /dev/zero && $tool -c noise.tsv | tail -c +40001; } >"bad.tsv.$ending"
+  run "${adds[@]}" --insert "bad.tsv.$ending"
+  expect_status 1 # what it is told by may be its text
+  cp expected.tsv "plain.tsv.$ending"
+  run "${adds[@]}" --insert "plain.tsv.$ending"
+  expect_status 1
+  expect_err "plain.tsv.$ending: is not $tool or is damaged behind byte 0 of its text"
+done
+refuses "'x.tsv.zst': .*: for others .zstd -dc FILE" "${adds[@]}" --insert x.tsv.zst
+
 case_of "pipes are opened when it is their turn"
 mkfifo first.tsv second.tsv
 (cat expected.tsv >first.tsv && cut -f 1 expected.tsv >second.tsv) &

@@ -5,7 +5,8 @@
 #
 #   tests/fuzz/run.sh SECONDS [TARGET...]      all targets, or some, each for that long
 #
-# Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev and zlib1g-dev. What it finds, and
+# Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev, zlib1g-dev, libbz2-dev and
+# liblzma-dev. What it finds, and
 # its growing corpus, lies in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
 # belongs into tests/fuzz/corpus/<target>. Read next: fuzz.h.
 
@@ -25,7 +26,7 @@ sources_of() {
     spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv)
-      echo core/cli/{data_file,dataset,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo core/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
       ls core/*.c core/{spec,compose,table,pool,cpu,cuda}/*.c | grep -v '^core/cpu/bulk.c$'
@@ -77,7 +78,7 @@ build() {
   sources=$(sources_of "$1")
   # shellcheck disable=SC2086
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer,address,undefined -o "$work/$1/fuzzer" "tests/fuzz/$1_fuzz.c" \
-    $sources -l:libinih.a -lz -lm -ldl -lpthread -latomic
+    $sources -l:libinih.a -lz -lbz2 -llzma -lm -ldl -lpthread -latomic
 }
 
 for target in "${targets[@]}"; do

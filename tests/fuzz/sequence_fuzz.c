@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   uint64_t count = 0;
   int file = memfd_create("fuzz", MFD_CLOEXEC);
   FUZZ_CHECK(file >= 0 && pwrite(file, bytes + 1, size - 1, 0) == (ssize_t)(size - 1));
-  FUZZ_CHECK(!tsr_text_begin(file, "a.fa", choice & 2 ? TSR_GZIP : TSR_PLAIN, &text, &error));
+  FUZZ_CHECK(!tsr_text_begin(file, "a.fa", choice & 2 ? tsr_format_by_name("gz.gz", 5) : NULL, false, &text, &error));
   FUZZ_CHECK(!tsr_sequence_begin(text, "a.fa", choice & 1 ? TSR_FASTQ : TSR_FASTA, &options, &sequence, &error));
   tsr_status status = read_all(sequence, &options, &count, &error);
   if (status) {
