@@ -52,6 +52,18 @@ Numbers numbers(const void *array, uint32_t bits, uint64_t count) {
   return result;
 }
 
+tsr_rows rows_of(const void *keys, const void *values, const uint8_t *found, uint64_t count, uint32_t key_bits,
+                 uint32_t value_bits) {
+  tsr_rows rows = {};
+  rows.keys = keys;
+  rows.values = values;
+  rows.found = found;
+  rows.count = count;
+  rows.key_bits = key_bits;
+  rows.value_bits = value_bits;
+  return rows;
+}
+
 struct Read {
   Numbers keys, values;
   uint64_t count, records, bases, skipped;
@@ -590,10 +602,10 @@ TEST_F(Dataset, RowsAreWritten) {
   const std::vector<uint64_t> keys64 = {UINT64_MAX, 10};
   const std::vector<uint64_t> values64 = {UINT64_MAX, 5, 100};
   const std::vector<uint8_t> found = {1, 0, 255};
-  const tsr_rows blocks[] = {{keys32.data(), values64.data(), found.data(), 3, 32, 64, 0},
-                             {keys64.data(), nullptr, found.data(), 2, 64, 0, 0},
-                             {keys64.data(), keys32.data(), nullptr, 2, 64, 32, 0},
-                             {nullptr, nullptr, nullptr, 0, 32, 32, 0}};
+  const tsr_rows blocks[] = {rows_of(keys32.data(), values64.data(), found.data(), 3, 32, 64),
+                             rows_of(keys64.data(), nullptr, found.data(), 2, 64, 0),
+                             rows_of(keys64.data(), keys32.data(), nullptr, 2, 64, 32),
+                             rows_of(nullptr, nullptr, nullptr, 0, 32, 32)};
   const std::string path = folder + "/out.tsv";
   tsr_error error = {};
   tsr_row_writer *writer = nullptr;
@@ -614,7 +626,7 @@ TEST_F(Dataset, ManyRowsReadBack) {
     keys[i] = random() >> (random() % 64);
     values[i] = random() >> (random() % 64);
   }
-  const tsr_rows rows = {keys.data(), values.data(), nullptr, keys.size(), 64, 64, 0};
+  const tsr_rows rows = rows_of(keys.data(), values.data(), nullptr, keys.size(), 64, 64);
   const std::string path = folder + "/out.tsv";
   ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, nullptr), TSR_OK);
   Read read = reads(path, widths(64, 64));
@@ -623,7 +635,7 @@ TEST_F(Dataset, ManyRowsReadBack) {
 }
 
 const uint32_t kOne = 1;
-const tsr_rows kRow = {&kOne, &kOne, nullptr, 1, 32, 32, 0};
+const tsr_rows kRow = rows_of(&kOne, &kOne, nullptr, 1, 32, 32);
 
 TEST_F(Dataset, RowsReplaceAFileAndKeepItsPermissions) {
   const std::string path = write("out.tsv", "old");
@@ -664,7 +676,7 @@ TEST_F(Dataset, RowsThatFailLeaveTheOldFile) {
   const std::string path = write("out.tsv", "old");
   for (size_t count : {1000, 100000}) { // the last write fails, or one before it
     Numbers keys(count);
-    const tsr_rows rows = {keys.data(), nullptr, nullptr, count, 64, 0, 0};
+    const tsr_rows rows = rows_of(keys.data(), nullptr, nullptr, count, 64, 0);
     // A limit on the size of files stands in for a full disk; it must not outlive this test.
     const pid_t child = fork();
     if (child == 0) {

@@ -258,11 +258,24 @@ std::string content(const std::string &path) {
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
+tsr_rows rows_of(const void *keys, const void *values, const uint8_t *found, uint64_t count, uint32_t key_bits,
+                 uint32_t value_bits) {
+  tsr_rows rows = {};
+  rows.keys = keys;
+  rows.values = values;
+  rows.found = found;
+  rows.count = count;
+  rows.key_bits = key_bits;
+  rows.value_bits = value_bits;
+  return rows;
+}
+
 TEST_F(Npy, WritesKeyValueFound) {
   const uint32_t map_keys[] = {7, 8}, map_values[] = {70, 80};
   const uint64_t set_keys[] = {UINT64_MAX, 1};
   const uint8_t map_found[] = {1, 0}, set_found[] = {1, 0};
-  const tsr_rows blocks[] = {{map_keys, map_values, map_found, 2, 32, 32, 0}, {set_keys, nullptr, set_found, 2, 64, 0, 0}};
+  const tsr_rows blocks[] = {rows_of(map_keys, map_values, map_found, 2, 32, 32),
+                             rows_of(set_keys, nullptr, set_found, 2, 64, 0)};
   tsr_row_writer *writer = nullptr;
   ASSERT_EQ(tsr_rows_open(path.c_str(), blocks, &writer, &error), TSR_OK) << error.message;
   for (const tsr_rows &block : blocks) tsr_rows_add(writer, &block);
@@ -276,7 +289,7 @@ TEST_F(Npy, WritesKeyValueFound) {
 TEST_F(Npy, WritesMoreThanOneBlock) {
   Numbers many(20000);
   for (size_t i = 0; i < many.size(); i++) many[i] = i << 40;
-  const tsr_rows rows = {many.data(), many.data(), nullptr, many.size(), 64, 64, 0};
+  const tsr_rows rows = rows_of(many.data(), many.data(), nullptr, many.size(), 64, 64);
   ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
   std::string file = content(path);
   ASSERT_EQ(file.size(), 128 + 16 * many.size()); // all were found: no third column
@@ -287,7 +300,7 @@ TEST_F(Npy, NumpyAgrees) {
   if (system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3 here has no numpy";
   const uint32_t rows_keys[] = {7, 8}, rows_values[] = {70, 80};
   const uint8_t found[] = {1, 0};
-  const tsr_rows rows = {rows_keys, rows_values, found, 2, 32, 32, 0};
+  const tsr_rows rows = rows_of(rows_keys, rows_values, found, 2, 32, 32);
   ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
   std::string load = "python3 -c 'import numpy; assert numpy.load(\"" + path + "\").tolist() == [[7,70,1],[8,0,0]]'";
   EXPECT_EQ(system(load.c_str()), 0);
