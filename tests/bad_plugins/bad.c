@@ -108,4 +108,4 @@ __attribute__((visibility("default"))) const tsr_plugin ENTRY = {.abi = ABI,
                                                                  .config_bytes = sizeof(bad_config),
                                                                  .plan = PLAN,
                                                                  .images = IMAGES,
-.text = TEXT};
+                                                                 .text = TEXT};

@@ -150,8 +150,7 @@ std::vector<std::string> all_compositions() {
   for (const char *probing : {"linear", "quadratic", "double_hashing", "two_choice", "iceberg"})
     for (const char *layout : {"packed", "soa", "aos", "tagged"})
       all.push_back(std::string("layout=") + layout + " probing=" + probing);
-  for (const char *probing : {"cuckoo", "robin_hood"})
-    all.push_back(std::string("layout=packed probing=") + probing);
+  for (const char *probing : {"cuckoo", "robin_hood"}) all.push_back(std::string("layout=packed probing=") + probing);
   return all;
 }
 

@@ -9,9 +9,7 @@
 
 #include "plugins/probing.cuh"
 
-TSR_INLINE uint64_t template_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  return tsr_bucket_of(c, key, i);
-}
+TSR_INLINE uint64_t template_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }
 
 /* Where a key may live, in the order in which a find looks. place() must leave every pair in one of these. */
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
