@@ -56,8 +56,12 @@ Folders of plugins, with a colon between them, behind those of \-\-plugins.
 .B TESSERA_SPECS, TESSERA_SDK, TESSERA_CONFORM
 Where the recipes, the SDK and the conformance kit lie, if not beside the program.
 .TP
+.B TESSERA_CC, TESSERA_CC_ITEMS
+The C compiler of the cpu backend, cc if it is not set, none if it is empty; and from how many items of an operation, for
+each thread, it is worth one (262144).
+.TP
 .B XDG_CACHE_HOME
-Linked device code is kept in its folder tessera; else in ~/.cache/tessera.
+Linked device code, and what the C compiler has made, is kept in its folder tessera; else in ~/.cache/tessera.
 .SH SEE ALSO
 The README.md and the recipes that were installed with the program, in share/tessera.
 END
