@@ -27,9 +27,12 @@ struct tsr_input {
   tsr_file_kind kind;
   tsr_sequence_format format;
   const tsr_format *compression; /* NULL: none */
-  int file;                      /* -1: not yet open */
-  uint64_t bytes;                /* 0: unknown, for what is no regular file */
-  uint64_t done;                 /* keys */
+  bool
+      is_nameless; /* standard input, or a pipe whose name says nothing: it holds sequences if there are k-mers to read,
+                       else lines of numbers, and its first bytes tell whether it is compressed */
+  int file;        /* -1: not yet open */
+  uint64_t bytes;  /* 0: unknown, for what is no regular file */
+  uint64_t done;   /* keys */
   tsr_text *text;
   tsr_tsv *tsv;
   tsr_npy *npy;
@@ -53,25 +56,29 @@ static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *er
   return TSR_OK;
 }
 
-/* Finds out what the file is by its name, and whether the options fit. Standard input has none: it holds sequences if
- * there are k-mers to read, else lines of numbers. */
+static bool is_pipe(const char *name) {
+  struct stat facts;
+  return stat(name, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+/* Finds out what the file is by its name, and whether the options fit. */
 static tsr_status classify(tsr_input *in, tsr_error *error) {
   const tsr_dataset_options *options = &in->options;
   const char *name = in->name, *path = in->path;
   size_t length = strlen(name);
-  const bool is_stdin = is_standard(name);
   in->compression = tsr_format_by_name(name, length);
   if (in->compression) length -= strlen(in->compression->ending);
   uint32_t raw_bits = tsr_name_ends(name, length, ".u32") ? 32 : tsr_name_ends(name, length, ".u64") ? 64 : 0;
   in->format = TSR_FASTA_OR_FASTQ;
   in->kind = raw_bits                              ? TSR_RAW
-             : is_stdin                            ? (options->kmers ? TSR_KMERS : TSR_TSV)
              : tsr_name_ends(name, length, ".tsv") ? TSR_TSV
              : tsr_name_ends(name, length, ".csv") ? TSR_CSV
              : tsr_name_ends(name, length, ".npy") ? TSR_NPY
                                                    : TSR_KMERS;
-  if ((is_array(in) && in->compression) ||
-      (in->kind == TSR_KMERS && !is_stdin && !tsr_sequence_format_of(name, length, &in->format))) {
+  const bool is_known = in->kind != TSR_KMERS || tsr_sequence_format_of(name, length, &in->format);
+  in->is_nameless = is_standard(name) || (!is_known && !in->compression && is_pipe(name));
+  if (in->is_nameless && !options->kmers) in->kind = TSR_TSV;
+  if ((is_array(in) && in->compression) || (!is_known && !in->is_nameless)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
                     ".fna .fq .fastq with or without .gz, .bz2 or .xz; - is standard input: for others `zstd -dc FILE "
@@ -140,8 +147,7 @@ static tsr_status begin(tsr_input *in, tsr_error *error) {
   tsr_status status = TSR_OK;
   in->file = is_standard(in->name) ? dup(STDIN_FILENO) : open(in->name, O_RDONLY | O_CLOEXEC);
   if (in->file < 0) return open_failed(in, error);
-  if (!is_array(in))
-    status = tsr_text_begin(in->file, in->path, in->compression, is_standard(in->name), &in->text, error);
+  if (!is_array(in)) status = tsr_text_begin(in->file, in->path, in->compression, in->is_nameless, &in->text, error);
   if (status) return status;
   switch (in->kind) {
   case TSR_RAW:

@@ -144,6 +144,11 @@ static tsr_status failed(const char *path, int failure, tsr_error *error) {
                   strcmp(path, "-") == 0 ? "standard output" : path, strerror(failure));
 }
 
+static bool is_regular(const tsr_file *file) {
+  struct stat facts;
+  return fstat(file->descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
   const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64;
   const bool is_value_width = kind->value_bits == 0 || kind->value_bits == 32 || kind->value_bits == 64;
@@ -154,10 +159,7 @@ static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
 
 /* What stands before the first row. That of an array is written over at the end, when the rows are counted. */
 static int begin(tsr_row_writer *w, const tsr_rows *kind) {
-  struct stat facts;
   if (w->is_npy) {
-    if (fstat(w->file.descriptor, &facts) != 0) return errno;
-    if (!S_ISREG(facts.st_mode)) return ESPIPE;
     tsr_npy_header(0, w->columns, w->bytes);
     w->used = TSR_NPY_HEADER_BYTES;
   } else if (w->is_csv) {
@@ -192,11 +194,20 @@ tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer 
     if (failure) failure = tsr_file_end(&w->file, failure);
   }
   if (failure) {
-    free(w);
-    return failed(path, failure, error);
+    status = failed(path, failure, error);
+  } else if (w->is_npy && !is_regular(&w->file)) {
+    status =
+        tsr_fail(error, TSR_IO,
+                 "%s: the header of an array says how many rows there are, which is known in the end: it must be a "
+                 "regular file",
+                 path);
+    failure = tsr_file_end(&w->file, ESPIPE);
   }
-  *writer = w;
-  return TSR_OK;
+  if (status)
+    free(w);
+  else
+    *writer = w;
+  return status;
 }
 
 static void finish(tsr_row_writer *w) {

@@ -81,6 +81,19 @@ expect_status 0
 cmp rows.tsv expected.tsv || fail "other rows"
 wait $writer
 
+case_of "a pipe without a name that tells holds what standard input would"
+run "${adds[@]}" --insert <(gzip -c expected.tsv) --find <(cut -f 1 expected.tsv) --out rows.tsv
+expect_status 0
+cmp rows.tsv expected.tsv || fail "other rows"
+
+case_of "an array is not written to a pipe"
+mkfifo array.npy
+cat array.npy >/dev/null &
+run "${adds[@]}" --insert expected.tsv --find expected.tsv --out array.npy
+expect_status 1
+expect_err 'array.npy: the header of an array says how many rows there are'
+wait $!
+
 case_of "standard input is read once"
 refuses '-: standard input is named twice' "${adds[@]}" --insert - --find -
 
