@@ -13,22 +13,18 @@
 
 enum { FLAGGED_CUCKOO_FLAGS }; /* region: for each first bucket the furthest step of its keys */
 
-TSR_INLINE uint64_t flagged_cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  return tsr_bucket_of(c, key, i);
-}
-
 /* Which of the key's buckets this is: the first, where two of them are the same. */
 TSR_INLINE uint32_t flagged_cuckoo_step(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   uint32_t step = 0;
-  while (step + 1 < TSR_PARAMETER(c, hash_functions) && flagged_cuckoo_bucket(c, key, step) != ref) step++;
+  while (step + 1 < TSR_PARAMETER(c, hash_functions) && tsr_bucket_of(c, key, step) != ref) step++;
   return step;
 }
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
-  if (probe->visited == 1) probe->word[0] = tsr_note(c, probe->ref);
+  if (probe->visited == 1) probe->word[0] = tsr_note(c, probe);
   if (probe->visited > 0 && probe->visited > probe->word[0]) return false;
   if (probe->visited >= TSR_PARAMETER(c, hash_functions)) return false;
-  probe->ref = flagged_cuckoo_bucket(c, key, probe->visited);
+  probe->ref = tsr_bucket_of(c, key, probe->visited);
   return true;
 }
 
@@ -42,7 +38,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)placing;
   const uint32_t step = flagged_cuckoo_step(c, key, ref);
-  return flagged_cuckoo_bucket(c, key, step + 1 < TSR_PARAMETER(c, hash_functions) ? step + 1 : 0);
+  return tsr_bucket_of(c, key, step + 1 < TSR_PARAMETER(c, hash_functions) ? step + 1 : 0);
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));
