@@ -10,7 +10,8 @@
 
 enum {
   CPU_BATCH = 1 << 16, /* items whose counts fit 32 bits */
-  CPU_AHEAD = 16       /* items between asking for a bucket and working on it: a miss takes about as long */
+  CPU_AHEAD = 16,      /* items between asking for a bucket and working on it: a miss takes about as long */
+  CPU_WALKS = 16       /* finds in flight */
 };
 
 TSR_INLINE uint32_t count_hits(tsr_tally *tally, uint32_t hits) {
@@ -49,13 +50,76 @@ TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, tsr_scratc
   return c;
 }
 
-/* Asks for the memory of an item's first bucket. */
+/* Asks for the memory of a bucket. */
+TSR_INLINE void cpu_ask_for(const tsr_ctx *c, uint64_t ref) {
+  tsr_bucket b;
+  layout_load(c, ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
+}
+
+/* The same for an item's first bucket. */
 TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t i) {
   tsr_probe probe;
-  tsr_bucket b;
-  if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe))
-    layout_load(c, probe.ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
+  if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
+
+/* ---- Finds ----------------------------------------------------------------------------------- */
+
+/* A walk asks for its next bucket and lets the others go on meanwhile: so it waits for none but the first. Writes do not
+ * wait for each other so, for of two items of one key in flight the second would not see what the first has done. */
+typedef struct cpu_walk {
+  tsr_op op;
+  uint64_t i;
+} cpu_walk;
+
+TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, cpu_walk *walk) {
+  const tsr_item item = item_of(bulk, i, 1);
+  take_item(c, &item, 0, kind, &walk->op);
+  walk->op.result = TSR_RESULT_MISSING;
+  begin(c, &item, 0, kind, 1, 0, &walk->op);
+  walk->i = i;
+  cpu_ask_for(c, walk->op.probe.ref);
+}
+
+TSR_INLINE uint32_t cpu_answer_walk(const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
+  const uint32_t found = walk->op.result == TSR_RESULT_FOUND;
+  if (kind == OP_FIND) {
+    io_put_payload(bulk->values_out, walk->i, found ? walk->op.payload : (tsr_payload)bulk->missing);
+    put_result(bulk, walk->i, 1, found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
+  } else {
+    put_result(bulk, walk->i, 1, found);
+  }
+  return found;
+}
+
+/* As bulk_find and bulk_contains, without statistics, which are of one key at a time. Returns the hits. */
+TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t begin, uint64_t end) {
+  cpu_walk walks[CPU_WALKS];
+  uint32_t count = 0, hits = 0;
+  while (count < CPU_WALKS && begin < end) cpu_begin_walk(c, bulk, kind, begin++, &walks[count++]);
+  while (count)
+    for (uint32_t w = 0; w < count;) {
+      cpu_walk *walk = &walks[w];
+      step(c, &walk->op, kind, 0);
+      if (walk->op.walking) {
+        cpu_ask_for(c, walk->op.probe.ref);
+        w++;
+        continue;
+      }
+      hits += cpu_answer_walk(bulk, kind, walk);
+      if (begin < end) {
+        cpu_begin_walk(c, bulk, kind, begin++, walk);
+        w++;
+      } else {
+        *walk = walks[--count];
+      }
+    }
+  return hits;
+}
+
+/* The kind of an operation that goes so; a constant. */
+#define CPU_WALK_KIND(bulk) ((bulk) == TSR_BULK_find ? OP_FIND : (bulk) == TSR_BULK_contains ? OP_CONTAINS : OP_INSERT)
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
 
 #define CPU_RANGE(op)                                                                                                  \
   static void range_##op(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {      \
@@ -64,10 +128,14 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t 
       uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
-      for (uint64_t i = from; i < to; i++) {                                                                           \
-        if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                                 \
-        CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                   \
-      }                                                                                                                \
+      const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
+      if (kind != OP_INSERT && !TSR_FACT(&c, statistics))                                                              \
+        count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
+      else                                                                                                             \
+        for (uint64_t i = from; i < to; i++) {                                                                         \
+          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                               \
+          CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
+        }                                                                                                              \
       cpu_tally(tally, &scratch);                                                                                      \
     }                                                                                                                  \
   }

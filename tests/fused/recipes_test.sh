@@ -26,7 +26,7 @@ run_recipe() {
   kind=$(sed -nE 's/^kind *= *([a-z]+).*/\1/p' "$2")
   [[ $kind != *set ]] || what=keys
   mkdir -p "$1"
-  run run "$2" --set table.backend=cpu --set table.capacity=10000 --set table.statistics=yes --insert "$work/$what.tsv" \
+  run run "$2" --set table.backend=cpu --set table.capacity=10000 --insert "$work/$what.tsv" \
     --find "$work/queries.tsv" --erase "$work/gone_keys.tsv" --insert "$work/gone_$what.tsv" --find "$work/queries.tsv" \
     --out "$1/answers.tsv" --save "$1/table" --unplaced "$1/unplaced.tsv"
   ((status == 0 || status == 3)) || fail "tessera $command_line: $(cat "$work/err")"
