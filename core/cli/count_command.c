@@ -175,7 +175,9 @@ static const tsr_option options[] = {
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
      "Prints lines `count number`: so many k-mers occur so often. What it does without --out."},
-    {"--out", "FILE", false, "Where the k-mers and their counts go, a line each; '-' is standard output."},
+    {"--out", "FILE", false,
+     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending says the form, as of run "
+     "--out; an array has numbers in place of letters."},
     {"--sorted", NULL, false, "Sorts these lines by the k-mers' letters; else they have no order."},
     {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
     {"--spec", "FILE", false,

@@ -88,6 +88,16 @@ oracle 9 "" <random.fa | awk '$2 >= 3' >expected.tsv
 cmp counts.tsv expected.tsv || fail "other counts than awk's"
 histogram_of expected.tsv | cmp out || fail "another histogram than awk's"
 
+case_of "counts as an array, compressed and with names of columns"
+run count random.fa --kmers 9 --out counts.csv.gz --sorted "${cpu[@]}"
+expect_status 0
+oracle 9 "" <random.fa >expected.tsv
+{ echo key,value && tr '\t' ',' <expected.tsv; } | cmp - <(gzip -dc counts.csv.gz) || fail "counts.csv.gz"
+run count random.fa --kmers 9 --out counts.npy --sorted "${cpu[@]}"
+expect_status 0
+(($(stat -c %s counts.npy) == 128 + 16 * $(wc -l <expected.tsv))) || fail "counts.npy has $(stat -c %s counts.npy) bytes"
+refuses '--out c.xz: rows are not written as .xz' count random.fa --kmers 9 --out c.xz
+
 case_of "histograms are those of jellyfish"
 random_fasta 7 20000 200 40 >many.fa
 for k in 16 21 31; do
