@@ -137,11 +137,11 @@ double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t *cap
 }
 
 TEST_P(Work, OfGrowingIsThatOfASizedTable) {
-  const uint64_t pairs = 100000;
+  const uint64_t pairs = scaled(100000);
   uint64_t capacity;
   const double sized = probes_of_filling(GetParam() + " capacity=" + std::to_string(pairs), pairs, &capacity);
   const double growing = probes_of_filling(GetParam() + " capacity=1000 growth=double", pairs, &capacity);
-  EXPECT_EQ(capacity, 128000u) << "doubled only when it held as many pairs as it was made for";
+  EXPECT_EQ(capacity, scaled(128000)) << "doubled only when it held as many pairs as it was made for";
   EXPECT_LE(growing, 2 * sized);
 }
 

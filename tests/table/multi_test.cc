@@ -65,6 +65,7 @@ TEST_P(Multi, RacesOfEqualKeys) {
   TSR_TRACE_SEED;
   const uint64_t n = scaled(5000, 2); // an insert walks past all equal keys
   for (uint64_t distinct : {uint64_t{1}, uint64_t{7}, n / 3}) {
+    if (sanitized && distinct == 1) continue; // seven keys are as much of a race, at a seventh of the time
     SCOPED_TRACE(distinct);
     Random random(distinct);
     Recipe recipe = GetParam();
