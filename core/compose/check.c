@@ -171,7 +171,7 @@ static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cac
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = kernels.names[0]; /* which lives as long as the library */
+    longer[link->kernel_count++].name = kernels.names[0]; /* lives as long as the library; the form does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;

@@ -329,7 +329,8 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
       for (size_t j = 0; j < link->kernel_count; j++) {
         const tsr_kernel_info *kernel = &link->kernels[j];
         if (strcmp(kernel->name, names[i]) != 0) continue;
-        bool is_wide = kernel->registers > MEDIUM_REGISTERS && kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
+        bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
+                       kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
         if (form == 0) spills[i] = kernel->stack_bytes > 0;
         if (kernel->stack_bytes > 0 || (form == 0 && is_wide)) {
           names[i] = form == 0 || spills[i] ? kernels->roomier[form][i] : kernels->names[i];
@@ -442,8 +443,8 @@ tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t f
   static const char *const roomy[] = {TSR_BULK_OPS(TSR_BULK_ROOMY_NAME)};
   for (const tsr_image *image = tsr_bulk_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
-      *kernels =
-          (tsr_kernels){names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}};
+      *kernels = (tsr_kernels){
+          names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}, false};
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);
@@ -456,9 +457,11 @@ extern const tsr_image tsr_pages_images[]; /* from kernels/pages.cu, in the same
 tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
                              tsr_error *error) {
   static const char *const names[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
+  static const char *const roomy[] = {"tsr_roomy_pages_insert_kernel"};
   for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
-      *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}};
+      *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}, true};
+      if (step == TSR_PAGES_insert) kernels->roomier[0] = roomy;
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);
@@ -475,6 +478,6 @@ tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_
   static const char *const roomy[] = {TSR_POOL_OPS(ROOMY_POOL_NAME)};
   const tsr_image *image = is_system ? tsr_pool_system_images : tsr_pool_images;
   if (!image->device) return tsr_cuda_no_code(error);
-  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, {roomy + first}};
+  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, {roomy + first}, false};
   return TSR_OK;
 }

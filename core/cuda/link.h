@@ -24,6 +24,9 @@ typedef struct tsr_kernels {
   size_t image_bytes;
   /* Names of further forms of each kernel, each of which may use more registers than the one before; NULL ends them. */
   const char *const *roomier[TSR_ROOMIER_FORMS];
+  bool
+      keeps_wide; /* only a kernel with a stack becomes roomier, not one that takes a few registers more than the first form
+                      is for */
 } tsr_kernels;
 
 /* Whether device code can be made here: TSR_NO_DEVICE if this library was built without nvcc, TSR_NOT_FOUND with the

@@ -41,7 +41,7 @@ static tsr_status load_kernels(meter *m, tsr_error *error) {
   for (size_t i = 0; i < ROWS; i++) names[i] = row_kernels[i].symbol;
   const tsr_image *image = tsr_roofline_images;
   if (!image->device) return tsr_cuda_no_code(error);
-  tsr_kernels kernels = {names, ROWS, image->device, image->device_bytes, {NULL}};
+  tsr_kernels kernels = {names, ROWS, image->device, image->device_bytes, {NULL}, false};
   tsr_link link = {0};
   tsr_status status = tsr_cuda_link(NULL, 0, &kernels, m->device->info.sm, true, &link, error);
   if (status) return status;

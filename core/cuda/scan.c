@@ -18,7 +18,7 @@ static tsr_status load(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm
   tsr_cuda_scan loaded = {NULL, NULL, NULL};
   tsr_link link = {0};
   if (!image->device) return tsr_cuda_no_code(error);
-  tsr_kernels kernels = {names, 2, image->device, image->device_bytes, {NULL}};
+  tsr_kernels kernels = {names, 2, image->device, image->device_bytes, {NULL}, false};
   tsr_status status = tsr_cuda_link(NULL, 0, &kernels, sm, true, &link, error);
   if (status) return status;
   status = tsr_cuda_check(driver->module_load(&loaded.module, link.cubin), "cuModuleLoadData", error);

@@ -20,14 +20,17 @@ static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_
 /* A block's tile: items from `begin` to before `end`, all of one segment, whose bins begin at first_bin. */
 struct tile {
   uint64_t begin, end, first_bin;
-  uint32_t bins; /* 0: there is no such tile */
+  uint32_t bins; /* 0, and no items: there is no such tile */
 };
 
 static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
   uint64_t segment = 0, at = blockIdx.x;
   tile t = {0, a->bulk.n, 0, 0};
+  if (a->ends && at >= a->tiles[a->segments]) {
+    t.end = 0;
+    return t;
+  }
   if (a->ends) {
-    if (at >= a->tiles[a->segments]) return t;
     uint64_t after = a->segments; /* the segment is the last one with no more tiles before it than this has */
     while (after - segment > 1) {
       const uint64_t middle = (segment + after) / 2;
@@ -64,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   const tile t = tile_of(&a);
   count[threadIdx.x] = 0;
   __syncthreads();
-  for (uint64_t i = t.begin + threadIdx.x; t.bins && i < t.end; i += TSR_TILE_THREADS)
+  for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS)
     atomicAdd(&count[bin_of(&c, &a, &t, io_key_at(a.bulk.keys, i, 1))],
               1u); /* relaxed, as all here: counts order nothing */
   __syncthreads();
@@ -132,13 +135,12 @@ static __device__ __forceinline__ void move_numbers(const uint32_t *from, uint32
 /* A tile's items change their order inside their bin, and so do tiles: those that come together have none. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
-  typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS> scan;
+  typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
-  const tile t = tile_of(&a);
-  if (t.bins == 0) return;
+  const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
   uint32_t position[TILE_ROUNDS];
   uint32_t shift[TILE_ROUNDS];
@@ -231,42 +233,39 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
   }
 }
 
-/* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. */
-extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 2)
-    tsr_pages_insert_kernel(const __grid_constant__ tsr_pages a) {
-  __shared__ bulk_statistics statistics;
-  __shared__ uint32_t gives_up;
-  const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];
-  if (begin == end) return;
-  tsr_scratch scratch;
-  tsr_ctx c = pages_context(&a, &scratch);
-  bulk_begin_statistics(&c, &statistics);
-  if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;
-  page_load(&a, page);
-  __syncthreads();
-  uint32_t hits = 0, fails = 0;
-  for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_PAGES_THREADS) { /* by warp */
-    const uint64_t i = from + (threadIdx.x & 31u);
-    hits += page_insert(&c, &a.bulk, i, i < end, &fails);
-    if (fails) gives_up = 1;
-    if (__any_sync(0xFFFFFFFFu, (int)*(volatile uint32_t *)&gives_up)) break;
+/* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. A page without
+ * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
+ * the second form, with more registers, where the first one spills. */
+#define PAGES_INSERT(name, bounds)                                                                                     \
+  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
+    __shared__ bulk_statistics statistics;                                                                             \
+    __shared__ uint32_t gives_up;                                                                                      \
+    const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1], lane = threadIdx.x & 31u;      \
+    tsr_scratch scratch;                                                                                               \
+    tsr_ctx c = pages_context(&a, &scratch);                                                                           \
+    uint32_t hits = 0, fails = 0;                                                                                      \
+    bulk_begin_statistics(&c, &statistics);                                                                            \
+    if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
+    if (begin < end) page_load(&a, page);                                                                              \
+    __syncthreads();                                                                                                   \
+    for (uint64_t i = begin + threadIdx.x; i - lane < end; i += TSR_PAGES_THREADS) {                                   \
+      hits += page_insert(&c, &a.bulk, i, i < end, &fails);                                                            \
+      if (fails) gives_up = 1;                                                                                         \
+      if (tsr_warp_any(&c, *(volatile uint32_t *)&gives_up)) break;                                                    \
+    }                                                                                                                  \
+    __syncthreads();                                                                                                   \
+    const uint32_t keeps = !gives_up;                                                                                  \
+    if (TSR_FACT(&c, combines_later))                                                                                  \
+      for (uint64_t i = begin + threadIdx.x; i - lane < end; i += TSR_PAGES_THREADS)                                   \
+        bulk_combine(&c, &a.bulk, i, keeps &&i < end);                                                                 \
+    __syncthreads();                                                                                                   \
+    if (keeps && begin < end) page_store(&a, page);                                                                    \
+    if (!keeps && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
+    bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
+    if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }
-  __syncthreads();
-  if (gives_up) {
-    if (threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;
-    return;
-  }
-  if (TSR_FACT(&c, combines_later)) {
-    for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_PAGES_THREADS) {
-      const uint64_t i = from + (threadIdx.x & 31u);
-      bulk_combine(&c, &a.bulk, i, i < end);
-    }
-    __syncthreads();
-  }
-  page_store(&a, page);
-  bulk_add(a.bulk.tally, hits);
-  bulk_end_statistics(&c, &statistics, a.bulk.tally);
-}
+PAGES_INSERT(tsr_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 2))
+PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
 /* The items of pages that gave up, by random access; blocks take pages in turn. */
 #define PAGES_REST(name, work)                                                                                         \
@@ -278,10 +277,8 @@ extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 2)
     bulk_begin_statistics(&c, &statistics);                                                                            \
     for (uint32_t at = blockIdx.x; at < a.rest[0]; at += gridDim.x) {                                                  \
       const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = a.begins[page + 1];                          \
-      for (uint64_t from = begin + (threadIdx.x & ~31u); from < end; from += TSR_BLOCK_THREADS) {                      \
-        const uint64_t i = from + (threadIdx.x & 31u);                                                                 \
+      for (uint64_t i = begin + threadIdx.x; i - (threadIdx.x & 31u) < end; i += TSR_BLOCK_THREADS)                    \
         hits += work(&c, &a.bulk, i, i < end);                                                                         \
-      }                                                                                                                \
     }                                                                                                                  \
     bulk_add(a.bulk.tally, hits);                                                                                      \
     bulk_end_statistics(&c, &statistics, a.bulk.tally);                                                                \

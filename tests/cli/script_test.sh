@@ -10,6 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 checkout=$work/checkout
 bin=$work/bazel-out/bin
 mkdir -p "$checkout"/{core,plugins,layouts,probing,hashers,allocators,tests,specs} "$work/path" "$work/home"
+touch "$checkout/layouts/a.c"
 cp tessera "$checkout/tessera"
 touch "$checkout"/{WORKSPACE,BUILD,.bazelrc}
 cat >"$work/path/bazel" <<END
@@ -100,6 +101,13 @@ expect_says old 1
 rm "$bin/layouts/layout_a.so"
 expect_says old 1
 expect_says old 0
+
+case_of "a plugin whose source is gone goes too"
+rm "$checkout/layouts/a.c"
+expect_says old 1
+[[ ! -e $bin/layouts/layout_a.so ]] || fail "it is still there"
+touch "$checkout/layouts/a.c"
+expect_says old 1
 
 case_of "a build that fails is tried again"
 touch "$checkout/core/broken"

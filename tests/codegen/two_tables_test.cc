@@ -53,7 +53,7 @@ tsr_status link_user(const Tables &tables, const std::vector<const char *> &name
   static const std::string image = file("tests/codegen/join.fatbin");
   EXPECT_FALSE(image.empty()) << "tests/codegen/join.fatbin";
   tsr_kernels kernels = {
-      names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()), image.size(), {}};
+      names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()), image.size(), {}, false};
   return tsr_cuda_link(tables.both, 2, &kernels, sm, false, &link->link, error);
 }
 
