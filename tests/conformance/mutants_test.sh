@@ -106,7 +106,7 @@ if [[ -x $nvcc ]] && "$tessera" link "$specs/bcht.ini" --arch sm_90 >/dev/null 2
     cuh '/^TSR_INLINE tsr_key template_seen_slot/,/^}/s/^  return key;/  return template_seen(b, slot \/ TSR_FACT(c, tile_lanes)) \& key;/'
   expect_out '_kernel has a stack of [0-9]+ bytes: .*P-26'
   breaks P-26 "a hash becomes an index by a remainder" "$linear" \
-    cuh 's/tsr_reduce\(hasher_hash\(c, key, 0\), c->t->buckets\)/hasher_hash(c, key, 0) % c->t->buckets/'
+    cuh 's/tsr_bucket_of\(c, key, 0\)/hasher_hash(c, key, 0) % c->t->buckets/'
   expect_out 'functions beside the kernels: a division by a variable .*P-26'
   case_of "link says what the linker left over"
   write_spec template linear
@@ -160,14 +160,14 @@ breaks P-38 "a tile without work erases" "$columns" \
 # ---- Probing schemes -------------------------------------------------------------------------------------------------
 
 breaks P-40 "its second walk is another one" "$linear" \
-  cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, 0) + (calls++ << (TSR_KEY_BITS - 2))/' \
+  cuh 's/tsr_bucket_of\(c, key, 0\)/tsr_reduce(hasher_hash(c, key, 0) + (calls++ << (TSR_KEY_BITS - 2)), c->t->buckets)/' \
   cuh 's/^TSR_DEVICE bool/static tsr_hash calls;\n&/'
 breaks P-40 "its walk reads notes, and it does not say so" probing:probing/robin_hood c '/^  plan->probing.has_notes = 1;/d'
-breaks P-40 "the lane takes part in the walk" "$linear" cuh 's/hasher_hash\(c, key, 0\)/hasher_hash(c, key, c->lane)/'
+breaks P-40 "the lane takes part in the walk" "$linear" cuh 's/tsr_bucket_of\(c, key, 0\)/tsr_bucket_of(c, key, c->lane)/'
 breaks P-41 "its walk does not end" "$linear" cuh 's/^  if \(probe->visited >= TSR_WORD.*$//'
 breaks P-41 "its walk does not end for one key in 4096" "$linear" \
   cuh 's/^  if \(probe->visited >= TSR_WORD\(c, TEMPLATE_LIMIT\)\)/  if (probe->visited >= TSR_WORD(c, TEMPLATE_LIMIT) \&\& (uint32_t)key * 2654435761u >> 20 != 7)/'
-breaks P-41 "its walk leaves the table" "$linear" cuh 's/probe->ref \+ 1 < c->t->buckets/probe->ref < c->t->buckets/'
+breaks P-41 "its walk leaves the table" "$linear" cuh 's/tsr_bucket_after\(c, probe->ref\)/probe->ref < c->t->buckets ? probe->ref + 1 : 0/'
 breaks P-41 "its walk ends behind the table" "$linear" \
   cuh 's/LIMIT\)\) return false;/LIMIT)) return (probe->ref = c->t->buckets) == 0;/'
 passes='s/^  if \(seen->has_room\) return tsr_claim\(\);/  if (placing->passed == 0) return tsr_pass();\n&/'

@@ -9,12 +9,10 @@
 
 #include "plugins/probing.cuh"
 
-TSR_INLINE uint64_t template_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }
-
 /* Where a key may live, in the order in which a find looks. place() must leave every pair in one of these. */
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= 2) return false;
-  probe->ref = template_bucket(c, key, probe->visited);
+  probe->ref = tsr_bucket_of(c, key, probe->visited);
   return true;
 }
 
@@ -31,8 +29,8 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
  * buckets a resident lies, so its hashes are computed again. */
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)placing; /* placing->word[] is for schemes that remember more than how many buckets they have left behind */
-  const uint64_t first = template_bucket(c, key, 0);
-  return ref == first ? template_bucket(c, key, 1) : first;
+  const uint64_t first = tsr_bucket_of(c, key, 0);
+  return ref == first ? tsr_bucket_of(c, key, 1) : first;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));
