@@ -85,8 +85,7 @@ typedef struct tsr_table_info {
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   bool statistics;
   uint64_t seed;    /* of the hash functions now in use */
-  const char *code; /* cpu: how operations run so far, and why not otherwise: "fused: insert" (README.md, "On the CPU"),
-                     "function tables: cc cannot be run: ..."; valid until the next call; "" on CUDA */
+  const char *code; /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
 } tsr_table_info;
 /* Strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
@@ -225,9 +224,8 @@ typedef struct tsr_load_options { /* all zero = as saved */
   const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
   const char *device;  /* the number of a GPU, as a spec says it; NULL = the spec's */
 } tsr_load_options;
-/* Makes a table from such a file. TSR_IO for a file that is damaged, cut or of another version; TSR_INCOMPATIBLE where
- * the plugins that are found plan other memory than those that saved it, or do not find a sample of its pairs. The checksums are against damage, not against malice:
- * load only files that you trust. Counters start at zero. */
+/* Makes a table from such a file. TSR_IO: it is damaged, cut or of another version; TSR_INCOMPATIBLE: the plugins found plan
+ * other memory, or lack a sample of its pairs. Load only files that you trust: checksums do not help against malice. */
 TSR_API tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table,
                                   tsr_error *error);
 
