@@ -118,7 +118,7 @@ extern "C" const tsr_image tsr_scan_images[];
 
 TEST(Kernels, OfThePrefixSumLink) {
   const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, {}};
+  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, {}, false};
   for (uint32_t sm : {80u, 90u, 100u}) {
     linking::Link link;
     tsr_error error = {};

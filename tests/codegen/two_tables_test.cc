@@ -179,7 +179,7 @@ TEST(Refusals, KernelsThatAreNoDeviceCode) {
   Tables tables(spec_of(kFirst), spec_of(kFirst), 90);
   const char *name = "join_tables";
   unsigned char junk[64] = {1, 2, 3};
-  tsr_kernels kernels = {&name, 1, junk, sizeof junk, {}};
+  tsr_kernels kernels = {&name, 1, junk, sizeof junk, {}, false};
   linking::Link link;
   tsr_error error = {};
   EXPECT_EQ(tsr_cuda_link(tables.both, 2, &kernels, 90, false, &link.link, &error), TSR_LINK_FAILED);
