@@ -52,8 +52,8 @@ tsr_status link_user(const Tables &tables, const std::vector<const char *> &name
                      tsr_error *error) {
   static const std::string image = file("tests/codegen/join.fatbin");
   EXPECT_FALSE(image.empty()) << "tests/codegen/join.fatbin";
-  tsr_kernels kernels = {
-      names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()), image.size(), {}, false};
+  tsr_kernels kernels = {names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()),
+                         image.size(), {},           false};
   return tsr_cuda_link(tables.both, 2, &kernels, sm, false, &link->link, error);
 }
 
