@@ -48,8 +48,9 @@ typedef struct tsr_backend {
   const char *(*program_describe)(tsr_program *program);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
-  /* Enqueues a step (TSR_PAGES_) of inserting a batch page by page; of count and scatter n is the most tiles that there
-   * can be, of tiles the segments, of bar the stash's buckets, of answer the items, else the pages. */
+  /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that
+   * there can be, of tiles the segments, of bar the stash's buckets, of any_begin the lists and one more, of answer,
+   * any_count and any_place the items, else the pages. */
   tsr_status (*page)(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
                      tsr_error *error);
   /* The same for a pool's composition and an operation TSR_POOL_; without an allocator it works with malloc. */

@@ -145,6 +145,16 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   return TSR_OWNER_DOES(c, slot, aos_claim(c, b, slot, key, payload)) != 0;
 }
 
+TSR_DEVICE bool TSR_PART(put)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload) {
+  tsr_store_key(&aos_address(c, ref, slot)->key, key);
+#if TSR_PAYLOAD_BITS > 0
+  tsr_store_payload(&aos_address(c, ref, slot)->payload, aos_stored(c, payload));
+#else
+  (void)payload;
+#endif
+  return true;
+}
+
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                  tsr_payload payload) {
   if (tsr_owns(c, slot)) aos_combine(c, b->ref, slot, policy, payload);
@@ -171,4 +181,4 @@ TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot
 
 TSR_PART_FUNCTIONS(AOS_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
                    .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
-                   .update = TSR_PART(update), .erase = TSR_PART(erase));
+                   .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase));

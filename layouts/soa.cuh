@@ -94,6 +94,17 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   return TSR_OWNER_DOES(c, slot, soa_try(c, b, slot, key, TSR_FACT(c, duplicates), payload)) != 0;
 }
 
+/* The slot is empty, so that its payload is the policy's identity. */
+TSR_DEVICE bool TSR_PART(put)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload) {
+  tsr_store_key(soa_key_address(c, ref, slot), key);
+#if TSR_PAYLOAD_BITS > 0
+  tsr_store_payload(soa_payload_address(c, ref, slot), payload);
+#else
+  (void)payload;
+#endif
+  return true;
+}
+
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                  tsr_payload payload) {
   if (tsr_owns(c, slot)) soa_combine(c, b->ref, slot, policy, payload);
@@ -121,4 +132,4 @@ TSR_DEVICE bool TSR_PART(exchange)(const tsr_ctx *c, uint64_t ref, uint32_t slot
 
 TSR_PART_FUNCTIONS(SOA_EXCHANGE.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
                    .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
-                   .update = TSR_PART(update), .erase = TSR_PART(erase));
+                   .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase));

@@ -125,6 +125,11 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   return TSR_OWNER_DOES(c, slot, tagged_try(c, b, slot, key, payload)) != 0;
 }
 
+TSR_DEVICE bool TSR_PART(put)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload) {
+  if (tagged_has_tags(c)) tsr_store8(tagged_tags(c, ref) + slot, (uint8_t)tagged_tag(key));
+  return tsr_pair_put(c, tagged_words(c, ref), slot, key, payload);
+}
+
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                  tsr_payload payload) {
   return tsr_pair_update(c, tagged_words(c, b->ref), b, slot, policy, payload); /* the key, hence its tag, stays */
@@ -136,4 +141,4 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
 
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
                    .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
-                   .update = TSR_PART(update), .erase = TSR_PART(erase));
+                   .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase));

@@ -469,6 +469,38 @@ TSR_INLINE void tsr_store32(uint32_t *address, uint32_t value) {
 #endif
 }
 
+TSR_INLINE void tsr_store64(uint64_t *address, uint64_t value) {
+#ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_store64(address, value);
+    return;
+  }
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;"
+               :
+               : "l"(__cvta_generic_to_global(address)), "l"((unsigned long long)value)
+               : "memory");
+#else
+  __atomic_store_n(address, value, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Two words of 64 bits, each of them whole: for memory at which nobody else looks. */
+TSR_INLINE void tsr_store128(tsr_u128 *address, tsr_u128 value) {
+#ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_store128(address, (unsigned long long)value, (unsigned long long)(value >> 64));
+    return;
+  }
+  asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+               :
+               : "l"(__cvta_generic_to_global(address)), "l"((unsigned long long)value),
+                 "l"((unsigned long long)(value >> 64))
+               : "memory");
+#else
+  *address = value;
+#endif
+}
+
 TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #ifdef __CUDACC__
   if (TSR_IN_PAGE) return tsr_shared_load64(address);
@@ -801,6 +833,14 @@ TSR_INLINE tsr_key tsr_exchange_key(tsr_key *address, tsr_key desired) {
   return tsr_exchange32(address, desired);
 #endif
 }
+
+TSR_INLINE void tsr_store_key(tsr_key *address, tsr_key key) {
+#if TSR_KEY_BITS == 64
+  tsr_store64(address, key);
+#else
+  tsr_store32(address, key);
+#endif
+}
 #endif
 
 #ifdef TSR_PAYLOAD_BITS
@@ -809,6 +849,14 @@ TSR_INLINE tsr_payload tsr_load_payload(const tsr_payload *address, uint32_t coh
   return tsr_load64(address, coherent);
 #else
   return tsr_load32(address, coherent);
+#endif
+}
+
+TSR_INLINE void tsr_store_payload(tsr_payload *address, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS == 64
+  tsr_store64(address, payload);
+#else
+  tsr_store32(address, payload);
 #endif
 }
 

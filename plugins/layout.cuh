@@ -24,6 +24,9 @@
  *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &payload)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
+ *   put(c, ref, slot, key, payload)       writes a pair into an empty slot at which nobody else looks meanwhile: no lane but
+ *                                      the caller's takes part, whichever that is. Optional: where batches are put in
+ *                                      order first, it saves them the compare-and-swap.
  *   update(c, b, slot, policy, payload)   combines a value into the slot that held the key; false if the slot has changed
  *                                      and nothing was done. policy: the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
@@ -59,6 +62,8 @@ typedef struct tsr_bucket {
   F(layout, bool, cas, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload),       \
     (c, b, slot, key, payload))                                                                                        \
   O(layout, bool, exchange, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key *key, tsr_payload *payload),       \
+    (c, ref, slot, key, payload), false)                                                                               \
+  O(layout, bool, put, (const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload),              \
     (c, ref, slot, key, payload), false)                                                                               \
   F(layout, bool, update,                                                                                              \
     (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy, tsr_payload payload),                      \

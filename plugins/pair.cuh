@@ -23,14 +23,17 @@ TSR_INLINE uint32_t tsr_pair_bytes(uint32_t key_bits, uint32_t payload_bits) {
 #if TSR_KEY_BITS + TSR_PAYLOAD_BITS == 32
 typedef uint32_t tsr_pair;
 #define tsr_pair_cas_ tsr_cas32
+#define tsr_pair_store_ tsr_store32
 #define tsr_pair_exchange_ tsr_exchange32
 #elif TSR_KEY_BITS + TSR_PAYLOAD_BITS == 64
 typedef uint64_t tsr_pair;
 #define tsr_pair_cas_ tsr_cas64
+#define tsr_pair_store_ tsr_store64
 #define tsr_pair_exchange_ tsr_exchange64
 #else
 typedef tsr_u128 tsr_pair;
 #define tsr_pair_cas_ tsr_cas128
+#define tsr_pair_store_ tsr_store128
 #define tsr_pair_exchange_ tsr_exchange128
 #endif
 
@@ -133,6 +136,12 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
   return true;
 }
 
+/* Without its owner's part: whoever calls it has the slot to itself. */
+TSR_INLINE bool tsr_pair_put(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key key, tsr_payload payload) {
+  tsr_pair_store_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(key, payload));
+  return true;
+}
+
 /* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so
  * that threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile: those
  * who want to claim the slot expect it empty. */
@@ -194,6 +203,9 @@ TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t 
                                      tsr_payload *payload) {                                                           \
     return tsr_pair_exchange(c, WORDS(c, ref), slot, key, payload);                                                    \
   }                                                                                                                    \
+  TSR_DEVICE bool TSR_PART(put)(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key, tsr_payload payload) {     \
+    return tsr_pair_put(c, WORDS(c, ref), slot, key, payload);                                                         \
+  }                                                                                                                    \
   TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,              \
                                    tsr_payload payload) {                                                              \
     return tsr_pair_update(c, WORDS(c, b->ref), b, slot, policy, payload);                                             \
@@ -205,7 +217,7 @@ TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t 
 #define TSR_PAIR_LAYOUT_FUNCTIONS                                                                                      \
   .load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties), .vacant = TSR_PART(vacant),          \
   .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas), .exchange = TSR_PART(exchange),            \
-  .update = TSR_PART(update), .erase = TSR_PART(erase)
+  .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase)
 #endif
 
 #endif

@@ -41,7 +41,11 @@ extern "C" {
   F(uint32_t, units_at_once) /* the most that one allocate can give */                                                 \
   F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
 
-/* first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
+/* lists: 0, or: all pairs lie in so many lists, one after the other, each of the keys with one number below `lists`
+ * (tsr_list_of); the scheme's first region holds where each begins and the last one ends, as lists + 1 numbers of slots
+ * of 32 bits, counted through all buckets, and its walk is the buckets of the key's list. The core makes lists in bulk,
+ * when pairs are inserted (core/design/0015-lists-in-bulk.md).
+ * first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
  * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
  * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
  * first_slots they are the buckets after the first one, and they are asked when it has so many pairs. */
@@ -52,6 +56,11 @@ extern "C" {
   F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
   F(uint32_t, holds_many)    /* 1: a walk passes every bucket, or grows, and none twice: many pairs of a key */        \
   F(uint32_t, first_slots)   /* see above */                                                                           \
+  F(uint64_t, lists)         /* see above */                                                                           \
+  F(uint32_t, sorts_lists)   /* 1: lists are made from a batch in their order; 0: by random access, in two passes */   \
+  F(uint32_t,                                                                                                          \
+    counts_slots) /* 1: a new pair may go into any bucket of its walk with room, if those before have none; \
+                              place() is asked for pairs that meet none */          \
   F(uint32_t, asks_for_room) /* 1: place() asks a bucket whether it has room, and for nothing else */                  \
   F(uint32_t, choices)       /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
@@ -96,6 +105,7 @@ typedef struct tsr_shape {
       keys_stay; /* 1: while inserts run nothing moves or erases a pair: a slot that holds a key goes on holding it */
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t is_paged;  /* 1: there are pages */
+  uint32_t has_lists; /* 1: lists are made in bulk */
   uint32_t in_page;   /* 1: this code works on one page, a copy in the memory that a block of threads shares */
 } tsr_shape;
 

@@ -27,13 +27,13 @@
  *                           bucket `ref` or has passed it by.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * has_notes. Laws behind
- * them:
+ * has_notes, lists, sorts_lists, counts_slots. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a
  * bucket.
  * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
  * one key may have any number of pairs: what a multiset and a multimap need.
+ * lists: plugin.h says what they are; without a pair in its list a key has no bucket. Pairs of reserved keys are in none.
  * has_notes: the scheme's first region holds a byte for each bucket, 0 at first, which only grows: tsr_note reads it,
  * and a choice of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */
@@ -123,8 +123,15 @@ TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
   return tsr_reduce(hash, c->t->buckets);
 }
 
-/* The core's: the page of a key, and its first bucket in the table. Schemes count buckets from there on. */
+/* The list of a key, where lists are made in bulk (fact lists). */
+TSR_INLINE uint64_t tsr_list_of(const tsr_ctx *c, tsr_key key) {
+  return tsr_reduce(hasher_hash(c, key, 0), c->t->lists);
+}
+
+/* The core's: the page of a key, and its first bucket in the table. Schemes count buckets from there on. Pages of lists
+ * have no buckets of their own. */
 TSR_INLINE uint32_t tsr_page_of(const tsr_ctx *c, tsr_key key) {
+  if (TSR_FACT(c, has_lists)) return (uint32_t)(tsr_list_of(c, key) >> TSR_PAGE_LISTS_LOG2);
   return TSR_FACT(c, is_paged) ? (uint32_t)tsr_reduce(hasher_hash(c, key, 0), c->t->pages) : 0;
 }
 TSR_INLINE uint64_t tsr_page_begin(const tsr_ctx *c, uint32_t page) {

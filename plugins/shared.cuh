@@ -56,6 +56,14 @@ static __device__ __forceinline__ void tsr_shared_load128(const void *address, u
   *high = b;
 }
 
+static __device__ __forceinline__ void tsr_shared_store128(void *address, unsigned long long low,
+                                                           unsigned long long high) {
+  asm volatile("st.volatile.shared.v2.u64 [%0], {%1, %2};"
+               :
+               : "r"(tsr_shared_offset(address)), "l"(low), "l"(high)
+               : "memory");
+}
+
 #define TSR_SHARED_ATOMIC_(name, instruction, letter, type)                                                            \
   static __device__ __forceinline__ type tsr_shared_##name(void *address, type value) {                                \
     type found;                                                                                                        \

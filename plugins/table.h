@@ -84,6 +84,7 @@ enum {
   F(keys_stay)                                                                                                         \
   F(warp_sync)                                                                                                         \
   F(is_paged)                                                                                                          \
+  F(has_lists)                                                                                                         \
   F(in_page)                                                                                                           \
   F(statistics)
 
@@ -99,10 +100,12 @@ enum { TSR_BUCKET_WORDS = 128 };
 #endif
 
 enum {
-  TSR_REGIONS_MAX = 4,     /* regions of one part */
-  TSR_STATE_WORDS = 8,     /* by-value state of one part */
-  TSR_TAIL_RESERVED = 2,   /* tail buckets for the keys whose bits mark empty and erased slots, one bucket each */
-  TSR_HISTOGRAM_BINS = 32, /* keys by the buckets they looked at: 0, 1, .., the last is that many or more */
+  TSR_REGIONS_MAX = 4,      /* regions of one part */
+  TSR_STATE_WORDS = 8,      /* by-value state of one part */
+  TSR_TAIL_RESERVED = 2,    /* tail buckets for the keys whose bits mark empty and erased slots, one bucket each */
+  TSR_HISTOGRAM_BINS = 32,  /* keys by the buckets they looked at: 0, 1, .., the last is that many or more */
+  TSR_PAGE_LISTS_LOG2 = 12, /* lists of a page, the part of them that a block of threads makes at once */
+  TSR_PAGE_LISTS = 1 << TSR_PAGE_LISTS_LOG2,
   TSR_BLOCK_THREADS = 256
 };
 
@@ -115,6 +118,7 @@ typedef struct tsr_part_state {
 typedef struct tsr_state {
   uint64_t buckets;       /* that a walk can name: of one page, or where there are no pages of the table */
   uint64_t pages;         /* of so many buckets each, 1 without pages; tail buckets follow them all in the regions */
+  uint64_t lists;         /* that are made in bulk, or 0 */
   uint64_t stash_buckets; /* the last of the tail */
   uint64_t has_erased;    /* 1: slots were erased since the table was cleared */
   uint32_t *locks;        /* bit array of key locks, NULL without guard */

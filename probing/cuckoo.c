@@ -12,6 +12,7 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
                     "layout = packed, or a scheme that moves nothing");
   plan->probing.moves_pairs = 1;
   plan->probing.asks_for_room = 1;
+  plan->probing.counts_slots = !own->least_loaded;
   plan->probing.ends_at_empty = !own->least_loaded;
   plan->probing.choices = own->least_loaded ? own->hash_functions : 0;
   plan->probing.first_slots = own->least_loaded ? 0 : shape->bucket_slots;

@@ -72,6 +72,9 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   else if (s->is_paged)
     fprintf(out, "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch\n",
             (unsigned long long)tsr_composition_page_batch(t));
+  if (s->has_lists)
+    fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
+            (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
@@ -196,8 +199,8 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
                                             (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
-  for (uint32_t step = 0; status == TSR_OK && t->shape.is_paged && step < TSR_PAGES_STEPS; step++)
-    status = add_step(t, step, use_cache, &ours, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
+    if (tsr_composition_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

@@ -11,6 +11,7 @@
 #include "core/compose/entries.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
+#include "core/kernels/pages.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
@@ -201,9 +202,10 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
 
-static void derive_guard(tsr_composition *t, bool asks_scheme) {
+static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
+  s->has_lists = s->lists != 0;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   s->keys_stay = !s->is_mixed && !s->moves_pairs;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
@@ -229,6 +231,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme) {
                         s->duplicates <= TSR_DUPLICATES_MAX,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
+      .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
@@ -309,6 +312,44 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
   return TSR_OK;
 }
 
+static tsr_status refuse_lists(const tsr_composition *t, const tsr_spec *spec, const char *key, const char *why,
+                               tsr_error *error) {
+  char where[512];
+  tsr_spec_where(tsr_spec_find(spec, "table", key), where, sizeof where);
+  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: probing = %s makes lists of whole batches, %s", where,
+                  t->part[TSR_ROLE_PROBING].plugin->name, why);
+}
+
+/* Lists are made in bulk: nothing looks a key up meanwhile, and every slot of a bucket belongs to the table's order. */
+static tsr_status check_lists(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_shape *s = &t->shape;
+  const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
+  if (!s->has_lists) return TSR_OK;
+  if (s->lists > 0xFFFFFFFEu)
+    return out_of_range(t->part[TSR_ROLE_PROBING].plugin, "lists", s->lists, "below 2^32 - 1", error);
+  if (t->part[TSR_ROLE_PROBING].plan.regions[0].bytes < (s->lists + 1) * sizeof(uint32_t))
+    return out_of_range(t->part[TSR_ROLE_PROBING].plugin, "lists", s->lists,
+                        "less than its first region has numbers of 32 bits", error);
+  if (s->guard != TSR_GUARD_NONE)
+    return refuse_lists(t, spec, tsr_spec_find(spec, "table", "duplicates") ? "duplicates" : "kind",
+                        "in which it looks for no key: use kind = multiset or multimap, or duplicates = promise_unique",
+                        error);
+  if (s->is_mixed)
+    return refuse_lists(t, spec, "concurrency", "which nothing may overlap: use concurrency = phased", error);
+  if (t->settings.stash)
+    return refuse_lists(t, spec, "stash", "which have a slot for every pair: remove the line", error);
+  if (t->settings.page_bytes)
+    return refuse_lists(t, spec, "page_bytes", "whose buckets lie in no page: remove the line", error);
+  if (!layout->put)
+    return refuse_lists(t, spec, "layout", "and this layout offers no put: use one that does (`tessera list layout`)",
+                        error);
+  for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[TSR_ROLE_LAYOUT].plan.regions[i].name; i++)
+    if (t->part[TSR_ROLE_LAYOUT].plan.regions[i].bytes)
+      return refuse_lists(t, spec, "layout", "and this layout has memory that belongs to no bucket: use another",
+                          error);
+  return TSR_OK;
+}
+
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
 static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
   uint64_t all = t->lock_bytes, bytes;
@@ -373,11 +414,13 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (status) return status;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
-  const tsr_probing_functions *functions = t->part[TSR_ROLE_PROBING].image->functions;
-  derive_guard(t, functions->place != NULL);
+  const tsr_probing_functions *probing = t->part[TSR_ROLE_PROBING].image->functions;
+  const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
+  derive_guard(t, probing->place != NULL, layout->put != NULL);
   status = check_links(t, spec, error);
   if (status == TSR_OK) status = check_regions(t, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
+  if (status == TSR_OK) status = check_lists(t, spec, error);
   return status ? status : check_overlap(t, spec, error);
 }
 
@@ -492,6 +535,28 @@ uint64_t tsr_composition_page_batch(const tsr_composition *t) {
   return share > least ? share : least;
 }
 
+bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
+  const bool sorts = t->shape.is_paged || t->shape.sorts_lists;
+  switch (step) {
+  case TSR_PAGES_count:
+  case TSR_PAGES_tiles:
+  case TSR_PAGES_scatter:
+  case TSR_PAGES_answer:
+  case TSR_PAGES_rest:
+    return sorts;
+  case TSR_PAGES_bar:
+  case TSR_PAGES_insert:
+  case TSR_PAGES_rest_combine:
+    return t->shape.is_paged;
+  case TSR_PAGES_any_count:
+  case TSR_PAGES_any_begin:
+  case TSR_PAGES_any_place:
+    return t->shape.has_lists && !sorts;
+  default:
+    return t->shape.has_lists && sorts;
+  }
+}
+
 uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }
 
 uint64_t tsr_composition_slots(const tsr_composition *t) {
@@ -513,6 +578,7 @@ uint64_t tsr_composition_bytes(const tsr_composition *t) {
 tsr_state tsr_composition_state(const tsr_composition *t) {
   tsr_state state = {.buckets = tsr_composition_page_buckets(t),
                      .pages = t->shape.pages,
+                     .lists = t->shape.lists,
                      .stash_buckets = t->stash_buckets,
                      .lock_shift = t->lock_shift};
   for (uint32_t role = 0; role < TSR_ROLES; role++)

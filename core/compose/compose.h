@@ -49,6 +49,8 @@ uint64_t tsr_composition_buckets(const tsr_composition *composition);
 tsr_composition tsr_composition_of_pages(const tsr_composition *composition, bool in_page);
 /* The smallest insert that goes page by page; UINT64_MAX where none does. */
 uint64_t tsr_composition_page_batch(const tsr_composition *composition);
+/* Whether its batches take this step (TSR_PAGES_). */
+bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
 /* Of one page, or where there are no pages all that a hash can name. */
 uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
 /* Items of a scan over all pairs: these buckets, and the units that may continue them. */

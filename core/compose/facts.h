@@ -18,6 +18,7 @@
  * combines_later: 1: pairs move, and a policy combines payloads: inserts leave that to `combine`.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
+ * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -34,6 +35,7 @@
   F(combines_later)                                                                                                    \
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
+  F(counts_slots)                                                                                                      \
   F(loops)
 
 #define TSR_CORE_FACT_MEMBER(name) uint32_t name;

@@ -16,6 +16,7 @@
 
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
+#include "core/cpu/graph.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
@@ -231,6 +232,8 @@ static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages 
   }
   if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter || step == TSR_PAGES_answer)
     tsr_cpu_partition(&program->cpu, program->bulk, step, pages, n);
+  else
+    tsr_cpu_lists(&program->cpu, program->bulk, step, pages, n);
   return TSR_OK;
 }
 

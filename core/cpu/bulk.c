@@ -21,8 +21,30 @@ static void pages_of(const tsr_cpu *cpu, const tsr_state *state, const void *key
   for (uint64_t i = begin; i < end; i++) pages[i - begin] = tsr_page_of(&c, io_key_at(keys, i, 1));
 }
 
+static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                     uint32_t *lists) {
+  const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
+  for (uint64_t i = begin; i < end; i++) {
+    const tsr_key key = io_key_at(keys, i, 1);
+    lists[i - begin] = walk_is_reserved(key) ? TSR_CPU_NO_LIST : (uint32_t)tsr_list_of(&c, key);
+  }
+}
+
+static void put(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
+                uint64_t end, const uint64_t *slots) {
+  const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
+  const uint32_t bucket_slots = TSR_FACT(&c, bucket_slots);
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t at = slots[i - begin];
+    if (at != TSR_CPU_NO_SLOT)
+      layout_put(&c, at / bucket_slots, (uint32_t)(at % bucket_slots), io_key_at(keys, i, 1),
+                 io_payload_at(values, i, 1));
+  }
+}
+
 #define CPU_LANE_ROW(op) lane_##op,
 #define CPU_RANGE_ROW(op) range_##op,
 extern const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk);
 const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk) = {
-    TSR_KEY_BITS, TSR_PAYLOAD_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}, pages_of};
+    TSR_KEY_BITS, TSR_PAYLOAD_BITS, {TSR_BULK_OPS(CPU_LANE_ROW)}, {TSR_BULK_OPS(CPU_RANGE_ROW)}, pages_of, lists_of,
+    put};

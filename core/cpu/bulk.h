@@ -16,6 +16,9 @@ extern "C" {
  * tsr_cpu whose function tables are called; fused code (fuse.h) needs none. */
 typedef void tsr_cpu_range(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally);
 
+#define TSR_CPU_NO_LIST 0xFFFFFFFFu
+#define TSR_CPU_NO_SLOT (~(uint64_t)0)
+
 typedef struct tsr_cpu_bulk {
   uint32_t key_bits, payload_bits;
   /* One lane's item, as a kernel's thread does it; adds what it did to *tally, which belongs to the caller alone, and
@@ -25,6 +28,12 @@ typedef struct tsr_cpu_bulk {
   /* The pages of keys begin .. end - 1. */
   void (*pages)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                 uint32_t *pages);
+  /* Their lists, where lists are made in bulk; TSR_CPU_NO_LIST for reserved keys. */
+  void (*lists)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                uint32_t *lists);
+  /* Puts pair i into slot slots[i - begin] of the table, but for those with TSR_CPU_NO_SLOT. */
+  void (*put)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
+              uint64_t end, const uint64_t *slots);
 } tsr_cpu_bulk;
 
 /* The table of these widths; every pair that settings admit has one. */

@@ -11,6 +11,13 @@
 
 #include <cub/block/block_scan.cuh>
 
+/* Whether an item of a page that is worked on by random access is one of those that it is for: of lists, that made all
+ * others, reserved keys. */
+static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint32_t mine) {
+  if (!TSR_FACT(c, has_lists)) return mine;
+  return mine && walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
+}
+
 static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
   return kernel_context(&a->bulk.state, scratch);
 }
@@ -278,7 +285,7 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS,
     for (uint32_t at = blockIdx.x; at < a.rest[0]; at += gridDim.x) {                                                  \
       const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = a.begins[page + 1];                          \
       for (uint64_t i = begin + threadIdx.x; i - (threadIdx.x & 31u) < end; i += TSR_BLOCK_THREADS)                    \
-        hits += work(&c, &a.bulk, i, i < end);                                                                         \
+        hits += work(&c, &a.bulk, i, is_rest(&c, &a, i, i < end));                                                     \
     }                                                                                                                  \
     bulk_add(a.bulk.tally, hits);                                                                                      \
     bulk_end_statistics(&c, &statistics, a.bulk.tally);                                                                \
@@ -297,3 +304,5 @@ extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_p
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
   io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.values, i, 1));
 }
+
+#include "core/kernels/graph.cuh"

@@ -10,19 +10,29 @@
 
 #include "core/kernels/bulk.h"
 
-/* count: how many items of each tile fall into each bin. tiles: how many tiles each segment has. scatter: moves each
- * item to its bin. bar: finds the pages that have a pair in the stash, where a page alone does not show it. insert: a
- * page. rest: the items of pages that gave up, by random access; rest_combine: what that has left to combine. answer:
- * results back to where the caller has their keys. */
+/* The partition. count: how many items of each tile fall into each bin. tiles: how many tiles each segment has. scatter:
+ * moves each item to its bin. answer: results back to where the caller has their keys. rest: the items that a page has
+ * left, by random access.
+ * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. insert: a page.
+ * rest_combine: what `rest` has left to combine.
+ * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count)                                                                                                             \
   F(tiles)                                                                                                             \
   F(scatter)                                                                                                           \
+  F(answer)                                                                                                            \
+  F(rest)                                                                                                              \
   F(bar)                                                                                                               \
   F(insert)                                                                                                            \
-  F(rest)                                                                                                              \
   F(rest_combine)                                                                                                      \
-  F(answer)
+  F(lists)                                                                                                             \
+  F(large_count)                                                                                                       \
+  F(large_sum)                                                                                                         \
+  F(large_place)                                                                                                       \
+  F(any_count)                                                                                                         \
+  F(any_begin)                                                                                                         \
+  F(any_place)
 
 #define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
@@ -35,6 +45,10 @@ enum {
   TSR_PAGES_REGIONS = 8,       /* regions with bytes for each bucket, that a page is made of */
   TSR_PAGES_THREADS = 384,     /* of a block that works on a page */
   TSR_PAGES_LOCK_BYTES = 1024, /* key locks of a page that a block holds */
+  TSR_LISTS_THREADS = 512,     /* of a block that makes the lists of a page */
+  TSR_LISTS_STAGED = 6144,     /* items of a page that it brings into their order before it writes them */
+  TSR_LARGE_PAGE = 1 << 16,    /* items of a page that is worked on by all blocks, */
+  TSR_LARGE_TILE = 1 << 13,    /* ... so many at a time */
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
@@ -57,7 +71,8 @@ typedef struct tsr_pages {
   uint64_t segments;      /* of the items; tiles counts theirs */
   const uint64_t *ends;   /* segments + 1: where each begins, then n; NULL: there is one, of all items */
   uint64_t *tiles;        /* segments + 1: how many tiles come before each; NULL with ends */
-  uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps */
+  uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
+                           * lists, then where the next item of each goes */
   uint64_t *cursors;      /* bins: where the next item of each goes */
   const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
@@ -69,6 +84,10 @@ typedef struct tsr_pages {
   uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
   uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
   uint32_t *rest;               /* how many pages gave up, then which */
+  /* lists, large_, any_: rest names the pages with items that are in no list */
+  uint32_t *offsets;     /* lists + 1: the scheme's region */
+  uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
+  uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
   /* answer: from bulk.results, bulk.keys and bulk.values, by places */
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;

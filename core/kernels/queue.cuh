@@ -52,10 +52,12 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   op->pairs = 0;
   op->at = at;
   op->end = end;
-  if (kind == OP_PLACE)
+  if (kind == OP_PLACE) {
     place_begin(c, op->key, &op->placing);
-  else if (kind != OP_PLACE_RESERVED && kind != OP_INSERT_LOCKED)
+  } else if (kind != OP_PLACE_RESERVED && kind != OP_INSERT_LOCKED) {
     op->walking = walk_begin(c, op->key, &op->probe);
+    if (TSR_FACT(c, has_lists)) op->result = decide_at_end(c, op, kind); /* an empty list has no bucket */
+  }
 }
 
 /* A pair of a reserved key that is promised to be unique goes to the bucket that its key has to itself, unseen. */

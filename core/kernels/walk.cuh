@@ -78,7 +78,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 }
 
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
-  tsr_probe start = {0, {0, 0}, 0, 0, tsr_page_of(c, key)};
+  tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
   *probe = start;
   return walk_next(c, key, probe);
 }

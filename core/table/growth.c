@@ -135,12 +135,21 @@ static void put(growing *g, uint64_t i, uint64_t key, uint64_t value) {
 
 /* ---- Growing --------------------------------------------------------------------------------- */
 
+static uint64_t limit_of(const tsr_table *t) {
+  const uint64_t limit = t->store.composition->settings.growth_limit;
+  return !limit || limit > TSR_CAPACITY_MAX ? TSR_CAPACITY_MAX : limit;
+}
+
+/* Whether a rebuild that ends so is one that did not happen, and no error: incompatible is more than a part can count. */
+static bool is_too_large(tsr_status status) {
+  return status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED || status == TSR_INCOMPATIBLE;
+}
+
 /* Doubles the capacity. *grown = false, and the table as it was, where it cannot. */
 static tsr_status grow(growing *g, const tsr_change *change, bool *grown, tsr_error *error) {
   const tsr_composition *composition = g->t->store.composition;
-  uint64_t limit = composition->settings.growth_limit, capacity = composition->shape.capacity;
+  uint64_t limit = limit_of(g->t), capacity = composition->shape.capacity;
   tsr_error why = {TSR_OK, ""};
-  if (!limit || limit > TSR_CAPACITY_MAX) limit = TSR_CAPACITY_MAX;
   tsr_status status = TSR_UNSUPPORTED;
   while (g->may_grow && status == TSR_UNSUPPORTED && capacity < limit) { /* not placed there: the next size */
     capacity = capacity > limit / 2 ? limit : 2 * capacity;
@@ -148,8 +157,7 @@ static tsr_status grow(growing *g, const tsr_change *change, bool *grown, tsr_er
   }
   *grown = g->may_grow && status == TSR_OK;
   g->may_grow = *grown;
-  if (status == TSR_OK || status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED || status == TSR_INCOMPATIBLE)
-    return TSR_OK; /* incompatible: more than a part can count */
+  if (status == TSR_OK || is_too_large(status)) return TSR_OK;
   if (error) *error = why;
   return status;
 }
@@ -435,4 +443,24 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   if (status == TSR_OK) status = left;
   if (status) t->knows_pairs = false;
   return status;
+}
+
+tsr_status tsr_grow_for(tsr_table *t, uint64_t n, void *stream, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint64_t limit = limit_of(t);
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
+  tsr_tally counted = {.hits = 0};
+  tsr_error why = {TSR_OK, ""};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status == TSR_OK && !t->store.is_clear)
+    status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
+  uint64_t capacity = shape->capacity;
+  while (capacity < limit && capacity < counted.hits + n) capacity = capacity > limit / 2 ? limit : 2 * capacity;
+  if (status == TSR_OK && capacity > shape->capacity) {
+    status = tsr_rebuild(t, t->spec, capacity, shape->seed, NULL, stream, &why);
+    if (is_too_large(status)) status = TSR_OK;
+    if (status && error) *error = why;
+  }
+  tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
+  return status ? status : left;
 }

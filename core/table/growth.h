@@ -12,4 +12,8 @@
 tsr_status tsr_insert_growing(tsr_table *table, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) TSR_MUST_CHECK;
 
+/* Doubles the capacity until n pairs more have room, as far as growth_limit and the memory allow: where an insert works
+ * on all of the table at once, that is all that growing means. Waits. */
+tsr_status tsr_grow_for(tsr_table *table, uint64_t n, void *stream, tsr_error *error) TSR_MUST_CHECK;
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "core/table/launch.h"
 
+#include "core/table/graph.h"
 #include "core/table/pages.h"
 
 static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
@@ -15,8 +16,16 @@ static bool combines(const tsr_store *store, uint32_t op) {
   return op == TSR_BULK_insert && store->composition->facts.combines_later;
 }
 
+static bool makes_lists(const tsr_store *store, uint32_t op) {
+  return op == TSR_BULK_insert && store->composition->shape.has_lists;
+}
+
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
   return op == TSR_BULK_insert && n >= tsr_composition_page_batch(store->composition);
+}
+
+bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {
+  return tsr_launches_pages(store, op, n) || makes_lists(store, op);
 }
 
 /* Both passes of an insert, where there was no memory to go page by page. */
@@ -40,6 +49,10 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
   if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
+  if (makes_lists(store, op)) {
+    status = tsr_graph_insert(t, store, bulk, stream, error);
+    began = true;
+  }
   if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply) store->is_clear = false;
   if (status || began) return status;
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);

@@ -8,8 +8,10 @@
 
 #include "core/table/handle.h"
 
-/* Whether an operation of n items goes page by page: then nothing else may work on the table meanwhile. */
+/* Whether an operation of n items goes page by page. */
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n);
+/* Whether nothing else may work on the table meanwhile: so it is with these, and with an insert that makes lists. */
+bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n);
 
 /* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it
  * has left; by random access TSR_BULK_combine does that, when no other insert runs any more. */

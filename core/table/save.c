@@ -372,6 +372,7 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, s->error);
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = read_region(s, t, &f->rows[i]);
   if (status) return status;
+  t->store.is_clear = false;
   t->store.state.has_erased = f->head.has_erased != 0;
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");

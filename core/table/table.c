@@ -115,7 +115,8 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
       {r->times, NULL, r->n * 2 * sizeof *r->times, false, TSR_ARRAY_WRITTEN}};
   if (r->n == 0 && !gathers) return TSR_OK;
   const bool by_pages = tsr_launches_pages(&t->store, r->op, r->n);
-  tsr_status status = tsr_table_enter(t, by_pages ? TSR_PHASE_ALONE : r->phase, r->stream, error);
+  const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
+  tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
   if (status == TSR_OK) {
     tsr_bulk bulk = {.state = t->store.state,
@@ -215,8 +216,12 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
   status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
   if (status) return status;
   call = &known;
-  if (t->store.composition->settings.growth)
-    return tsr_insert_growing(t, TSR_BULK_insert, n, keys, values, call, error);
+  if (t->store.composition->settings.growth) {
+    if (!t->store.composition->shape.has_lists)
+      return tsr_insert_growing(t, TSR_BULK_insert, n, keys, values, call, error);
+    status = tsr_grow_for(t, n, call->stream, error);
+    if (status) return status;
+  }
   return insert(t, n, keys, values, call, NULL, error);
 }
 

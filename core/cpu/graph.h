@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of lists that are made in bulk (../kernels/pages.h) on the CPU: a thread makes those of a page at a time.
+ */
+#ifndef TSR_CPU_GRAPH_H
+#define TSR_CPU_GRAPH_H
+
+#include "core/cpu/bulk.h"
+#include "core/kernels/pages.h"
+
+/* lists, any_count, any_begin or any_place; others have nothing to do here. n as for tsr_backend's page. */
+void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *pages, uint64_t n);
+
+#endif

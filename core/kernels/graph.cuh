@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels: how many items each list has, the sum of these before it,
+ * and each item to the next place of its list. Included by pages.cu, whose partition has brought the items into the order
+ * of pages of lists; a block counts and sums those of one page in shared memory. A page with so many items that the
+ * others would wait for its block is worked on by all of them, which then count into memory. Why it is done so:
+ * ../design/0015-lists-in-bulk.md.
+ */
+
+/* The lists of a page, as a block counts them, and later where the next item of each goes, from the page's first on. */
+struct page_lists {
+  uint32_t at[TSR_PAGE_LISTS];
+};
+enum { LISTS_OF_THREAD = TSR_PAGE_LISTS / TSR_LISTS_THREADS };
+static_assert(LISTS_OF_THREAD * TSR_LISTS_THREADS == TSR_PAGE_LISTS, "each thread sums as many lists up");
+typedef cub::BlockScan<uint32_t, TSR_LISTS_THREADS, cub::BLOCK_SCAN_WARP_SCANS> lists_scan;
+
+static __device__ __forceinline__ uint32_t list_in_page(const tsr_ctx *c, tsr_key key) {
+  return (uint32_t)tsr_list_of(c, key) & (TSR_PAGE_LISTS - 1u);
+}
+
+/* Puts the pair of item i into slot `at` of the table. */
+static __device__ __forceinline__ void put_pair(const tsr_ctx *c, uint64_t at, tsr_key key, tsr_payload payload) {
+  const uint32_t slots = TSR_FACT(c, bucket_slots);
+  layout_put(c, at / slots, (uint32_t)(at % slots), key, payload);
+}
+
+static __device__ __forceinline__ void lists_clear(page_lists *lists) {
+  for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS) lists->at[j] = 0;
+  __syncthreads();
+}
+
+/* Relaxed, as all here: counts order nothing, and a barrier or the end of the kernel comes before they are read. Reserved
+ * keys are in no list. */
+static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                   page_lists *lists) {
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
+    const tsr_key key = ((const io_key *)a->bulk.keys)[i];
+    if (!walk_is_reserved(key)) atomicAdd(&lists->at[list_in_page(c, key)], 1u);
+  }
+  __syncthreads();
+}
+
+/* Counts become places, and the page's offsets; `begin` is its first slot. Returns its items, for all threads. */
+static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t *at,
+                                                     lists_scan::TempStorage *storage) {
+  uint32_t own[LISTS_OF_THREAD], all;
+  const uint64_t first = (page << TSR_PAGE_LISTS_LOG2) + threadIdx.x * LISTS_OF_THREAD;
+#pragma unroll
+  for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) own[j] = at[threadIdx.x * LISTS_OF_THREAD + j];
+  lists_scan(*storage).ExclusiveSum(own, own, all);
+#pragma unroll
+  for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) {
+    at[threadIdx.x * LISTS_OF_THREAD + j] = own[j];
+    if (first + j <= a->bulk.state.lists) a->offsets[first + j] = (uint32_t)(begin + own[j]);
+  }
+  /* the last list's end, where no list of this page comes after it */
+  if (threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == a->bulk.state.lists)
+    a->offsets[a->bulk.state.lists] = (uint32_t)(begin + all);
+  __syncthreads();
+  return all;
+}
+
+static __device__ __forceinline__ void list_answer(const tsr_pages *a, uint64_t i) {
+  put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
+}
+
+/* Each item straight to its slot. */
+static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                   uint64_t first_slot, page_lists *lists) {
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
+    const tsr_key key = ((const io_key *)a->bulk.keys)[i];
+    if (walk_is_reserved(key)) continue;
+    put_pair(c, first_slot + atomicAdd(&lists->at[list_in_page(c, key)], 1u), key, io_payload_at(a->bulk.values, i, 1));
+    list_answer(a, i);
+  }
+}
+
+/* The same by way of shared memory, from where a warp writes neighbours. */
+static __device__ __forceinline__ void lists_place_staged(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                          uint64_t end, uint32_t items, page_lists *lists) {
+  io_key *keys = (io_key *)tsr_page_memory;
+  io_payload *payloads = (io_payload *)(keys + TSR_LISTS_STAGED);
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
+    const tsr_key key = ((const io_key *)a->bulk.keys)[i];
+    if (walk_is_reserved(key)) continue;
+    const uint32_t at = atomicAdd(&lists->at[list_in_page(c, key)], 1u);
+    keys[at] = key;
+#if TSR_PAYLOAD_BITS > 0
+    payloads[at] = io_payload_at(a->bulk.values, i, 1);
+#endif
+    list_answer(a, i);
+  }
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < items; at += TSR_LISTS_THREADS)
+    put_pair(c, begin + at, keys[at], TSR_PAYLOAD_BITS > 0 ? payloads[at] : 0);
+}
+
+/* A page with items that are in no list leaves these to a later step. */
+static __device__ __forceinline__ void leave_rest(const tsr_pages *a, uint64_t page, uint32_t has_reserved) {
+  if (has_reserved && threadIdx.x == 0) a->rest[1 + atomicAdd(a->rest, 1u)] = (uint32_t)page;
+}
+
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
+    tsr_pages_lists_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ page_lists lists;
+  __shared__ typename lists_scan::TempStorage storage;
+  __shared__ uint32_t large;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t page = blockIdx.x, begin = a.begins[page];
+  uint64_t end = a.begins[page + 1];
+  const uint32_t is_large = end - begin > TSR_LARGE_PAGE;
+  if (threadIdx.x == 0) {
+    large = is_large ? atomicAdd(a.large, 1u) : 0;
+    if (is_large) a.large[1 + large] = (uint32_t)page;
+  }
+  lists_clear(&lists);
+  if (is_large) /* all blocks count into these */
+    for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
+      a.list_counts[(uint64_t)large * TSR_PAGE_LISTS + j] = 0;
+  end = is_large ? begin : end; /* no thread ends early: ptxas would not see that all of them meet again (sm_80) */
+  lists_count(&c, &a, begin, end, &lists);
+  const uint32_t items = lists_sum(&a, page, begin, lists.at, &storage);
+  if (items <= TSR_LISTS_STAGED)
+    lists_place_staged(&c, &a, begin, end, items, &lists);
+  else
+    lists_place(&c, &a, begin, end, begin, &lists);
+  leave_rest(&a, page, items < end - begin);
+  if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
+}
+
+/* ---- Large pages ----------------------------------------------------------------------------- */
+
+/* A tile of a large page; blocks take all of these in turn. */
+struct large_tile {
+  uint32_t large; /* which of the large pages */
+  uint64_t page, begin, end;
+};
+
+/* The at-th tile of all; false when there are fewer. *taken: the tiles of the large pages before t->large. */
+static __device__ __forceinline__ bool next_large_tile(const tsr_pages *a, uint64_t at, uint64_t *taken,
+                                                       large_tile *t) {
+  for (; t->large < a->large[0]; t->large++) {
+    t->page = a->large[1 + t->large];
+    const uint64_t begin = a->begins[t->page], end = a->begins[t->page + 1];
+    const uint64_t tiles = (end - begin + TSR_LARGE_TILE - 1) / TSR_LARGE_TILE;
+    if (at < *taken + tiles) {
+      t->begin = begin + (at - *taken) * TSR_LARGE_TILE;
+      t->end = end - t->begin > TSR_LARGE_TILE ? t->begin + TSR_LARGE_TILE : end;
+      return true;
+    }
+    *taken += tiles;
+  }
+  return false;
+}
+
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
+    tsr_pages_large_count_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ page_lists lists;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  large_tile t = {0, 0, 0, 0};
+  uint64_t taken = 0;
+  for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
+    uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+    lists_clear(&lists);
+    lists_count(&c, &a, t.begin, t.end, &lists);
+    for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
+      if (lists.at[j]) atomicAdd(&all[j], lists.at[j]);
+    __syncthreads();
+  }
+}
+
+/* Blocks take large pages in turn. */
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
+    tsr_pages_large_sum_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ typename lists_scan::TempStorage storage;
+  for (uint32_t large = blockIdx.x; large < a.large[0]; large += gridDim.x) {
+    const uint64_t page = a.large[1 + large], begin = a.begins[page], end = a.begins[page + 1];
+    const uint32_t items = lists_sum(&a, page, begin, a.list_counts + (uint64_t)large * TSR_PAGE_LISTS, &storage);
+    leave_rest(&a, page, items < end - begin);
+    if (threadIdx.x == 0) IO_ADD(&a.bulk.tally->hits, items);
+  }
+}
+
+/* A tile takes as many places of each list as it has items for it. */
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
+    tsr_pages_large_place_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ page_lists lists;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  large_tile t = {0, 0, 0, 0};
+  uint64_t taken = 0;
+  for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
+    uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+    lists_clear(&lists);
+    lists_count(&c, &a, t.begin, t.end, &lists);
+    for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
+      if (lists.at[j]) lists.at[j] = atomicAdd(&all[j], lists.at[j]);
+    __syncthreads();
+    lists_place(&c, &a, t.begin, t.end, a.begins[t.page], &lists);
+    __syncthreads();
+  }
+}
+
+/* ---- By random access ------------------------------------------------------------------------ */
+
+extern "C" __global__ void tsr_pages_any_count_kernel(const __grid_constant__ tsr_pages a) {
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t i = io_item(0);
+  if (i >= a.bulk.n) return;
+  const tsr_key key = ((const io_key *)a.bulk.keys)[i];
+  if (!walk_is_reserved(key)) IO_ADD(&a.counts[tsr_list_of(&c, key)], 1);
+}
+
+extern "C" __global__ void tsr_pages_any_begin_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t i = io_item(0);
+  if (i <= a.bulk.state.lists) a.offsets[i] = (uint32_t)a.counts[i];
+}
+
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
+    tsr_pages_any_place_kernel(const __grid_constant__ tsr_pages a) {
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t i = io_item(0);
+  const uint32_t mine = i < a.bulk.n;
+  const tsr_key key = io_key_at(a.bulk.keys, i, mine);
+  const uint32_t is_reserved = mine && walk_is_reserved(key), is_placed = mine && !is_reserved;
+  uint32_t hits = is_placed;
+  if (is_placed) {
+    put_pair(&c, IO_ADD(&a.counts[tsr_list_of(&c, key)], 1), key, io_payload_at(a.bulk.values, i, 1));
+    list_answer(&a, i);
+  }
+  if (tsr_warp_any(&c, is_reserved)) hits += bulk_insert(&c, &a.bulk, i, is_reserved);
+  bulk_add(a.bulk.tally, hits);
+}

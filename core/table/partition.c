@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The partition (partition.h), in as many passes as keep a tile's runs long. No step waits for the host: how many items a
+ * bin has is known on the device alone. Why: ../design/0014-pages.md. Read next: pages.c.
+ */
+#include "core/table/partition.h"
+
+enum { ALIGNED = 256 };
+static const uint64_t PIECE_MIN = 1ull << 20;
+
+/* ---- Scratch memory -------------------------------------------------------------------------- */
+
+tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
+                                 bool has_answers) {
+  tsr_partition p = {.composition = composition,
+                     .pages = pages,
+                     .tile_items = t->backend->tile_items,
+                     .passes = 1,
+                     .has_answers = has_answers};
+  uint32_t log2_pages = 0;
+  while (1ull << log2_pages < pages) log2_pages++;
+  while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < log2_pages) p.passes++;
+  p.fan_log2 = (log2_pages + p.passes - 1) / p.passes;
+  return p;
+}
+
+/* The pages of a bin of this pass are those with the same number after a shift by so much. */
+static uint32_t shift_of(const tsr_partition *p, uint32_t pass) { return p->fan_log2 * (p->passes - 1 - pass); }
+static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
+
+void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
+  void *taken = memory ? memory + *used : NULL;
+  *used += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+  return taken;
+}
+
+void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t *used) {
+  const tsr_shape *shape = &p->composition->shape;
+  for (uint32_t i = 0; i < TSR_COPIES && i < p->passes; i++) {
+    p->copy[i].keys = tsr_partition_take(memory, used, n * (shape->key_bits / 8));
+    if (shape->payload_bits) p->copy[i].values = tsr_partition_take(memory, used, n * (shape->payload_bits / 8));
+    if (p->has_answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));
+  }
+  for (uint32_t pass = 0; pass < p->passes; pass++)
+    p->counts[pass] = tsr_partition_take(memory, used, (bins_of(p, pass) + 1) * sizeof(uint64_t));
+  p->cursors = tsr_partition_take(memory, used, p->pages * sizeof(uint64_t));
+  p->tiles = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint64_t));
+  p->rest = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint32_t));
+}
+
+tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
+                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, void *stream,
+                                  uint64_t *piece, void **memory) {
+  *piece = n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX;
+  *memory = NULL;
+  const uint64_t least = *piece < PIECE_MIN ? *piece : PIECE_MIN;
+  for (; *piece >= least; *piece /= 2) {
+    if (t->backend->allocate_in(t->device, lay_out(job, *piece, NULL), stream, memory, NULL) == TSR_OK) {
+      lay_out(job, *piece, *memory);
+      return TSR_OK;
+    }
+    *memory = NULL;
+  }
+  return TSR_OK;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+tsr_status tsr_batch_step(const tsr_batch *b, uint32_t step, const tsr_pages *pages, uint64_t n) {
+  return b->t->backend->page(b->store->code->program, step, pages, n, b->stream, b->error);
+}
+
+tsr_status tsr_batch_zero(const tsr_batch *b, void *memory, uint64_t bytes) {
+  return b->t->backend->fill(b->t->device, memory, 0, bytes, b->stream, b->error);
+}
+
+tsr_status tsr_batch_sum(const tsr_batch *b, uint64_t *numbers, uint64_t n) {
+  return b->t->backend->prefix_sum(b->t->device, numbers, n, b->stream, b->error);
+}
+
+static void *item_at(const void *items, uint64_t i, uint32_t bits) {
+  return items ? (char *)(uintptr_t)items + i * (bits / 8) : NULL;
+}
+
+tsr_bulk tsr_batch_part(const tsr_batch *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n) {
+  const tsr_shape *s = &b->store->composition->shape;
+  tsr_bulk part = *bulk;
+  part.n = n;
+  part.keys = item_at(bulk->keys, begin, s->key_bits);
+  part.values = item_at(bulk->values, begin, s->payload_bits);
+  part.unplaced_keys = item_at(bulk->unplaced_keys, begin, s->key_bits);
+  part.unplaced_values = item_at(bulk->unplaced_values, begin, s->payload_bits);
+  part.results = item_at(bulk->results, begin, 8);
+  return part;
+}
+
+/* How many tiles a partition of these items has at most: each segment may end with a short one. */
+static uint64_t tiles_max(const tsr_pages *p, uint64_t tile_items) {
+  return (p->bulk.n + tile_items - 1) / tile_items + (p->ends ? p->segments : 0);
+}
+
+/* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
+ * them there, and these bins for segments. */
+static tsr_status partition_once(const tsr_partition *partition, const tsr_batch *b, uint32_t pass, tsr_pages *p,
+                                 const tsr_columns *to) {
+  const tsr_backend *backend = b->t->backend;
+  p->shift = shift_of(partition, pass);
+  p->bins = bins_of(partition, pass);
+  p->counts = partition->counts[pass];
+  p->keys_to = to->keys;
+  p->values_to = to->values;
+  p->places_to = to->places;
+  tsr_status status = TSR_OK;
+  if (p->ends) {
+    status = tsr_batch_step(b, TSR_PAGES_tiles, p, p->segments);
+    if (status == TSR_OK) status = tsr_batch_sum(b, p->tiles, p->segments);
+  }
+  const uint64_t tiles = tiles_max(p, p->tile_items);
+  if (status == TSR_OK) status = tsr_batch_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
+  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_count, p, tiles);
+  if (status == TSR_OK) status = tsr_batch_sum(b, p->counts, p->bins);
+  if (status == TSR_OK)
+    status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
+  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_scatter, p, tiles);
+  p->bulk.keys = to->keys;
+  p->bulk.values = to->values;
+  p->places = to->places;
+  p->ends = p->counts;
+  p->segments = p->bins;
+  return status;
+}
+
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk, tsr_pages *p) {
+  *p = (tsr_pages){.bulk = *bulk,
+                   .fan_log2 = partition->fan_log2,
+                   .tile_items = partition->tile_items,
+                   .tiles = partition->tiles,
+                   .cursors = partition->cursors,
+                   .rest = partition->rest};
+  tsr_status status = TSR_OK;
+  for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
+    status = partition_once(partition, b, pass, p, &partition->copy[pass % TSR_COPIES]);
+  p->begins = p->ends;
+  /* a pair that found no place lies where its item's was, so that no other memory is needed for it */
+  p->bulk.unplaced_keys = partition->has_answers ? (void *)(uintptr_t)p->bulk.keys : NULL;
+  p->bulk.unplaced_values = partition->has_answers ? (void *)(uintptr_t)p->bulk.values : NULL;
+  return status;
+}
+
+tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk,
+                                tsr_pages *p) {
+  p->results = bulk->results;
+  p->unplaced_keys = bulk->unplaced_keys;
+  p->unplaced_values = bulk->unplaced_values;
+  return partition->has_answers ? tsr_batch_step(b, TSR_PAGES_answer, p, bulk->n) : TSR_OK;
+}

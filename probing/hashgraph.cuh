@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * probing hashgraph: all pairs whose keys have one hash lie next to each other, as a list between two offsets (HashGraph
+ * 3.1): an array of pairs without a gap, whatever the hashes, and no probing. Law kept: the walk is the buckets that the
+ * key's list lies in, so a list that begins within a bucket shares that one with the list before. The core makes the
+ * lists when pairs are inserted (../core/design/0015-lists-in-bulk.md): version 2 puts the batch in their order first
+ * (HashGraph 3.3), version 1 counts each list and then finds each pair its place by random access (3.2).
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, version, 2, 1, 2, "How lists are made: 1 = by random access, 2 = in their order.")                       \
+  P(uint32_t, lists_percent, 80, 1, 400, "Lists for each hundred pairs of capacity; 100 C of the paper.")
+
+#include "plugins/probing.cuh"
+
+enum { HASHGRAPH_OFFSETS }; /* region */
+enum { HASHGRAPH_END };     /* word of a probe: the bucket after the list's last one */
+
+TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  if (probe->visited == 0) {
+    const uint32_t *offset = (const uint32_t *)TSR_REGION(c, HASHGRAPH_OFFSETS) + tsr_list_of(c, key);
+    const uint32_t slots = TSR_FACT(c, bucket_slots), begin = tsr_load32(offset, 0), end = tsr_load32(offset + 1, 0);
+    probe->ref = begin / slots;
+    probe->word[HASHGRAPH_END] = begin < end ? (end - 1) / slots + 1 : 0;
+  } else {
+    probe->ref++;
+  }
+  return probe->ref < probe->word[HASHGRAPH_END];
+}
+
+TSR_PART_FUNCTIONS(.next = TSR_PART(next));
