@@ -153,6 +153,13 @@ static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
   return all;
 }
 
+/* CUDA's programming guide, technical specifications: shared memory of a block, less a little that kernels have besides. */
+uint32_t tsr_block_bytes(uint32_t sm) {
+  enum { OWN_BYTES = 4 << 10 };
+  const uint32_t all = sm == 80 || sm == 87 ? 163 << 10 : sm >= 90 && sm < 120 ? 227 << 10 : 99 << 10;
+  return all - OWN_BYTES;
+}
+
 static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, const char *why, tsr_error *error) {
   char where[512];
   tsr_spec_where(tsr_spec_find(spec, "table", "page_bytes"), where, sizeof where);
@@ -170,6 +177,8 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
   uint64_t unit = 1;
   if (s->has_link)
     return refuse_pages(t, spec, "go on in units of an allocator, which lie in no page: remove the line", error);
+  if (s->sm && most > tsr_block_bytes(s->sm))
+    return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = 64Ki", error);
   if (s->duplicates == TSR_DUPLICATES_KEEP && t->settings.growth)
     return refuse_pages(t, spec,
                         "holds all pairs of a key, and growing makes more pages, none larger: use growth = none, or no "

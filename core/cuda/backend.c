@@ -19,6 +19,7 @@ typedef struct cuda_device {
   const cu_driver *driver;
   cu_device number;
   cu_context context;
+  cu_pool pool; /* of buffers that live for one operation */
   tsr_cuda_scan scan;
 } cuda_device;
 
@@ -95,6 +96,20 @@ tsr_status tsr_device_describe(int number, tsr_device_info *info, tsr_error *err
   return status;
 }
 
+/* Without a pool of its own the driver would give each buffer's memory back when the stream is waited for, and to get it
+ * anew takes longer than what it is for. It is kept until the device is closed, or memory gets short. pre: the device's
+ * context exists. */
+static tsr_status open_pool(cuda_device *d, tsr_error *error) {
+  const cu_pool_properties properties = {.allocation = 1, .location = 1, .device = d->number};
+  uint64_t kept_bytes = UINT64_MAX;
+  tsr_status status = tsr_cuda_check(d->driver->pool_create(&d->pool, &properties), "cuMemPoolCreate", error);
+  if (status) return status;
+  status =
+      tsr_cuda_check(d->driver->pool_set(d->pool, CU_POOL_KEPT_BYTES, &kept_bytes), "cuMemPoolSetAttribute", error);
+  if (status) d->driver->pool_destroy(d->pool);
+  return status;
+}
+
 static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
   cuda_device *d = calloc(1, sizeof *d);
   if (!d) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cuda backend");
@@ -104,6 +119,12 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
   if (status == TSR_OK)
     status = tsr_cuda_check(d->driver->context_retain(&d->context, d->number), "cuDevicePrimaryCtxRetain", error);
   if (status) {
+    free(d);
+    return status;
+  }
+  status = open_pool(d, error);
+  if (status) {
+    d->driver->context_release(d->number);
     free(d);
     return status;
   }
@@ -118,6 +139,7 @@ static void cuda_close(tsr_device *device) {
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
+  d->driver->pool_destroy(d->pool);
   d->driver->context_release(d->number);
   free(d);
 }
@@ -135,7 +157,10 @@ static tsr_status cuda_allocate(tsr_device *device, uint64_t bytes, void **memor
   cu_pointer allocated = 0;
   tsr_status status = push(d, error);
   if (status) return status;
-  status = pop(d, d->driver->allocate(&allocated, bytes ? bytes : 1), "cuMemAlloc", error);
+  cu_result result = d->driver->allocate(&allocated, bytes ? bytes : 1);
+  if (result == CU_OUT_OF_MEMORY && d->driver->pool_trim(d->pool, 0) == 0)
+    result = d->driver->allocate(&allocated, bytes ? bytes : 1);
+  status = pop(d, result, "cuMemAlloc", error);
   if (status) return out_of_memory(d, status, bytes, error);
   *memory = (void *)(uintptr_t)allocated;
   return TSR_OK;
@@ -153,7 +178,7 @@ static tsr_status cuda_allocate_in(tsr_device *device, uint64_t bytes, void *str
   cu_pointer allocated = 0;
   tsr_status status = push(d, error);
   if (status) return status;
-  status = pop(d, d->driver->allocate_async(&allocated, bytes, stream), "cuMemAllocAsync", error);
+  status = pop(d, d->driver->allocate_async(&allocated, bytes, d->pool, stream), "cuMemAllocFromPoolAsync", error);
   if (status) return out_of_memory(d, status, bytes, error);
   *memory = (void *)(uintptr_t)allocated;
   return TSR_OK;
@@ -336,8 +361,9 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
   if (step == TSR_PAGES_lists)
     of_threads = (grid){n, TSR_LISTS_THREADS, TSR_LISTS_STAGED * (shape->key_bits + shape->payload_bits) / 8};
-  if (step == TSR_PAGES_large_count || step == TSR_PAGES_large_sum || step == TSR_PAGES_large_place)
+  if (step == TSR_PAGES_large_count || step == TSR_PAGES_large_place)
     of_threads = (grid){REST_BLOCKS, TSR_LISTS_THREADS, 0};
+  if (step == TSR_PAGES_large_sum) of_threads = (grid){n, TSR_LISTS_THREADS, 0};
   return launch(program, TSR_BULKS + step, pages, of_threads, stream, error);
 }
 
@@ -368,7 +394,7 @@ static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_
   cuda_device *d = of(device);
   tsr_status status = push(d, error);
   if (status) return status;
-  status = tsr_cuda_scan_run(&d->scan, d->driver, d->base.info.sm, numbers, n, stream, error);
+  status = tsr_cuda_scan_run(&d->scan, d->driver, d->pool, d->base.info.sm, numbers, n, stream, error);
   tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
 }

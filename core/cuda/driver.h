@@ -16,6 +16,7 @@ typedef struct cu_context_s *cu_context;
 typedef struct cu_module_s *cu_module;
 typedef struct cu_function_s *cu_function;
 typedef struct cu_event_s *cu_event;
+typedef struct cu_pool_s *cu_pool;
 typedef void *cu_stream;
 
 enum { CU_OUT_OF_MEMORY = 2, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
@@ -27,6 +28,16 @@ enum {
   CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
   CU_MEMORY_DEVICE = 2
 };
+
+enum { CU_POOL_KEPT_BYTES = 4 }; /* attribute: what a pool keeps when nothing is allocated from it */
+/* Memory of one device, for this process alone. */
+typedef struct cu_pool_properties {
+  int allocation, handles; /* 1: pinned; 0: none */
+  int location, device;    /* 1: a device; its number */
+  void *security;
+  size_t most_bytes; /* 0: no limit */
+  unsigned char reserved[56];
+} cu_pool_properties;
 
 /* F(name without cu, symbol, parameters) */
 #define CU_FUNCTIONS(F)                                                                                                \
@@ -52,7 +63,11 @@ enum {
      unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \
   F(allocate, cuMemAlloc_v2, (cu_pointer * memory, size_t bytes))                                                      \
   F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
-  F(allocate_async, cuMemAllocAsync, (cu_pointer * memory, size_t bytes, cu_stream stream))                            \
+  F(pool_create, cuMemPoolCreate, (cu_pool * pool, const cu_pool_properties *properties))                              \
+  F(pool_set, cuMemPoolSetAttribute, (cu_pool pool, int attribute, void *value))                                       \
+  F(pool_trim, cuMemPoolTrimTo, (cu_pool pool, size_t kept_bytes))                                                     \
+  F(pool_destroy, cuMemPoolDestroy, (cu_pool pool))                                                                    \
+  F(allocate_async, cuMemAllocFromPoolAsync, (cu_pointer * memory, size_t bytes, cu_pool pool, cu_stream stream))      \
   F(free_async, cuMemFreeAsync, (cu_pointer memory, cu_stream stream))                                                 \
   F(fill, cuMemsetD8Async, (cu_pointer memory, unsigned char byte, size_t bytes, cu_stream stream))                    \
   F(copy, cuMemcpyAsync, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream))                             \

@@ -57,8 +57,8 @@ static tsr_status sum_up(const tsr_cuda_scan *scan, const cu_driver *driver, con
   return tsr_cuda_check(result, "cuLaunchKernel", error);
 }
 
-tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm, uint64_t *numbers, uint64_t n,
-                             void *stream, tsr_error *error) {
+tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, cu_pool pool, uint32_t sm, uint64_t *numbers,
+                             uint64_t n, void *stream, tsr_error *error) {
   tsr_scan levels[LEVELS_MAX] = {{numbers, NULL, n}};
   uint32_t count = 1;
   uint64_t higher = 0; /* numbers of the levels above the first, each with a place for its sum */
@@ -70,8 +70,8 @@ tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, uint3
   }
   tsr_status status = scan->module ? TSR_OK : load(scan, driver, sm, error);
   if (status == TSR_OK && higher)
-    status =
-        tsr_cuda_check(driver->allocate_async(&memory, higher * sizeof *numbers, stream), "cuMemAllocAsync", error);
+    status = tsr_cuda_check(driver->allocate_async(&memory, higher * sizeof *numbers, pool, stream),
+                            "cuMemAllocFromPoolAsync", error);
   if (status) return status;
   uint64_t *next = (uint64_t *)(uintptr_t)memory;
   for (uint32_t i = 1; i < count; i++) {

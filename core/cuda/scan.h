@@ -13,8 +13,8 @@ typedef struct tsr_cuda_scan { /* all zero: not loaded yet */
 } tsr_cuda_scan;
 
 /* Enqueues what tsr_backend.prefix_sum says. pre: the device's context is current. */
-tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm, uint64_t *numbers, uint64_t n,
-                             void *stream, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, cu_pool pool, uint32_t sm, uint64_t *numbers,
+                             uint64_t n, void *stream, tsr_error *error) TSR_MUST_CHECK;
 void tsr_cuda_scan_unload(tsr_cuda_scan *scan, const cu_driver *driver);
 
 #endif

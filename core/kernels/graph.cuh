@@ -34,28 +34,31 @@ static __device__ __forceinline__ void lists_clear(page_lists *lists) {
  * keys are in no list. */
 static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
                                                    page_lists *lists) {
-  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
-    const tsr_key key = ((const io_key *)a->bulk.keys)[i];
+  for (uint64_t row = begin; row < end;
+       row += TSR_LISTS_THREADS) { /* rows, so that ptxas sees all threads leave at once */
+    const uint64_t i = row + threadIdx.x;
+    const tsr_key key = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
     if (!walk_is_reserved(key)) atomicAdd(&lists->at[list_in_page(c, key)], 1u);
   }
   __syncthreads();
 }
 
-/* Counts become places, and the page's offsets; `begin` is its first slot. Returns its items, for all threads. */
-static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t *at,
-                                                     lists_scan::TempStorage *storage) {
+/* Counts become places, and the page's offsets; `begin` is its first slot. Returns its items, for all threads. mine: 0
+ * for a block without a page. */
+static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t mine,
+                                                     uint32_t *at, lists_scan::TempStorage *storage) {
   uint32_t own[LISTS_OF_THREAD], all;
   const uint64_t first = (page << TSR_PAGE_LISTS_LOG2) + threadIdx.x * LISTS_OF_THREAD;
 #pragma unroll
-  for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) own[j] = at[threadIdx.x * LISTS_OF_THREAD + j];
+  for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) own[j] = mine ? at[threadIdx.x * LISTS_OF_THREAD + j] : 0;
   lists_scan(*storage).ExclusiveSum(own, own, all);
 #pragma unroll
-  for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) {
+  for (uint32_t j = 0; mine && j < LISTS_OF_THREAD; j++) {
     at[threadIdx.x * LISTS_OF_THREAD + j] = own[j];
     if (first + j <= a->bulk.state.lists) a->offsets[first + j] = (uint32_t)(begin + own[j]);
   }
   /* the last list's end, where no list of this page comes after it */
-  if (threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == a->bulk.state.lists)
+  if (mine && threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == a->bulk.state.lists)
     a->offsets[a->bulk.state.lists] = (uint32_t)(begin + all);
   __syncthreads();
   return all;
@@ -121,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
       a.list_counts[(uint64_t)large * TSR_PAGE_LISTS + j] = 0;
   end = is_large ? begin : end; /* no thread ends early: ptxas would not see that all of them meet again (sm_80) */
   lists_count(&c, &a, begin, end, &lists);
-  const uint32_t items = lists_sum(&a, page, begin, lists.at, &storage);
+  const uint32_t items = lists_sum(&a, page, begin, 1, lists.at, &storage);
   if (items <= TSR_LISTS_STAGED)
     lists_place_staged(&c, &a, begin, end, items, &lists);
   else
@@ -172,16 +175,16 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   }
 }
 
-/* Blocks take large pages in turn. */
+/* A block has the large page of its number, or none: no thread ends early, as above. */
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     tsr_pages_large_sum_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ typename lists_scan::TempStorage storage;
-  for (uint32_t large = blockIdx.x; large < a.large[0]; large += gridDim.x) {
-    const uint64_t page = a.large[1 + large], begin = a.begins[page], end = a.begins[page + 1];
-    const uint32_t items = lists_sum(&a, page, begin, a.list_counts + (uint64_t)large * TSR_PAGE_LISTS, &storage);
-    leave_rest(&a, page, items < end - begin);
-    if (threadIdx.x == 0) IO_ADD(&a.bulk.tally->hits, items);
-  }
+  const uint32_t mine = blockIdx.x < a.large[0];
+  const uint64_t page = mine ? a.large[1 + blockIdx.x] : 0, begin = a.begins[page], end = a.begins[page + 1];
+  uint32_t *at = a.list_counts + (uint64_t)blockIdx.x * TSR_PAGE_LISTS;
+  const uint32_t items = lists_sum(&a, page, begin, mine, at, &storage);
+  leave_rest(&a, page, mine && items < end - begin);
+  if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
 }
 
 /* A tile takes as many places of each list as it has items for it. */

@@ -93,6 +93,13 @@ struct tile_bins {
   uint32_t shift[TILE_BINS];
 };
 
+/* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
+enum { BIN_SHIFT = 16 };
+static_assert(TSR_TILE_ITEMS < 1 << BIN_SHIFT, "a place in a bin has so many bits");
+static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
+  return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
+}
+
 /* Moves one column of the tile, so that a warp writes runs: item r of this thread to position[r], and from there each
  * position to its place. */
 template <class T>
@@ -161,8 +168,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (r * TSR_TILE_THREADS + threadIdx.x < items)
-      position[r] = atomicAdd(&bins.count[bin_of(&c, &a, &t, key[r])], 1u);
+    if (r * TSR_TILE_THREADS + threadIdx.x < items) position[r] = place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
   __syncthreads();
   const uint32_t count = bins.count[bin];
   uint32_t before;
@@ -174,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
     if (r * TSR_TILE_THREADS + threadIdx.x < items) {
-      position[r] += bins.before[bin_of(&c, &a, &t, key[r])];
+      position[r] = bins.before[position[r] >> BIN_SHIFT] + (position[r] & ((1u << BIN_SHIFT) - 1));
       stage[position[r]] = key[r];
     }
   __syncthreads();
@@ -240,6 +246,84 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
   }
 }
 
+/* ---- Slots given out by counting -------------------------------------------------------------- */
+
+/* In an empty page where nobody looks keys up a bucket's slots can be given out in their order, by a count of each: so a
+ * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
+ * behind the page. Who gets no slot in the first few buckets of its walk is inserted by the walk itself, when all counted
+ * pairs lie where they belong. */
+struct page_left {
+  uint32_t items; /* more than there is room for: the page gives up */
+  uint16_t item[TSR_PAGES_LEFT];
+};
+
+static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
+  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
+  for (uint32_t at = threadIdx.x; at < (buckets + 1) / 2; at += blockDim.x) counts[at] = 0;
+  if (threadIdx.x == 0) left->items = 0;
+}
+
+/* The slot that the bucket has to give, or as many as it has, or more. Relaxed, as all here: a barrier comes before
+ * anybody reads what is put there. A full bucket is only looked at, so that its count stays below the block's threads. */
+static __device__ __forceinline__ uint32_t count_slot(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
+  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
+  const uint32_t shift = bucket % 2 * 16, seen = *(volatile uint32_t *)counts >> shift & 0xFFFFu;
+  return seen < TSR_FACT(c, bucket_slots) ? atomicAdd(counts, 1u << shift) >> shift & 0xFFFFu : seen;
+}
+
+/* Whether the pair got a slot. */
+static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                       tsr_payload payload) {
+  tsr_probe probe;
+  uint32_t there = walk_begin(c, key, &probe);
+#pragma unroll 1
+  for (uint32_t i = 0; there && i < TSR_PAGES_COUNTED; i++) {
+    const uint32_t slot = count_slot(c, a, (uint32_t)probe.ref);
+    if (slot < TSR_FACT(c, bucket_slots)) {
+      layout_put(c, probe.ref, slot, key, payload);
+      return 1;
+    }
+    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
+  }
+  return 0;
+}
+
+/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
+ * worked on, so that they are under way together. */
+static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                         uint64_t end, page_left *left, uint32_t *gives_up) {
+  enum { ROWS = 4 };
+  uint32_t hits = 0;
+  for (uint64_t row = begin + threadIdx.x; row < end; row += ROWS * TSR_PAGES_THREADS) {
+    tsr_key key[ROWS];
+    tsr_payload payload[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_PAGES_THREADS;
+      key[r] = io_key_at(a->bulk.keys, i, i < end);
+      payload[r] = io_payload_at(a->bulk.values, i, i < end);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_PAGES_THREADS;
+      if (i >= end) break;
+      if (walk_is_reserved(key[r])) {
+        *gives_up = 1;
+      } else if (put_counted(c, a, key[r], payload[r])) {
+        put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
+        hits++;
+      } else {
+        const uint32_t at = atomicAdd(&left->items, 1u);
+        if (at < TSR_PAGES_LEFT && i - begin < 1u << 16) left->item[at] = (uint16_t)(i - begin);
+        if (at >= TSR_PAGES_LEFT || i - begin >= 1u << 16) *gives_up = 1;
+      }
+    }
+  }
+  return hits;
+}
+
+/* ---- A page ---------------------------------------------------------------------------------- */
+
 /* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. A page without
  * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
  * the second form, with more registers, where the first one spills. */
@@ -247,18 +331,25 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
     __shared__ bulk_statistics statistics;                                                                             \
     __shared__ uint32_t gives_up;                                                                                      \
+    __shared__ page_left left;                                                                                         \
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1], lane = threadIdx.x & 31u;      \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
+    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes;                                       \
     uint32_t hits = 0, fails = 0;                                                                                      \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     if (begin < end) page_load(&a, page);                                                                              \
+    if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
-    for (uint64_t i = begin + threadIdx.x; i - lane < end; i += TSR_PAGES_THREADS) {                                   \
-      hits += page_insert(&c, &a.bulk, i, i < end, &fails);                                                            \
-      if (fails) gives_up = 1;                                                                                         \
+    if (counts) hits = page_count_in(&c, &a, begin, end, &left, &gives_up);                                            \
+    __syncthreads();                                                                                                   \
+    const uint32_t items = counts ? left.items : (uint32_t)(end - begin);                                              \
+    for (uint32_t at = threadIdx.x; at - lane < items; at += TSR_PAGES_THREADS) {                                      \
       if (tsr_warp_any(&c, *(volatile uint32_t *)&gives_up)) break;                                                    \
+      const uint32_t mine = at < items;                                                                                \
+      hits += page_insert(&c, &a.bulk, begin + (counts && mine ? left.item[at] : at), mine, &fails);                   \
+      if (fails) gives_up = 1;                                                                                         \
     }                                                                                                                  \
     __syncthreads();                                                                                                   \
     const uint32_t keeps = !gives_up;                                                                                  \
@@ -271,7 +362,7 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }
-PAGES_INSERT(tsr_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 2))
+PAGES_INSERT(tsr_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 3))
 PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
 /* The items of pages that gave up, by random access; blocks take pages in turn. */

@@ -45,6 +45,8 @@ enum {
   TSR_PAGES_REGIONS = 8,       /* regions with bytes for each bucket, that a page is made of */
   TSR_PAGES_THREADS = 384,     /* of a block that works on a page */
   TSR_PAGES_LOCK_BYTES = 1024, /* key locks of a page that a block holds */
+  TSR_PAGES_LEFT = 1024,       /* items of a page that found no slot by counting */
+  TSR_PAGES_COUNTED = 4,       /* buckets in which they look for one */
   TSR_LISTS_THREADS = 512,     /* of a block that makes the lists of a page */
   TSR_LISTS_STAGED = 6144,     /* items of a page that it brings into their order before it writes them */
   TSR_LARGE_PAGE = 1 << 16,    /* items of a page that is worked on by all blocks, */
@@ -82,6 +84,7 @@ typedef struct tsr_pages {
   tsr_page_region region[TSR_PAGES_REGIONS];
   uint32_t regions, page_bytes; /* of all of them, with the page's locks */
   uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+  uint32_t counts_offset_bytes; /* where a block counts the slots that it gives out; 0: it does not */
   uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
   uint32_t *rest;               /* how many pages gave up, then which */
   /* lists, large_, any_: rest names the pages with items that are in no list */

@@ -38,8 +38,8 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
 static uint32_t *offsets_of(const job *j) { return j->batch.store->state.part[TSR_ROLE_PROBING].region[0]; }
 
 static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
-  static const uint32_t steps[] = {TSR_PAGES_lists, TSR_PAGES_large_count, TSR_PAGES_large_sum, TSR_PAGES_large_place,
-                                   TSR_PAGES_rest};
+  static const uint32_t large_steps[] = {TSR_PAGES_large_count, TSR_PAGES_large_sum, TSR_PAGES_large_place};
+  const uint64_t large = bulk->n / TSR_LARGE_PAGE;
   const tsr_batch *b = &j->batch;
   tsr_pages p;
   tsr_status status = tsr_partition_run(&j->partition, b, bulk, &p);
@@ -49,8 +49,10 @@ static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
   p.list_counts = j->list_counts;
   if (status == TSR_OK) status = tsr_batch_zero(b, p.rest, sizeof *p.rest);
   if (status == TSR_OK) status = tsr_batch_zero(b, p.large, sizeof *p.large);
-  for (uint32_t i = 0; status == TSR_OK && i < sizeof steps / sizeof *steps; i++)
-    status = tsr_batch_step(b, steps[i], &p, j->partition.pages);
+  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_lists, &p, j->partition.pages);
+  for (uint32_t i = 0; status == TSR_OK && large && i < sizeof large_steps / sizeof *large_steps; i++)
+    status = tsr_batch_step(b, large_steps[i], &p, large);
+  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_rest, &p, j->partition.pages);
   return status ? status : tsr_partition_answer(&j->partition, b, bulk, &p);
 }
 

@@ -56,6 +56,13 @@ static void describe_page(const job *j, tsr_pages *p) {
       p->page_bytes += bytes;
     }
   state->stash_buckets = 0;
+  if (c->facts.counts_slots && p->is_clear) {
+    const uint32_t counts_bytes = (uint32_t)(tsr_composition_page_buckets(c) + 1) / 2 * (uint32_t)sizeof(uint32_t);
+    if (p->page_bytes + counts_bytes <= tsr_block_bytes(c->shape.sm)) {
+      p->counts_offset_bytes = p->page_bytes;
+      p->page_bytes += counts_bytes;
+    }
+  }
   if (!c->lock_bytes) return;
   uint32_t log2_bits = 0;
   while (1u << log2_bits < TSR_PAGES_LOCK_BYTES * 8u) log2_bits++;

@@ -237,8 +237,38 @@ API int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   return allocate(pointer, bytes);
 }
 
-API int cuMemAllocAsync(uint64_t *pointer, size_t bytes, void *stream) {
+/* A pool keeps nothing here: whatever is taken from it is a block like all others. */
+static int pools;
+
+API int cuMemPoolCreate(void **pool, const void *properties) {
+  (void)properties;
+  MAY_FAIL(true);
+  pools++;
+  *pool = &pools;
+  return 0;
+}
+
+API int cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+  (void)value;
+  MAY_FAIL(false);
+  return pool == &pools && attribute == 4 ? 0 : 1;
+}
+
+API int cuMemPoolTrimTo(void *pool, size_t kept_bytes) {
+  (void)kept_bytes;
+  MAY_FAIL(false);
+  return pool == &pools ? 0 : 1;
+}
+
+API int cuMemPoolDestroy(void *pool) {
+  if (pool != &pools || pools == 0) return 1;
+  pools--;
+  return result_of(__func__, false);
+}
+
+API int cuMemAllocFromPoolAsync(uint64_t *pointer, size_t bytes, void *pool, void *stream) {
   (void)stream;
+  if (pool != &pools || pools == 0) return 1;
   NEEDS_CONTEXT;
   MAY_FAIL(true);
   return allocate(pointer, bytes);

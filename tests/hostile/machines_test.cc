@@ -63,8 +63,8 @@ std::ostream &operator<<(std::ostream &out, const Machine &machine) { return out
 
 const Machine machines[] = {
     {"NoDriver", [] { missing().library = "libcuda.so.1"; }, "", TSR_NO_DEVICE, "no CUDA driver: "},
-    {"ADriverWithoutAFunction", [] { missing().symbol = "cuMemAllocAsync"; }, "", TSR_NO_DEVICE,
-     "the CUDA driver is too old: it has no cuMemAllocAsync; 12.0 or newer is needed"},
+    {"ADriverWithoutAFunction", [] { missing().symbol = "cuMemAllocFromPoolAsync"; }, "", TSR_NO_DEVICE,
+     "the CUDA driver is too old: it has no cuMemAllocFromPoolAsync; 12.0 or newer is needed"},
     {"AnOldDriver", [] { fake().driver_version = 11080; }, "", TSR_NO_DEVICE,
      "the CUDA driver is for CUDA 11.8; 12.0 or newer is needed"},
     {"ADriverWithoutAGpu", [] { fake().init_result = 100; }, "", TSR_NO_DEVICE,
