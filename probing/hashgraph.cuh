@@ -13,18 +13,20 @@
 #include "plugins/probing.cuh"
 
 enum { HASHGRAPH_OFFSETS }; /* region */
-enum { HASHGRAPH_END };     /* word of a probe: the bucket after the list's last one */
+enum { HASHGRAPH_LAST };    /* word of a probe: the list's last bucket */
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited == 0) {
     const uint32_t *offset = (const uint32_t *)TSR_REGION(c, HASHGRAPH_OFFSETS) + tsr_list_of(c, key);
     const uint32_t slots = TSR_FACT(c, bucket_slots), begin = tsr_load32(offset, 0), end = tsr_load32(offset + 1, 0);
+    if (begin == end) return false;
     probe->ref = begin / slots;
-    probe->word[HASHGRAPH_END] = begin < end ? (end - 1) / slots + 1 : 0;
-  } else {
-    probe->ref++;
+    probe->word[HASHGRAPH_LAST] = (end - 1) / slots;
+    return true;
   }
-  return probe->ref < probe->word[HASHGRAPH_END];
+  if (probe->ref == probe->word[HASHGRAPH_LAST]) return false;
+  probe->ref++;
+  return true;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next));

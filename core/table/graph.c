@@ -150,7 +150,7 @@ static tsr_status count_held(const tsr_batch *b, uint64_t *held) {
 }
 
 static tsr_status copy(const tsr_batch *b, void *to, const void *from, uint64_t bytes) {
-  return to && from && bytes ? b->t->backend->copy(b->t->device, to, from, bytes, b->stream, b->error) : TSR_OK;
+  return bytes ? b->t->backend->copy(b->t->device, to, from, bytes, b->stream, b->error) : TSR_OK;
 }
 
 /* Pairs of reserved keys are in no list, and stay where they are. */
@@ -179,6 +179,21 @@ static tsr_status tell(const tsr_batch *b, const all_pairs *all, tsr_tally *told
   return status ? status : backend->synchronize(b->t->device, b->stream, b->error);
 }
 
+/* The batch's part of what is told, to where all is, or back. */
+static tsr_status move_unplaced(const tsr_batch *b, const all_pairs *all, const tsr_bulk *bulk, bool back) {
+  const tsr_shape *s = &b->store->composition->shape;
+  void *const theirs[] = {bulk->unplaced_keys, bulk->unplaced_values};
+  char *const ours[] = {all->unplaced_keys, all->unplaced_values};
+  const uint64_t item_bytes[] = {s->key_bits / 8, s->payload_bits / 8};
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
+    if (!theirs[i]) continue;
+    char *own = ours[i] + all->held * item_bytes[i];
+    status = copy(b, back ? theirs[i] : own, back ? own : theirs[i], all->n * item_bytes[i]);
+  }
+  return status;
+}
+
 static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *bulk) {
   const tsr_batch *b = &j->batch;
   const tsr_shape *s = &b->store->composition->shape;
@@ -189,6 +204,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
   if (status == TSR_OK) status = copy(b, all->keys + all->held * key_bytes, bulk->keys, all->n * key_bytes);
   if (status == TSR_OK && value_bytes)
     status = copy(b, all->values + all->held * value_bytes, bulk->values, all->n * value_bytes);
+  if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* who has a place keeps what is there */
   if (status == TSR_OK) status = tsr_batch_zero(b, all->tally, sizeof tally);
   if (status == TSR_OK) status = empty_buckets(b);
   pairs = (tsr_bulk){.state = b->store->state,
@@ -201,10 +217,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
                      .tally = all->tally};
   if (status == TSR_OK) status = make(j, &pairs);
   if (status == TSR_OK && bulk->results) status = copy(b, bulk->results, all->results + all->held, all->n);
-  if (status == TSR_OK && bulk->unplaced_keys)
-    status = copy(b, bulk->unplaced_keys, all->unplaced_keys + all->held * key_bytes, all->n * key_bytes);
-  if (status == TSR_OK && bulk->unplaced_values)
-    status = copy(b, bulk->unplaced_values, all->unplaced_values + all->held * value_bytes, all->n * value_bytes);
+  if (status == TSR_OK) status = move_unplaced(b, all, bulk, true);
   return status ? status : tell(b, all, bulk->tally);
 }
 

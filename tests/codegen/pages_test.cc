@@ -66,19 +66,23 @@ TEST_P(Pages, StepsLink) {
 
 INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);
 
-// What no part has a say in.
-TEST(PagesOfOneTable, AllStepsLink) {
+// What no part has a say in: of pages, of lists in their order, of lists by random access.
+void expect_all_steps(choices::Choice choice, const char *setting, uint32_t first, uint32_t last) {
   for (uint32_t sm : {80u, 90u})
     for (uint32_t bits : {32u, 64u}) {
       if (bits == 64 && sm == 80) continue; // pairs of 128 bits
-      choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "yes", 8, 1, bits, bits, sm, 8};
-      choice.page_bytes = kPageBytes;
+      choice.key_bits = choice.value_bits = bits;
+      choice.sm = sm;
       choices::Spec spec = choice.entries().parse();
       tsr_status status;
       tsr_error error = {};
+      if (setting) ASSERT_EQ(tsr_spec_set(spec.get(), setting, &error), TSR_OK) << error.message;
       linking::Composed composed(spec.get(), sm, &status, &error);
       ASSERT_EQ(status, TSR_OK) << error.message;
+      EXPECT_TRUE(tsr_composition_has_step(composed.composition, first));
+      EXPECT_TRUE(tsr_composition_has_step(composed.composition, last));
       for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++) {
+        if (!tsr_composition_has_step(composed.composition, step)) continue;
         const tsr_composition link = tsr_composition_of_pages(composed.composition, step == TSR_PAGES_insert);
         const tsr_composition *tables[] = {&link};
         tsr_kernels kernels;
@@ -86,9 +90,21 @@ TEST(PagesOfOneTable, AllStepsLink) {
         ASSERT_EQ(tsr_pages_kernels(bits, bits, step, &kernels, &error), TSR_OK) << error.message;
         ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
         EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << kernels.names[0] << " for sm_" << sm;
-        EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0];
+        EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0] << " for sm_" << sm;
       }
     }
+}
+
+TEST(StepsOfOneTable, OfPagesLink) {
+  choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "yes", 8, 1, 32, 32, 90, 8};
+  choice.page_bytes = kPageBytes;
+  expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_insert);
+}
+
+TEST(StepsOfOneTable, OfListsLink) {
+  choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
+  expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_large_place);
+  expect_all_steps(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_place);
 }
 
 } // namespace

@@ -149,18 +149,20 @@ std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
     Recipe recipe;
     recipe.key_bits = widths.key_bits;
     recipe.value_bits = widths.value_bits;
-    for (const auto &layout : parts[TSR_ROLE_LAYOUT])
-      for (const auto &probing : parts[TSR_ROLE_PROBING])
-        for (const auto &hasher : parts[TSR_ROLE_HASHER])
-          for (const auto &allocator : parts[TSR_ROLE_ALLOCATOR]) {
-            if (works) break;
-            recipe.part[TSR_ROLE_LAYOUT] = layout;
-            recipe.part[TSR_ROLE_PROBING] = probing;
-            recipe.part[TSR_ROLE_HASHER] = hasher;
-            recipe.part[TSR_ROLE_ALLOCATOR] = allocator;
-            tsr_error error = {};
-            works = compose(recipe, 1, &error, sm) != nullptr;
-          }
+    for (uint32_t duplicates : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_PROMISE_UNIQUE}) // some look for no key
+      for (const auto &layout : parts[TSR_ROLE_LAYOUT])
+        for (const auto &probing : parts[TSR_ROLE_PROBING])
+          for (const auto &hasher : parts[TSR_ROLE_HASHER])
+            for (const auto &allocator : parts[TSR_ROLE_ALLOCATOR]) {
+              if (works) break;
+              recipe.duplicates = duplicates;
+              recipe.part[TSR_ROLE_LAYOUT] = layout;
+              recipe.part[TSR_ROLE_PROBING] = probing;
+              recipe.part[TSR_ROLE_HASHER] = hasher;
+              recipe.part[TSR_ROLE_ALLOCATOR] = allocator;
+              tsr_error error = {};
+              works = compose(recipe, 1, &error, sm) != nullptr;
+            }
     if (works) result.push_back(recipe);
   }
   EXPECT_FALSE(result.empty()) << file << " works with its default parameters in no composition at all";

@@ -127,7 +127,62 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
   return "";
 }
 
-std::string LaneTable::insert(Batch &batch) { return inserting(TSR_BULK_insert, batch, nullptr, 0); }
+std::string LaneTable::insert(Batch &batch) {
+  return composition_->shape.has_lists ? making_lists(batch) : inserting(TSR_BULK_insert, batch, nullptr, 0);
+}
+
+// As core/table/graph.c: the lists of all pairs, those that there are and the batch's, are made anew. What belongs to no
+// list, or has no slot, goes where an insert by itself would put it.
+std::string LaneTable::making_lists(Batch &batch) {
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
+  const uint64_t slots = composition_->shape.buckets * composition_->shape.bucket_slots;
+  const tsr_cpu cpu = cpu_of(composition_.get(), nullptr);
+  std::vector<uint64_t> all, values;
+  std::string complaint = exported(&all, &values);
+  if (!complaint.empty()) return complaint;
+  const size_t held = all.size(), n = held + batch.keys.size();
+  memory_.clear();
+  all.insert(all.end(), batch.keys.begin(), batch.keys.end());
+  if (value_bits) values.insert(values.end(), batch.values.begin(), batch.values.end());
+  Array key_array(key_bits, all), value_array(value_bits, values);
+  std::vector<uint32_t> lists(n + 1);
+  std::vector<uint64_t> at(composition_->shape.lists + 1), places(n + 1, TSR_CPU_NO_SLOT);
+  functions->lists(&cpu, &memory_.state(), key_array.data(), 0, n, lists.data());
+  uint64_t placed = 0, next = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (lists[i] != TSR_CPU_NO_LIST && placed == slots) lists[i] = TSR_CPU_NO_LIST;
+    if (lists[i] == TSR_CPU_NO_LIST) continue;
+    at[lists[i]]++;
+    placed++;
+  }
+  auto *offsets = static_cast<uint32_t *>(memory_.state().part[TSR_ROLE_PROBING].region[0]);
+  for (size_t list = 0; list < at.size(); list++) {
+    offsets[list] = static_cast<uint32_t>(next);
+    next += std::exchange(at[list], next);
+  }
+  Batch left;
+  std::vector<size_t> of;
+  for (size_t i = 0; i < n; i++)
+    if (lists[i] != TSR_CPU_NO_LIST) {
+      places[i] = at[lists[i]]++;
+    } else {
+      left.keys.push_back(all[i]);
+      left.values.push_back(value_bits ? values[i] : 0);
+      of.push_back(i);
+    }
+  functions->put(&cpu, &memory_.state(), key_array.data(), value_array.data(), 0, n, places.data());
+  complaint = inserting(TSR_BULK_insert, left, nullptr, 0);
+  batch.codes.assign(n - held, TSR_INSERTED);
+  batch.back_keys.assign(n - held, canary >> (64 - key_bits));
+  batch.back_values.assign(n - held, value_bits ? canary >> (64 - value_bits) : 0);
+  for (size_t i = 0; i < of.size(); i++) {
+    if (of[i] < held) continue;
+    batch.codes[of[i] - held] = left.codes[i];
+    batch.back_keys[of[i] - held] = left.back_keys[i];
+    batch.back_values[of[i] - held] = left.back_values[i];
+  }
+  return complaint;
+}
 
 // As tsr_find_or_insert: values that are written after their keys are read when the inserts are done.
 std::string LaneTable::find_or_insert(Batch &batch, uint64_t missing) {

@@ -68,6 +68,21 @@ private:
     return static_cast<const tsr_layout_functions *>(c_->cpu->functions[TSR_ROLE_LAYOUT])->exchange != nullptr;
   }
 
+  bool has_put() const {
+    return static_cast<const tsr_layout_functions *>(c_->cpu->functions[TSR_ROLE_LAYOUT])->put != nullptr;
+  }
+
+  // By one lane, whichever: not the one that owns the slot.
+  void put(uint64_t ref, uint32_t slot) {
+    const tsr_key key = new_key();
+    const tsr_payload payload = new_payload();
+    const uint32_t lane = (slot + 1) % TSR_FACT(c_, tile_lanes);
+    if (c_->lane == lane) layout_put(c_, ref, slot, key, payload);
+    tsr_ballot(c_, 1); // no lane looks before it is done
+    store(ref, slot, key, payload);
+    verify(ref);
+  }
+
   tsr_key new_key() {
     // keys one bit away from the markers, and the markers' substitute, are ordinary keys
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1), (tsr_key)(TSR_EMPTY_KEY >> 1)};
@@ -174,7 +189,11 @@ private:
   }
 
   void fill(uint64_t ref) {
-    for (uint32_t slot : shuffled()) claim(ref, slot);
+    for (uint32_t slot : shuffled())
+      if (has_put() && random_.chance(2))
+        put(ref, slot);
+      else
+        claim(ref, slot);
     verify((ref + 1) % (model_.size() / slots_)); // a neighbour
   }
 
@@ -464,7 +483,36 @@ std::vector<uint64_t> walk_of(const tsr_ctx *c, tsr_key key, uint64_t limit, uin
   return refs;
 }
 
+// Offsets by chance, many of them equal, over all slots: the walk is what lies between the key's two.
+void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  const uint64_t lists = c->t->lists, slots = TSR_FACT(c, bucket_slots), all = c->t->buckets * slots;
+  auto *offsets = static_cast<uint32_t *>(c->t->part[TSR_ROLE_PROBING].region[0]);
+  Random random(lists);
+  uint64_t next = 0;
+  for (uint64_t list = 0; list <= lists; list++) {
+    offsets[list] = static_cast<uint32_t>(next);
+    if (random.chance(2)) next = std::min(all, next + random.below(2 * slots + 2));
+  }
+  offsets[lists] = static_cast<uint32_t>(all);
+  for (uint64_t k = 0; k < keys; k++) {
+    const tsr_key key = (tsr_key)random.next();
+    if (key >= TSR_ERASED_KEY) continue;
+    const uint64_t list = tsr_list_of(c, key), begin = offsets[list], end = offsets[list + 1];
+    std::vector<uint64_t> expected;
+    for (uint64_t ref = begin / slots; begin < end && ref <= (end - 1) / slots; ref++) expected.push_back(ref);
+    uint64_t left;
+    findings->expect(walk_of(c, key, c->t->buckets + 1, &left) == expected, "the walk of key ", key,
+                     " is not its list, slots ", begin, " to ", end, " of ", all);
+    findings->expect(left < c->t->buckets, "the walk of key ", key, " ends with ref ", left, " of ", c->t->buckets,
+                     " buckets");
+  }
+}
+
 void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  if (TSR_FACT(c, has_lists)) {
+    list_laws(c, keys, findings);
+    return;
+  }
   const uint64_t buckets = c->t->buckets, limit = 4 * buckets + 256;
   Random random(buckets);
   tsr_key before = 0;

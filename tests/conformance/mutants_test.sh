@@ -154,6 +154,8 @@ breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/la
 
 breaks P-37 "a slot takes the link's place" layout:layouts/slab \
   cuh 's/return tsr_pair_link\(c, b\);/return (uint32_t)tsr_pair_slot_key(c, b, 0);/'
+breaks P-39 "a pair that is put has no tag" layout:layouts/tagged \
+  cuh '/PART\(put\)/,/^}/s/^  if \(tagged_has_tags.*//'
 breaks P-38 "a tile without work erases" "$columns" \
   cuh '/^TSR_DEVICE bool TSR_PART\(erase\)/,/^}/s/return (TSR_OWNER_DOES.*);/tsr_ctx works = *c;\n  works.active = 1;\n  c = \&works;\n  return \1;/'
 
@@ -179,6 +181,7 @@ breaks P-44 "it looks at residents and says that it does not" probing:probing/ro
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.asks_for_room = 1;/'
 breaks P-46 "it leaves the first bucket too early" "$cuckoo" cuh "$passes" \
   c 's/^  plan->probing.ends_at_empty = .*/  plan->probing.ends_at_empty = 0;/'
+breaks P-48 "a list ends a bucket too early" probing:probing/hashgraph cuh 's/= \(end - 1\) \/ slots;/= (end - 1) \/ slots - (end - begin > 1);/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
 
