@@ -178,7 +178,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
   if (s->has_link)
     return refuse_pages(t, spec, "go on in units of an allocator, which lie in no page: remove the line", error);
   if (s->sm && most > tsr_block_bytes(s->sm))
-    return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = 64Ki", error);
+    return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = auto", error);
   if (s->duplicates == TSR_DUPLICATES_KEEP && t->settings.growth)
     return refuse_pages(t, spec,
                         "holds all pairs of a key, and growing makes more pages, none larger: use growth = none, or no "
@@ -560,6 +560,7 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_any_count:
   case TSR_PAGES_any_begin:
   case TSR_PAGES_any_place:
+  case TSR_PAGES_any_rest:
     return t->shape.has_lists && !sorts;
   default:
     return t->shape.has_lists && sorts;

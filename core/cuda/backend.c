@@ -321,7 +321,7 @@ typedef struct grid {
 /* argument: points to the kernel's only parameter, which the driver copies. */
 static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, grid of_threads, void *stream,
                          tsr_error *error) {
-  enum { SHARED_UNASKED = 48 << 10 };
+  enum { SHARED_UNASKED = 16 << 10 }; /* 48 KiB, with what kernels have of their own */
   const cuda_device *d = program->device;
   tsr_status status = push(d, error);
   if (status) return status;

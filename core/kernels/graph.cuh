@@ -229,13 +229,24 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t i = io_item(0);
   const uint32_t mine = i < a.bulk.n;
-  const tsr_key key = io_key_at(a.bulk.keys, i, mine);
-  const uint32_t is_reserved = mine && walk_is_reserved(key), is_placed = mine && !is_reserved;
-  uint32_t hits = is_placed;
+  const tsr_key key = mine ? io_key_at(a.bulk.keys, i, 1) : TSR_EMPTY_KEY;
+  const uint32_t is_placed = !walk_is_reserved(key);
   if (is_placed) {
     put_pair(&c, IO_ADD(&a.counts[tsr_list_of(&c, key)], 1), key, io_payload_at(a.bulk.values, i, 1));
     list_answer(&a, i);
   }
-  if (tsr_warp_any(&c, is_reserved)) hits += bulk_insert(&c, &a.bulk, i, is_reserved);
+  bulk_add(a.bulk.tally, is_placed);
+}
+
+/* What is in no list. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
+    tsr_pages_any_rest_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ bulk_statistics statistics;
+  tsr_scratch scratch;
+  tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t i = io_item(0);
+  bulk_begin_statistics(&c, &statistics);
+  const uint32_t hits = bulk_insert(&c, &a.bulk, i, is_rest(&c, &a, i, i < a.bulk.n));
   bulk_add(a.bulk.tally, hits);
+  bulk_end_statistics(&c, &statistics, a.bulk.tally);
 }

@@ -250,35 +250,36 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 
 /* In an empty page where nobody looks keys up a bucket's slots can be given out in their order, by a count of each: so a
  * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
- * behind the page. Who gets no slot in the first few buckets of its walk is inserted by the walk itself, when all counted
- * pairs lie where they belong. */
+ * behind the page. First each item tries the first bucket of its walk. Those who find it full gather, so that no warp
+ * waits for a few of its lanes, and try the next ones. Who gets no slot at all is inserted by the walk itself, when all
+ * counted pairs lie where they belong. */
 struct page_left {
-  uint32_t items; /* more than there is room for: the page gives up */
-  uint16_t item[TSR_PAGES_LEFT];
+  uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
+  uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
 };
 
 static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
   uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
   for (uint32_t at = threadIdx.x; at < (buckets + 1) / 2; at += blockDim.x) counts[at] = 0;
-  if (threadIdx.x == 0) left->items = 0;
+  if (threadIdx.x == 0) left->firsts = left->items = 0;
 }
 
-/* The slot that the bucket has to give, or as many as it has, or more. Relaxed, as all here: a barrier comes before
- * anybody reads what is put there. A full bucket is only looked at, so that its count stays below the block's threads. */
-static __device__ __forceinline__ uint32_t count_slot(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
-  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
-  const uint32_t shift = bucket % 2 * 16, seen = *(volatile uint32_t *)counts >> shift & 0xFFFFu;
-  return seen < TSR_FACT(c, bucket_slots) ? atomicAdd(counts, 1u << shift) >> shift & 0xFFFFu : seen;
+/* The slot that the bucket has to give, or a number that is none. Relaxed, as all here: a barrier comes before anybody
+ * reads what is put there. An item asks for few buckets, and a page has so few items that no count reaches the next. */
+static __device__ __forceinline__ uint32_t count_slot(const tsr_pages *a, uint32_t bucket) {
+  const uint32_t shift = bucket % 2 * 16;
+  return atomicAdd((uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2, 1u << shift) >> shift & 0xFFFFu;
 }
+static_assert(TSR_PAGES_COUNTED_ITEMS * TSR_PAGES_COUNTED < 1 << 16, "a count has 16 bits");
 
-/* Whether the pair got a slot. */
+/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. */
 static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload) {
+                                                       tsr_payload payload, uint32_t first, uint32_t end) {
   tsr_probe probe;
   uint32_t there = walk_begin(c, key, &probe);
 #pragma unroll 1
-  for (uint32_t i = 0; there && i < TSR_PAGES_COUNTED; i++) {
-    const uint32_t slot = count_slot(c, a, (uint32_t)probe.ref);
+  for (uint32_t i = 0; there && i < end; i++) {
+    const uint32_t slot = i < first ? TSR_FACT(c, bucket_slots) : count_slot(a, (uint32_t)probe.ref);
     if (slot < TSR_FACT(c, bucket_slots)) {
       layout_put(c, probe.ref, slot, key, payload);
       return 1;
@@ -288,37 +289,59 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
   return 0;
 }
 
+/* One item after its first bucket, which was full; tells those who work on what is left. */
+static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                     uint32_t item, page_left *left, uint32_t *gives_up) {
+  const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
+  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED)) {
+    put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
+    return 1;
+  }
+  const uint32_t at = atomicAdd(&left->items, 1u);
+  if (at < TSR_PAGES_LEFT)
+    left->item[at] = (uint16_t)item;
+  else
+    *gives_up = 1;
+  return 0;
+}
+
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
  * worked on, so that they are under way together. */
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                         uint64_t end, page_left *left, uint32_t *gives_up) {
+                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
   enum { ROWS = 4 };
   uint32_t hits = 0;
-  for (uint64_t row = begin + threadIdx.x; row < end; row += ROWS * TSR_PAGES_THREADS) {
+  for (uint32_t row = threadIdx.x; row < items; row += ROWS * TSR_PAGES_THREADS) {
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_PAGES_THREADS;
-      key[r] = io_key_at(a->bulk.keys, i, i < end);
-      payload[r] = io_payload_at(a->bulk.values, i, i < end);
+      const uint32_t item = row + r * TSR_PAGES_THREADS;
+      key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
+      payload[r] = io_payload_at(a->bulk.values, begin + item, item < items);
     }
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_PAGES_THREADS;
-      if (i >= end) break;
+      const uint32_t item = row + r * TSR_PAGES_THREADS;
+      if (item >= items) break;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
-      } else if (put_counted(c, a, key[r], payload[r])) {
-        put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
+      } else if (put_counted(c, a, key[r], payload[r], 0, 1)) {
+        put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
         hits++;
       } else {
-        const uint32_t at = atomicAdd(&left->items, 1u);
-        if (at < TSR_PAGES_LEFT && i - begin < 1u << 16) left->item[at] = (uint16_t)(i - begin);
-        if (at >= TSR_PAGES_LEFT || i - begin >= 1u << 16) *gives_up = 1;
+        const uint32_t at = atomicAdd(&left->firsts, 1u);
+        if (at < TSR_PAGES_FIRSTS)
+          left->first[at] = (uint16_t)item;
+        else
+          hits += put_later(c, a, begin, item, left, gives_up);
       }
     }
   }
+  __syncthreads();
+  const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
+  for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
+    hits += put_later(c, a, begin, left->first[at], left, gives_up);
   return hits;
 }
 
@@ -335,14 +358,15 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1], lane = threadIdx.x & 31u;      \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
-    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes;                                       \
+    const uint32_t counts =                                                                                            \
+        TSR_FACT(&c, counts_slots) && a.counts_offset_bytes && end - begin <= TSR_PAGES_COUNTED_ITEMS;                 \
     uint32_t hits = 0, fails = 0;                                                                                      \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
-    if (counts) hits = page_count_in(&c, &a, begin, end, &left, &gives_up);                                            \
+    if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
     __syncthreads();                                                                                                   \
     const uint32_t items = counts ? left.items : (uint32_t)(end - begin);                                              \
     for (uint32_t at = threadIdx.x; at - lane < items; at += TSR_PAGES_THREADS) {                                      \

@@ -16,7 +16,8 @@
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. insert: a page.
  * rest_combine: what `rest` has left to combine.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access. */
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
+ * what is in none. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count)                                                                                                             \
   F(tiles)                                                                                                             \
@@ -32,7 +33,8 @@
   F(large_place)                                                                                                       \
   F(any_count)                                                                                                         \
   F(any_begin)                                                                                                         \
-  F(any_place)
+  F(any_place)                                                                                                         \
+  F(any_rest)
 
 #define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
@@ -41,16 +43,18 @@ enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
 #define TSR_PAGES_KERNEL_NAME(op) "tsr_pages_" #op "_kernel",
 
 enum {
-  TSR_PAGES_FAN_LOG2 = 9,      /* bins of a segment: more would make a tile's runs shorter than a sector */
-  TSR_PAGES_REGIONS = 8,       /* regions with bytes for each bucket, that a page is made of */
-  TSR_PAGES_THREADS = 384,     /* of a block that works on a page */
-  TSR_PAGES_LOCK_BYTES = 1024, /* key locks of a page that a block holds */
-  TSR_PAGES_LEFT = 1024,       /* items of a page that found no slot by counting */
-  TSR_PAGES_COUNTED = 4,       /* buckets in which they look for one */
-  TSR_LISTS_THREADS = 512,     /* of a block that makes the lists of a page */
-  TSR_LISTS_STAGED = 6144,     /* items of a page that it brings into their order before it writes them */
-  TSR_LARGE_PAGE = 1 << 16,    /* items of a page that is worked on by all blocks, */
-  TSR_LARGE_TILE = 1 << 13,    /* ... so many at a time */
+  TSR_PAGES_FAN_LOG2 = 9,          /* bins of a segment: more would make a tile's runs shorter than a sector */
+  TSR_PAGES_REGIONS = 8,           /* regions with bytes for each bucket, that a page is made of */
+  TSR_PAGES_THREADS = 384,         /* of a block that works on a page */
+  TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
+  TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
+  TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
+  TSR_PAGES_FIRSTS = 4096,         /* ... those that wait for another bucket, */
+  TSR_PAGES_LEFT = 1024,           /* ... and those for the walk */
+  TSR_LISTS_THREADS = 512,         /* of a block that makes the lists of a page */
+  TSR_LISTS_STAGED = 6144,         /* items of a page that it brings into their order before it writes them */
+  TSR_LARGE_PAGE = 1 << 16,        /* items of a page that is worked on by all blocks, */
+  TSR_LARGE_TILE = 1 << 13,        /* ... so many at a time */
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };

@@ -21,7 +21,7 @@ typedef struct row {
 } row;
 
 /* Three pages of this size fit the shared memory of an H200's multiprocessor, each beside its locks. */
-enum { PAGE_BYTES_AUTO = 64 << 10 };
+enum { PAGE_BYTES_AUTO = 60 << 10 };
 
 #define WORDS_MAX 8
 enum { ROW_WORD_BYTES = 24 };
@@ -53,7 +53,7 @@ enum { ROW_WORD_BYTES = 24 };
     ROW(stash), 0, 65536)                                                                                              \
   R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
     "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
-    "page; 0: no pages; auto: 64Ki.",                                                                                  \
+    "page; 0: no pages; auto: 60Ki.",                                                                                  \
     ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
     "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster.", ROW_BATCH,               \

@@ -64,7 +64,8 @@ static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
   if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_count, &p, bulk->n);
   if (status == TSR_OK) status = tsr_batch_sum(b, j->counts, lists);
   if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_begin, &p, lists + 1);
-  return status ? status : tsr_batch_step(b, TSR_PAGES_any_place, &p, bulk->n);
+  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_place, &p, bulk->n);
+  return status ? status : tsr_batch_step(b, TSR_PAGES_any_rest, &p, bulk->n);
 }
 
 /* Scratch memory for the lists of n items. */
