@@ -345,8 +345,6 @@ static tsr_status check_lists(const tsr_composition *t, const tsr_spec *spec, ts
                         error);
   if (s->is_mixed)
     return refuse_lists(t, spec, "concurrency", "which nothing may overlap: use concurrency = phased", error);
-  if (t->settings.stash)
-    return refuse_lists(t, spec, "stash", "which have a slot for every pair: remove the line", error);
   if (t->settings.page_bytes)
     return refuse_lists(t, spec, "page_bytes", "whose buckets lie in no page: remove the line", error);
   if (!layout->put)

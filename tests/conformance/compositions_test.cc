@@ -245,10 +245,13 @@ TEST_P(OnCompositionInFull, StatisticsAndOptionalArgumentsChangeNothing) {
     EXPECT_EQ(report.inserted, n);
     EXPECT_EQ(report.found, r.value_bits ? 2 * n : n);
     EXPECT_EQ(report.erased, n);
-    EXPECT_GE(report.insert_probes, n) << "every operation looks at a bucket";
+    CompositionPointer composition = compose(r, 1, &error);
+    ASSERT_NE(composition, nullptr) << error.message;
+    const uint64_t looks = composition->shape.has_lists ? 0 : 1; // lists are made without a look
+    EXPECT_GE(report.insert_probes, looks * n) << "every other operation looks at a bucket";
     EXPECT_GE(report.find_probes, report.found);
     EXPECT_GE(report.erase_probes, n);
-    EXPECT_GE(report.insert_probes_max, 1u);
+    EXPECT_GE(report.insert_probes_max, looks);
     EXPECT_LE(report.find_probes_max, report.find_probes);
     ASSERT_EQ(tsr_table_report_reset(table->get(), &error), TSR_OK) << error.message;
     ASSERT_EQ(tsr_table_report(table->get(), &report, &error), TSR_OK) << error.message;
@@ -272,7 +275,9 @@ TEST(Compositions, EveryPluginTakesPartInOneThatWorks) {
       recipe.key_bits = widths.key_bits;
       recipe.value_bits = widths.value_bits;
       tsr_error error = {};
-      const bool works = compose_with_an_allocator(&recipe, &error);
+      bool works = compose_with_an_allocator(&recipe, &error);
+      recipe.duplicates = TSR_DUPLICATES_PROMISE_UNIQUE; // some look for no key
+      works = works || compose_with_an_allocator(&recipe, &error);
       (works ? composed : refused)++;
       if (works) took_part.insert({"layout_" + triple.layout, "probing_" + triple.probing, "hasher_" + triple.hasher});
     }
