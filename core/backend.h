@@ -13,6 +13,7 @@
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/tessera_tools.h"
+#include "core/user/code.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,7 @@ extern "C" {
 typedef struct tsr_device tsr_device;
 typedef struct tsr_program tsr_program; /* the operations of one composition on one device */
 typedef struct tsr_event tsr_event;
+typedef struct tsr_user_program tsr_user_program; /* a user's kernel, linked with its tables */
 
 typedef struct tsr_backend {
   const char *name;
@@ -58,6 +60,14 @@ typedef struct tsr_backend {
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
+
+  /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
+   * table's a pointer to its tsr_user_table. */
+  tsr_status (*user_create)(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
+                            tsr_error *error);
+  void (*user_destroy)(tsr_user_program *program);
+  tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                            tsr_error *error);
 
   /* Events: a point in a stream that other streams and the host can wait for, and that tells time. */
   tsr_status (*event_create)(tsr_device *device, tsr_event **event, tsr_error *error);

@@ -30,9 +30,9 @@ device() {
 }
 
 bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/*.cuh \
-  core/cpu/range.cuh >"$scratch/headers.c"
+  core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
-for source in core/*.c core/{spec,compose,table,pool,cpu,cuda,cli,lab}/*.c; do
+for source in core/*.c core/{spec,compose,table,pool,cpu,cuda,user,cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done
@@ -59,5 +59,5 @@ for room in layout:layouts:key_payload probing:probing:key_payload hasher:hasher
       --out "$out/lib/tessera/${role}_$name.so" "$source" "$folder/$name.cuh" || fail "$role/$name: not built"
   done
 done
-cp -r specs "$out/share/tessera/"
+cp -r specs examples "$out/share/tessera/"
 cp -r plugins "$out/share/tessera/sdk/"

@@ -30,7 +30,8 @@ put_file() {
     */core/cli/tessera) put 755 "$file" bin/tessera ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
-    */core/tessera*.h) put 644 "$file" "include/$name" ;;
+    */core/tessera*.h | */core/tessera.cuh) put 644 "$file" "include/$name" ;;
+    */examples/*) put 644 "$file" "share/tessera/examples/${file#*examples/}" ;;
     */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
     */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;
     */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;

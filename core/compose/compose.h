@@ -47,6 +47,8 @@ uint64_t tsr_composition_buckets(const tsr_composition *composition);
 /* The composition of a link that works through pages: on pages themselves (in_page), or on the table. Shares all that
  * `composition` owns, and is not freed. */
 tsr_composition tsr_composition_of_pages(const tsr_composition *composition, bool in_page);
+/* The composition of a link with a user's kernel, which keeps no statistics. Shares and is not freed, as above. */
+tsr_composition tsr_composition_of_kernel(const tsr_composition *composition);
 /* The smallest insert that goes page by page; UINT64_MAX where none does. */
 uint64_t tsr_composition_page_batch(const tsr_composition *composition);
 /* Of one page, or where there are no pages all that a hash can name. */

@@ -19,6 +19,7 @@
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
+#include "core/cpu/user.h"
 
 struct tsr_program {
   const tsr_composition *composition;
@@ -348,6 +349,9 @@ const tsr_backend tsr_cpu_backend = {
     .work = cpu_work,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
+    .user_create = tsr_cpu_user_create,
+    .user_destroy = tsr_cpu_user_destroy,
+    .user_launch = tsr_cpu_user_launch,
     .event_create = cpu_event_create,
     .event_destroy = cpu_event_destroy,
     .event_record = cpu_event_record,

@@ -369,6 +369,70 @@ static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_
   return status ? status : popped;
 }
 
+/* ---- Users' kernels -------------------------------------------------------------------------- */
+
+struct tsr_user_program {
+  cuda_device *device;
+  size_t parameters;
+  cu_module module;
+  cu_function function;
+};
+
+/* pre: the context is pushed. */
+static tsr_status load_user(tsr_user_program *program, const tsr_link *link, tsr_error *error) {
+  const cu_driver *driver = program->device->driver;
+  tsr_status status = tsr_cuda_check(driver->module_load(&program->module, link->cubin), "cuModuleLoadData", error);
+  if (status) return status;
+  return tsr_cuda_check(driver->module_function(&program->function, program->module, link->kernels[0].name),
+                        "cuModuleGetFunction", error);
+}
+
+static void cuda_user_destroy(tsr_user_program *program) {
+  const cuda_device *d = program->device;
+  if (program->module && push(d, NULL) == TSR_OK) {
+    d->driver->module_unload(program->module);
+    tsr_status status = pop(d, 0, "", NULL);
+    (void)status; /* as in cuda_program_destroy */
+  }
+  free(program);
+}
+
+static tsr_status cuda_user_create(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
+                                   tsr_error *error) {
+  tsr_link link = {0};
+  tsr_user_program *made = calloc(1, sizeof *made);
+  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel of the cuda backend");
+  made->device = of(device);
+  made->parameters = code->facts.parameters;
+  tsr_status status = tsr_cuda_link_user(code, device->info.sm, true, &link, error);
+  if (status == TSR_OK) status = push(made->device, error);
+  if (status == TSR_OK) {
+    status = load_user(made, &link, error);
+    tsr_status popped = pop(made->device, 0, "", status ? NULL : error);
+    if (status == TSR_OK) status = popped;
+  }
+  tsr_link_free(&link);
+  if (status)
+    cuda_user_destroy(made);
+  else
+    *program = made;
+  return status;
+}
+
+static tsr_status cuda_user_launch(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                                   tsr_error *error) {
+  const cuda_device *d = program->device;
+  const grid of_threads = a_thread_each(n);
+  const uint64_t run[2] = {n, 0}; /* a tsr_kernel_run */
+  void *parameters[TSR_KERNEL_PARAMETERS_MAX + 1] = {(void *)(uintptr_t)run};
+  for (size_t i = 0; i < program->parameters; i++) parameters[i + 1] = (void *)(uintptr_t)arguments[i];
+  tsr_status status = push(d, error);
+  if (status) return status;
+  cu_result result = d->driver->launch(program->function, (unsigned)of_threads.blocks, 1, 1, of_threads.threads, 1, 1,
+                                       0, stream, parameters, NULL);
+  return pop(d, result, "cuLaunchKernel", error);
+}
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 static tsr_status cuda_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
@@ -442,6 +506,9 @@ const tsr_backend tsr_cuda_backend = {
     .work = cuda_work,
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
+    .user_create = cuda_user_create,
+    .user_destroy = cuda_user_destroy,
+    .user_launch = cuda_user_launch,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,
