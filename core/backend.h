@@ -12,6 +12,7 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
+#include "core/kernels/split.h"
 #include "core/tessera_tools.h"
 #include "core/user/code.h"
 
@@ -40,6 +41,9 @@ typedef struct tsr_backend {
   /* Enqueue. Either side of a copy may be host memory; then it must stay valid until synchronize. */
   tsr_status (*fill)(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream, tsr_error *error);
   tsr_status (*copy)(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream, tsr_error *error);
+  /* From another device of this backend, in the order of a stream of the one that it goes to. */
+  tsr_status (*copy_from)(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
+                          void *stream, tsr_error *error);
   tsr_status (*synchronize)(tsr_device *device, void *stream, tsr_error *error);
 
   /* The composition must outlive the program. */
@@ -60,6 +64,12 @@ typedef struct tsr_backend {
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
+  /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
+  tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Streams beside the default one, which work at the same time as others. */
+  tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);
+  void (*stream_destroy)(tsr_device *device, void *stream);
 
   /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
    * table's a pointer to its tsr_user_table. */
@@ -89,6 +99,9 @@ struct tsr_device {
  * chosen. The caller closes *device. */
 tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
                            tsr_error *error) TSR_MUST_CHECK;
+
+/* How many devices [table] devices = all names: the GPUs that can be used, 1 on the CPU. */
+uint32_t tsr_device_count(const tsr_backend *backend);
 
 extern const tsr_backend tsr_cpu_backend;
 extern const tsr_backend tsr_cuda_backend;
