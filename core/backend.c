@@ -23,3 +23,11 @@ tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, ch
   }
   return tsr_cpu_backend.open((int)settings->device, device, error);
 }
+
+uint32_t tsr_device_count(const tsr_backend *backend) {
+  tsr_device_info info = {0};
+  uint32_t count = 1; /* the one that is open */
+  if (backend == &tsr_cpu_backend) return count;
+  while (count < TSR_DEVICES_MAX && tsr_device_describe((int)count, &info, NULL) == TSR_OK) count++;
+  return count;
+}

@@ -12,7 +12,9 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
+#include "core/kernels/split.h"
 #include "core/tessera_tools.h"
+#include "core/user/code.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +23,7 @@ extern "C" {
 typedef struct tsr_device tsr_device;
 typedef struct tsr_program tsr_program; /* the operations of one composition on one device */
 typedef struct tsr_event tsr_event;
+typedef struct tsr_user_program tsr_user_program; /* a user's kernel, linked with its tables */
 
 typedef struct tsr_backend {
   const char *name;
@@ -38,6 +41,9 @@ typedef struct tsr_backend {
   /* Enqueue. Either side of a copy may be host memory; then it must stay valid until synchronize. */
   tsr_status (*fill)(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream, tsr_error *error);
   tsr_status (*copy)(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream, tsr_error *error);
+  /* From another device of this backend, in the order of a stream of the one that it goes to. */
+  tsr_status (*copy_from)(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
+                          void *stream, tsr_error *error);
   tsr_status (*synchronize)(tsr_device *device, void *stream, tsr_error *error);
 
   /* The composition must outlive the program. */
@@ -59,6 +65,20 @@ typedef struct tsr_backend {
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
+  /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
+  tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Streams beside the default one, which work at the same time as others. */
+  tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);
+  void (*stream_destroy)(tsr_device *device, void *stream);
+
+  /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
+   * table's a pointer to its tsr_user_table. */
+  tsr_status (*user_create)(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
+                            tsr_error *error);
+  void (*user_destroy)(tsr_user_program *program);
+  tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                            tsr_error *error);
 
   /* Events: a point in a stream that other streams and the host can wait for, and that tells time. */
   tsr_status (*event_create)(tsr_device *device, tsr_event **event, tsr_error *error);
@@ -80,6 +100,9 @@ struct tsr_device {
  * chosen. The caller closes *device. */
 tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
                            tsr_error *error) TSR_MUST_CHECK;
+
+/* How many devices [table] devices = all names: the GPUs that can be used, 1 on the CPU. */
+uint32_t tsr_device_count(const tsr_backend *backend);
 
 extern const tsr_backend tsr_cpu_backend;
 extern const tsr_backend tsr_cuda_backend;

@@ -30,9 +30,9 @@ device() {
 }
 
 bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/*.cuh \
-  core/cpu/range.cuh >"$scratch/headers.c"
+  core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
-for source in core/*.c core/{spec,compose,table,pool,cpu,cuda,cli,lab}/*.c; do
+for source in core/*.c core/{spec,compose,table,devices,pool,cpu,cuda,user,cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done
@@ -47,6 +47,7 @@ device tsr_pool_images none core/kernels/pool.cu
 device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
 device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
+device tsr_split_images none core/kernels/split.cu
 finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
@@ -59,5 +60,5 @@ for room in layout:layouts:key_payload probing:probing:key_payload hasher:hasher
       --out "$out/lib/tessera/${role}_$name.so" "$source" "$folder/$name.cuh" || fail "$role/$name: not built"
   done
 done
-cp -r specs "$out/share/tessera/"
+cp -r specs examples "$out/share/tessera/"
 cp -r plugins "$out/share/tessera/sdk/"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prints a C file that holds headers as text, those of the SDK (tsr_sdk_headers in glue.h) and those of the operations
-# (tsr_operation_headers), and the SDK's number (tsr_sdk_abi in registry.h):
+# and of users' kernels (tsr_operation_headers), and the SDK's number (tsr_sdk_abi in registry.h):
 #
 #   embed_headers.sh SDK_HEADER... -- OPERATION_HEADER...
 set -euo pipefail
@@ -20,7 +20,7 @@ print_headers() {
   local header
   printf 'const tsr_header %s[] = {\n' "$1"
   for header in "${@:2}"; do
-    printf '{"%s",\n' "$(grep -oE '(plugins|core/[a-z]+)/[^/]+$' <<<"$header")"
+    printf '{"%s",\n' "$(grep -oE '(plugins|core/[a-z]+)/[^/]+$|tessera\.cuh$' <<<"$header")"
     sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/\\n"/' "$header"
     printf '},\n'
   done

@@ -30,7 +30,8 @@ put_file() {
     */core/cli/tessera) put 755 "$file" bin/tessera ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
-    */core/tessera*.h) put 644 "$file" "include/$name" ;;
+    */core/tessera*.h | */core/tessera.cuh) put 644 "$file" "include/$name" ;;
+    */examples/*) put 644 "$file" "share/tessera/examples/${file#*examples/}" ;;
     */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
     */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;
     */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;
@@ -55,6 +56,44 @@ Libs: -L\${libdir} -Wl,-rpath,\${libdir} -ltessera
 END
 }
 
+# What find_package(Tessera) reads: the target Tessera::tessera. The run path is for programs that are installed; those in
+# their build folder get one from CMake.
+write_cmake_config() {
+  cat <<'END'
+# SPDX-License-Identifier: Apache-2.0
+# find_package(Tessera) of CMake 3.13 or newer: target_link_libraries(prog Tessera::tessera)
+get_filename_component(Tessera_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET Tessera::tessera)
+  add_library(Tessera::tessera SHARED IMPORTED)
+  set_target_properties(Tessera::tessera PROPERTIES
+    IMPORTED_LOCATION "${Tessera_PREFIX}/lib/libtessera.so"
+    IMPORTED_NO_SONAME TRUE
+    INTERFACE_INCLUDE_DIRECTORIES "${Tessera_PREFIX}/include"
+    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${Tessera_PREFIX}/lib")
+endif()
+END
+}
+
+# Which versions find_package(Tessera VERSION) takes: before 1.0, those of the same minor version that are not newer.
+write_cmake_version() {
+  cat <<END
+# SPDX-License-Identifier: Apache-2.0
+set(PACKAGE_VERSION "$1")
+set(Tessera_SERIES "${1%.*}")
+END
+  cat <<'END'
+set(PACKAGE_VERSION_COMPATIBLE TRUE)
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+elseif(PACKAGE_FIND_VERSION_COUNT GREATER 1 AND
+       NOT Tessera_SERIES VERSION_EQUAL "${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}")
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+elseif(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+END
+}
+
 out=$1
 shift
 for file in "$@"; do
@@ -69,6 +108,9 @@ for file in "$root"/share/tessera/sdk/plugins/*.h "$root"/share/tessera/sdk/plug
 done
 mkdir -p "$root/lib/pkgconfig"
 write_pkg_config "$version" >"$root/lib/pkgconfig/tessera.pc"
+mkdir -p "$root/lib/cmake/Tessera"
+write_cmake_config >"$root/lib/cmake/Tessera/TesseraConfig.cmake"
+write_cmake_version "$version" >"$root/lib/cmake/Tessera/TesseraConfigVersion.cmake"
 # It makes the SDK a repository that a plugin's own workspace can name (local_repository).
 echo 'workspace(name = "tessera")' >"$root/share/tessera/sdk/WORKSPACE.bazel"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tessera list and tessera describe: the plugins on the search path, from their own descriptors, and the keys of
- * [table]. The tables in the README files are its output (tests/docs/update_tables.sh).
+ * [table] and [devices]. The tables in the README files are its output (tests/docs/update_tables.sh).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/command.h"
 #include "core/spec/number.h"
-#include "core/tessera_tools.h"
+#include "core/tessera_devices.h"
 
 static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
 enum { ROLES = sizeof roles / sizeof roles[0] };
@@ -74,8 +74,8 @@ static const char *initial_of(const tsr_setting_info *row) {
   return !row->initial ? "required" : *row->initial ? row->initial : "-";
 }
 
-static void print_settings(const tsr_setting_info *rows, size_t count) {
-  printf("the keys of [table]\n\n%-16s %-51s %-8s  %s\n", "key", "values", "default", "what it is");
+static void print_settings(const char *section, const tsr_setting_info *rows, size_t count) {
+  printf("the keys of [%s]\n\n%-16s %-51s %-8s  %s\n", section, "key", "values", "default", "what it is");
   for (size_t i = 0; i < count; i++)
     printf("%-16s %-51s %-8s  %s\n", rows[i].key, rows[i].values, initial_of(&rows[i]), rows[i].doc);
 }
@@ -113,8 +113,8 @@ static void print_cell(const char *text) {
 
 static void print_code(const char *name) { printf(" `%s` |", name); }
 
-static void print_settings_markdown(const tsr_setting_info *rows, size_t count) {
-  printf("| `[table]` | values | default | what it is |\n|---|---|---|---|\n");
+static void print_settings_markdown(const char *section, const tsr_setting_info *rows, size_t count) {
+  printf("| `[%s]` | values | default | what it is |\n|---|---|---|---|\n", section);
   for (size_t i = 0; i < count; i++) {
     printf("|");
     print_code(rows[i].key);
@@ -171,13 +171,13 @@ static tsr_exit not_found(const tsr_plugin_info *plugins, size_t count, const ch
   return failed;
 }
 
-static void describe_settings(bool as_markdown) {
+static void describe_settings(const char *section, bool as_markdown) {
   const tsr_setting_info *rows;
-  size_t count = tsr_settings_list(&rows);
+  size_t count = strcmp(section, "table") == 0 ? tsr_settings_list(&rows) : tsr_devices_settings_list(&rows);
   if (as_markdown)
-    print_settings_markdown(rows, count);
+    print_settings_markdown(section, rows, count);
   else
-    print_settings(rows, count);
+    print_settings(section, rows, count);
 }
 
 static void describe_plugins(const tsr_plugin_info *plugins, size_t count, const char *what, bool as_markdown) {
@@ -201,13 +201,13 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
   size_t count, found = 0;
   char role[24];
   tsr_error error;
-  if (strcmp(what, "table") == 0) {
-    describe_settings(as_markdown);
+  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0) {
+    describe_settings(what, as_markdown);
     return TSR_EXIT_OK;
   }
   if (!strchr(what, '/') && !is_role(what))
-    return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, and table "
-                         "the keys of [table]",
+    return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
+                         "the keys of [table], and devices those of [devices]",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
   tsr_exit failed = check_role(role);
@@ -231,6 +231,7 @@ static const tsr_option describe_options[] = {
 
 const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options}, run_list};
 const tsr_command tsr_describe_command = {
-    {"describe", "ROLE/NAME", "Tells what a plugin is and its parameters; ROLE: all of it; table: the keys of [table].",
+    {"describe", "ROLE/NAME",
+     "Tells what a plugin is and its parameters; ROLE: all of it; table, devices: the keys of that section.",
      describe_options},
     run_describe};

@@ -138,6 +138,11 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
                          : tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
   uint32_t sm = target_of(&settings, why, sizeof why);
+  const uint32_t shards = settings.devices.count != TSR_DEVICES_ALL
+                              ? settings.devices.count
+                              : tsr_device_count(sm ? &tsr_cuda_backend : &tsr_cpu_backend);
+  const uint64_t capacity = settings.capacity;
+  if (shards) known.capacity = tsr_settings_shard_capacity(&settings, shards);
   status = compose(spec, options, sm, &t, error);
   if (status) return status;
   char *written = NULL;
@@ -147,6 +152,9 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     print_settings(out, spec, t);
     print_parts(out, t);
     fprintf(out, "%-12s %s\n", "backend", why);
+    if (shards)
+      fprintf(out, "%-12s %u, for %llu pairs together; what follows is one of them\n", "shards", shards,
+              (unsigned long long)capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);

@@ -529,6 +529,12 @@ tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page)
   return link;
 }
 
+tsr_composition tsr_composition_of_kernel(const tsr_composition *t) {
+  tsr_composition link = *t;
+  link.shape.statistics = 0;
+  return link;
+}
+
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
  * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
  * the steps than they save. */

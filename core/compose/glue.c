@@ -197,6 +197,7 @@ static void print_expanded(FILE *out, const char *text, expansion *e) {
       }
     }
     if (!header) fwrite(line, 1, (size_t)(end - line), out);
+    if (header) fputc('\n', out); /* as many lines as before, where the header stands already */
   }
 }
 
@@ -210,38 +211,48 @@ static void print_part(FILE *out, const tsr_part *part, uint32_t role) {
   fprintf(out, "\n%s\n", part->plugin->text);
 }
 
-static void print_unit(FILE *out, const tsr_composition *table, uint32_t operation) {
-#define OPERATION_NAME(op) #op,
-  static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
+static void print_unit(FILE *out, const tsr_composition *table, const char *body) {
   fprintf(out, "#define _POSIX_C_SOURCE 199309L\n#define TSR_FUSED\n#define TSR_ONE_TABLE\n");
   print_head(out, table);
   print_constants(out, &table, 1);
   for (uint32_t role = 0; role < TSR_ROLES; role++) print_part(out, &table->part[role], role);
   fprintf(out, "#undef TSR_SUFFIX\n#define TSR_SUFFIX _k%uc%u\n", table->shape.key_bits, table->shape.payload_bits);
   for (size_t i = 0; i < tsr_entry_count; i++) print_entry(out, &table, 1, table, &tsr_entries[i]);
-  fprintf(out,
-          "#include \"core/cpu/range.cuh\"\n"
-          "CPU_RANGE(%s)\n"
-          "__attribute__((visibility(\"default\"))) void tsr_fused_range(const void *cpu, const tsr_bulk *bulk,\n"
-          "    uint64_t begin, uint64_t end, tsr_tally *tally) {\n  range_%s(cpu, bulk, begin, end, tally);\n}\n",
-          names[operation], names[operation]);
+  fputs(body, out);
+}
+
+char *tsr_glue_expand(const char *text) {
+  char *whole = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&whole, &bytes);
+  if (!out) return NULL;
+  expansion e = {{{false}}};
+  print_expanded(out, text, &e);
+  if (fclose(out) == 0) return whole;
+  free(whole);
+  return NULL;
+}
+
+char *tsr_glue_unit_of(const tsr_composition *table, const char *body) {
+  char *unit = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&unit, &bytes);
+  if (!out) return NULL;
+  print_unit(out, table, body);
+  char *whole = fclose(out) == 0 ? tsr_glue_expand(unit) : NULL;
+  free(unit);
+  return whole;
 }
 
 char *tsr_glue_unit(const tsr_composition *table, uint32_t operation) {
-  char *unit = NULL, *whole = NULL;
-  size_t unit_bytes = 0, whole_bytes = 0;
-  FILE *out = open_memstream(&unit, &unit_bytes);
-  if (!out) return NULL;
-  print_unit(out, table, operation);
-  bool sound = fclose(out) == 0;
-  out = sound ? open_memstream(&whole, &whole_bytes) : NULL;
-  if (out) {
-    expansion e = {{{false}}};
-    print_expanded(out, unit, &e);
-    sound = fclose(out) == 0;
-  }
-  free(unit);
-  if (out && sound) return whole;
-  free(whole);
-  return NULL;
+#define OPERATION_NAME(op) #op,
+  static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
+  char body[512];
+  snprintf(body, sizeof body,
+           "#include \"core/cpu/range.cuh\"\n"
+           "CPU_RANGE(%s)\n"
+           "__attribute__((visibility(\"default\"))) void tsr_fused_range(const void *cpu, const tsr_bulk *bulk,\n"
+           "    uint64_t begin, uint64_t end, tsr_tally *tally) {\n  range_%s(cpu, bulk, begin, end, tally);\n}\n",
+           names[operation], names[operation]);
+  return tsr_glue_unit_of(table, body);
 }

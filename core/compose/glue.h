@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* The headers that the text includes, by name, for a compiler without a file system: those of the SDK, and those of the
- * operations. Each ends with a NULL name. */
+ * operations and of users' kernels. Each ends with a NULL name. */
 typedef struct tsr_header {
   const char *name; /* "plugins/device.cuh" */
   const char *text;
@@ -33,6 +33,10 @@ char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t m
  * one operation TSR_BULK_ of this table, as a function `tsr_fused_range` of type tsr_cpu_range (cpu/bulk.h). NULL as
  * above. */
 char *tsr_glue_unit(const tsr_composition *table, uint32_t operation);
+/* The same with a text of the caller's in the place of the operation. */
+char *tsr_glue_unit_of(const tsr_composition *table, const char *body);
+/* A text in which each of these headers stands in the place of its first include. NULL as above. */
+char *tsr_glue_expand(const char *text);
 
 #ifdef __cplusplus
 }

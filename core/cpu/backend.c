@@ -20,6 +20,8 @@
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
+#include "core/cpu/split.h"
+#include "core/cpu/user.h"
 
 struct tsr_program {
   const tsr_composition *composition;
@@ -127,6 +129,12 @@ static tsr_status cpu_copy(tsr_device *device, void *to, const void *from, uint6
   (void)error;
   if (bytes) memcpy(to, from, bytes);
   return TSR_OK;
+}
+
+static tsr_status cpu_copy_from(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
+                                void *stream, tsr_error *error) {
+  (void)other;
+  return cpu_copy(device, to, from, bytes, stream, error);
 }
 
 static tsr_status cpu_synchronize(tsr_device *device, void *stream, tsr_error *error) {
@@ -289,7 +297,27 @@ static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t
   return TSR_OK;
 }
 
-/* ---- Events ---------------------------------------------------------------------------------- */
+static tsr_status cpu_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  tsr_cpu_split(step, split);
+  return TSR_OK;
+}
+
+/* ---- Streams and events ---------------------------------------------------------------------- */
+
+static tsr_status cpu_stream_create(tsr_device *device, void **stream, tsr_error *error) {
+  (void)device;
+  (void)error;
+  *stream = NULL;
+  return TSR_OK;
+}
+
+static void cpu_stream_destroy(tsr_device *device, void *stream) {
+  (void)device;
+  (void)stream;
+}
 
 static tsr_status cpu_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
   (void)device;
@@ -342,6 +370,7 @@ const tsr_backend tsr_cpu_backend = {
     .is_device_memory = cpu_is_device_memory,
     .fill = cpu_fill,
     .copy = cpu_copy,
+    .copy_from = cpu_copy_from,
     .synchronize = cpu_synchronize,
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
@@ -351,6 +380,12 @@ const tsr_backend tsr_cpu_backend = {
     .work = cpu_work,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
+    .split = cpu_split,
+    .stream_create = cpu_stream_create,
+    .stream_destroy = cpu_stream_destroy,
+    .user_create = tsr_cpu_user_create,
+    .user_destroy = tsr_cpu_user_destroy,
+    .user_launch = tsr_cpu_user_launch,
     .event_create = cpu_event_create,
     .event_destroy = cpu_event_destroy,
     .event_record = cpu_event_record,

@@ -38,7 +38,9 @@ typedef struct folder {
   char path[512];
 } folder;
 
-static const char *const folder_files[] = {"unit.c", "unit.so", "words"};
+static const char *const unit_files[COMPILER_FILES_MAX] = {"unit.c",  "unit1.c", "unit2.c", "unit3.c", "unit4.c",
+                                                           "unit5.c", "unit6.c", "unit7.c", "unit8.c"};
+static const char *const folder_files[] = {"unit.so", "words"};
 
 static void path_in(const folder *f, const char *name, char *path, size_t bytes) {
   snprintf(path, bytes, "%s/%s", f->path, name);
@@ -58,6 +60,10 @@ static void folder_remove(const folder *f) {
   char path[600];
   for (size_t i = 0; i < sizeof folder_files / sizeof folder_files[0]; i++) {
     path_in(f, folder_files[i], path, sizeof path);
+    unlink(path);
+  }
+  for (size_t i = 0; i < COMPILER_FILES_MAX; i++) {
+    path_in(f, unit_files[i], path, sizeof path);
     unlink(path);
   }
   rmdir(f->path);
@@ -183,9 +189,12 @@ static tsr_status run(const folder *f, const char *const *arguments, tsr_error *
     return tsr_fail(error, TSR_LINK_FAILED, "%s took more than %d seconds", arguments[0], COMPILER_SECONDS_MAX);
   size_t bytes;
   char *said = folder_read(f, "words", WORDS_BYTES_MAX, &bytes);
-  if (said) said[strcspn(said, "\n")] = 0;
+  char *first = said ? strstr(said, "error:") : NULL; /* the line with it; other lines say where it is */
+  while (first && first > said && first[-1] != '\n') first--;
+  if (!first) first = said;
+  if (first) first[strcspn(first, "\n")] = 0;
   tsr_status status =
-      tsr_fail(error, TSR_LINK_FAILED, "%s failed: %s", arguments[0], said && *said ? said : "it did not say why");
+      tsr_fail(error, TSR_LINK_FAILED, "%s failed: %s", arguments[0], first && *first ? first : "it did not say why");
   free(said);
   return status;
 }
@@ -243,20 +252,23 @@ tsr_status tsr_compiler_version(const char **version, tsr_error *error) {
 
 /* ---- What it makes --------------------------------------------------------------------------- */
 
-tsr_status tsr_compiler_run(const char *text, void **code, size_t *bytes, tsr_error *error) {
+tsr_status tsr_compiler_run(const char *const *texts, size_t count, void **code, size_t *bytes, tsr_error *error) {
   folder f;
-  char from[600], to[600];
-  const char *arguments[FLAGS + 5] = {compiler_name(error)};
+  char from[COMPILER_FILES_MAX][600], to[600];
+  const char *arguments[FLAGS + COMPILER_FILES_MAX + 4] = {compiler_name(error)};
+  size_t used = FLAGS + 1;
   if (!arguments[0]) return TSR_NOT_FOUND;
   tsr_status status = folder_make(&f, error);
   if (status) return status;
-  path_in(&f, "unit.c", from, sizeof from);
-  path_in(&f, "unit.so", to, sizeof to);
   memcpy(arguments + 1, flags, sizeof flags);
-  arguments[FLAGS + 1] = from;
-  arguments[FLAGS + 2] = "-o";
-  arguments[FLAGS + 3] = to;
-  status = folder_write(&f, "unit.c", text, strlen(text), error);
+  for (size_t i = 0; status == TSR_OK && i < count; i++) {
+    path_in(&f, unit_files[i], from[i], sizeof from[i]);
+    arguments[used++] = from[i];
+    status = folder_write(&f, unit_files[i], texts[i], strlen(texts[i]), error);
+  }
+  path_in(&f, "unit.so", to, sizeof to);
+  arguments[used++] = "-o";
+  arguments[used] = to;
   if (status == TSR_OK) status = run(&f, arguments, error);
   if (status == TSR_OK) {
     *code = folder_read(&f, "unit.so", CODE_BYTES_MAX, bytes);

@@ -14,14 +14,18 @@
 extern "C" {
 #endif
 
+enum { COMPILER_FILES_MAX = 9 };
+
 /* All that its results depend on, besides the text: the compiler's own words about its version, the flags, and what
  * this processor can do. Asked once in a process. Fails where there is no compiler, or TESSERA_CC is empty; the
  * sentence says which. The string lives as long as the process. */
 tsr_status tsr_compiler_version(const char **version, tsr_error *error) TSR_MUST_CHECK;
 
-/* *code: the caller frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
+/* texts: of `count` C files, at most COMPILER_FILES_MAX, one after the other in a single shared object. *code: the caller
+ * frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
  * with the first line of what the compiler said. */
-tsr_status tsr_compiler_run(const char *text, void **code, size_t *bytes, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_compiler_run(const char *const *texts, size_t count, void **code, size_t *bytes, tsr_error *error)
+    TSR_MUST_CHECK;
 
 /* Opens a shared object from memory, and finds a function in it. dlclose(*library) ends it. */
 tsr_status tsr_compiler_open(const void *code, size_t bytes, const char *symbol, void **library, void **function,

@@ -35,7 +35,7 @@ static tsr_status fuse_text(const char *text, const char *version, tsr_fused *fu
   if (!fused->cached) {
     free(code);
     code = NULL;
-    status = tsr_compiler_run(text, &code, &bytes, error);
+    status = tsr_compiler_run(&text, 1, &code, &bytes, error);
     if (status == TSR_OK) status = use(code, bytes, fused, error);
     if (status == TSR_OK) tsr_cache_put(&key, code, bytes);
   }

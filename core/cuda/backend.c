@@ -12,6 +12,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
 #include "core/cuda/scan.h"
+#include "core/cuda/split.h"
 #include "core/sized.h"
 
 typedef struct cuda_device {
@@ -21,6 +22,8 @@ typedef struct cuda_device {
   cu_context context;
   cu_pool pool; /* of buffers that live for one operation */
   tsr_cuda_scan scan;
+  tsr_cuda_split split;
+  uint64_t peers; /* a bit for each device that was asked for access to its memory */
 } cuda_device;
 
 enum { OPERATIONS = TSR_BULKS + TSR_PAGES_STEPS };
@@ -134,8 +137,9 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
-  if (d->scan.module && push(d, NULL) == TSR_OK) {
+  if ((d->scan.module || d->split.module) && push(d, NULL) == TSR_OK) {
     tsr_cuda_scan_unload(&d->scan, d->driver);
+    tsr_cuda_split_unload(&d->split, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -193,13 +197,14 @@ static tsr_status cuda_free_in(tsr_device *device, void *memory, void *stream, t
 static bool cuda_is_device_memory(tsr_device *device, const void *memory) {
   cuda_device *d = of(device);
   unsigned type = 0;
-  int wanted = CU_POINTER_MEMORY_TYPE;
-  void *values[] = {&type};
+  int owner = d->number, wanted[] = {CU_POINTER_MEMORY_TYPE, CU_POINTER_DEVICE};
+  void *values[] = {&type, &owner};
   if (push(d, NULL) != TSR_OK) return false;
   cu_result result =
-      d->driver->pointer_attributes(1, &wanted, values, address(memory)); /* succeeds for host memory too */
+      d->driver->pointer_attributes(2, wanted, values, address(memory)); /* succeeds for host memory too */
   tsr_status status = pop(d, 0, "", NULL);
-  return status == TSR_OK && result == 0 && type == CU_MEMORY_DEVICE; /* CUDA does not know what malloc gave */
+  return status == TSR_OK && result == 0 && type == CU_MEMORY_DEVICE &&
+         owner == d->number; /* CUDA does not know what malloc gave */
 }
 
 static tsr_status cuda_fill(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream,
@@ -214,6 +219,22 @@ static tsr_status cuda_copy(tsr_device *device, void *to, const void *from, uint
   cuda_device *d = of(device);
   tsr_status status = push(d, error);
   return status ? status : pop(d, d->driver->copy(address(to), address(from), bytes, stream), "cuMemcpyAsync", error);
+}
+
+/* Where GPUs cannot reach each other's memory the driver takes the way over the host's, and nobody has to know. */
+static tsr_status cuda_copy_from(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
+                                 void *stream, tsr_error *error) {
+  cuda_device *d = of(device), *o = of(other);
+  if (d->number == o->number) return device->backend->copy(device, to, from, bytes, stream, error);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  if (!(d->peers >> o->number & 1)) {
+    const cu_result ignored = d->driver->peer_enable(o->context, 0);
+    (void)ignored; /* it may be enabled already, or impossible */
+    d->peers |= 1ull << o->number;
+  }
+  return pop(d, d->driver->copy_peer(address(to), d->context, address(from), o->context, bytes, stream),
+             "cuMemcpyPeerAsync", error);
 }
 
 static tsr_status cuda_synchronize(tsr_device *device, void *stream, tsr_error *error) {
@@ -399,7 +420,98 @@ static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_
   return status ? status : popped;
 }
 
-/* ---- Events ---------------------------------------------------------------------------------- */
+/* ---- Users' kernels -------------------------------------------------------------------------- */
+
+struct tsr_user_program {
+  cuda_device *device;
+  size_t parameters;
+  cu_module module;
+  cu_function function;
+};
+
+/* pre: the context is pushed. */
+static tsr_status load_user(tsr_user_program *program, const tsr_link *link, tsr_error *error) {
+  const cu_driver *driver = program->device->driver;
+  tsr_status status = tsr_cuda_check(driver->module_load(&program->module, link->cubin), "cuModuleLoadData", error);
+  if (status) return status;
+  return tsr_cuda_check(driver->module_function(&program->function, program->module, link->kernels[0].name),
+                        "cuModuleGetFunction", error);
+}
+
+static void cuda_user_destroy(tsr_user_program *program) {
+  const cuda_device *d = program->device;
+  if (program->module && push(d, NULL) == TSR_OK) {
+    d->driver->module_unload(program->module);
+    tsr_status status = pop(d, 0, "", NULL);
+    (void)status; /* as in cuda_program_destroy */
+  }
+  free(program);
+}
+
+static tsr_status cuda_user_create(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
+                                   tsr_error *error) {
+  tsr_link link = {0};
+  tsr_user_program *made = calloc(1, sizeof *made);
+  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel of the cuda backend");
+  made->device = of(device);
+  made->parameters = code->facts.parameters;
+  tsr_status status = tsr_cuda_link_user(code, device->info.sm, true, &link, error);
+  if (status == TSR_OK) status = push(made->device, error);
+  if (status == TSR_OK) {
+    status = load_user(made, &link, error);
+    tsr_status popped = pop(made->device, 0, "", status ? NULL : error);
+    if (status == TSR_OK) status = popped;
+  }
+  tsr_link_free(&link);
+  if (status)
+    cuda_user_destroy(made);
+  else
+    *program = made;
+  return status;
+}
+
+static tsr_status cuda_user_launch(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                                   tsr_error *error) {
+  const cuda_device *d = program->device;
+  const grid of_threads = a_thread_each(n);
+  const uint64_t run[2] = {n, 0}; /* a tsr_kernel_run */
+  void *parameters[TSR_KERNEL_PARAMETERS_MAX + 1] = {(void *)(uintptr_t)run};
+  for (size_t i = 0; i < program->parameters; i++) parameters[i + 1] = (void *)(uintptr_t)arguments[i];
+  tsr_status status = push(d, error);
+  if (status) return status;
+  cu_result result = d->driver->launch(program->function, (unsigned)of_threads.blocks, 1, 1, of_threads.threads, 1, 1,
+                                       0, stream, parameters, NULL);
+  return pop(d, result, "cuLaunchKernel", error);
+}
+
+static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream,
+                             tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = tsr_cuda_split_run(&d->split, d->driver, d->base.info.sm, step, split, stream, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
+/* ---- Streams and events ---------------------------------------------------------------------- */
+
+static tsr_status cuda_stream_create(tsr_device *device, void **stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  cu_stream created = NULL;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = pop(d, d->driver->stream_create(&created, CU_STREAM_NON_BLOCKING), "cuStreamCreate", error);
+  if (status == TSR_OK) *stream = created;
+  return status;
+}
+
+static void cuda_stream_destroy(tsr_device *device, void *stream) {
+  cuda_device *d = of(device);
+  if (push(d, NULL) != TSR_OK) return;
+  tsr_status status = pop(d, d->driver->stream_destroy(stream), "cuStreamDestroy", NULL);
+  (void)status; /* it fails if the context was lost, and then the stream is gone too */
+}
 
 static tsr_status cuda_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
   cuda_device *d = of(device);
@@ -464,6 +576,7 @@ const tsr_backend tsr_cuda_backend = {
     .is_device_memory = cuda_is_device_memory,
     .fill = cuda_fill,
     .copy = cuda_copy,
+    .copy_from = cuda_copy_from,
     .synchronize = cuda_synchronize,
     .program_create = cuda_program_create,
     .program_destroy = cuda_program_destroy,
@@ -472,6 +585,12 @@ const tsr_backend tsr_cuda_backend = {
     .work = cuda_work,
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
+    .split = cuda_split,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .user_create = cuda_user_create,
+    .user_destroy = cuda_user_destroy,
+    .user_launch = cuda_user_launch,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,

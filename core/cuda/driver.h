@@ -26,6 +26,8 @@ enum {
   CU_ATTRIBUTE_SM_MINOR = 76,
   CU_FUNCTION_SHARED_BYTES = 8, /* attribute: the most dynamic shared memory of a launch */
   CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
+  CU_POINTER_DEVICE = 9,        /* attribute: the number of the device whose memory it is */
+  CU_STREAM_NON_BLOCKING = 1,   /* the default stream and it do not wait for each other */
   CU_MEMORY_DEVICE = 2
 };
 
@@ -72,6 +74,11 @@ typedef struct cu_pool_properties {
   F(fill, cuMemsetD8Async, (cu_pointer memory, unsigned char byte, size_t bytes, cu_stream stream))                    \
   F(copy, cuMemcpyAsync, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream))                             \
   F(pointer_attributes, cuPointerGetAttributes, (unsigned count, int *attributes, void **values, cu_pointer pointer))  \
+  F(copy_peer, cuMemcpyPeerAsync,                                                                                      \
+    (cu_pointer to, cu_context to_context, cu_pointer from, cu_context from_context, size_t bytes, cu_stream stream))  \
+  F(peer_enable, cuCtxEnablePeerAccess, (cu_context other, unsigned flags))                                            \
+  F(stream_create, cuStreamCreate, (cu_stream * stream, unsigned flags))                                               \
+  F(stream_destroy, cuStreamDestroy_v2, (cu_stream stream))                                                            \
   F(event_create, cuEventCreate, (cu_event * event, unsigned flags))                                                   \
   F(event_destroy, cuEventDestroy_v2, (cu_event event))                                                                \
   F(event_record, cuEventRecord, (cu_event event, cu_stream stream))                                                   \

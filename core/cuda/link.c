@@ -132,14 +132,25 @@ static double now_ms(void) {
 
 /* ---- Glue ------------------------------------------------------------------------------------ */
 
-enum { MODULES_MAX = 6, HEADERS_MAX = 16 };
+enum { MODULES_MAX = 6 + TSR_KERNEL_TABLES_MAX + 1, HEADERS_MAX = 64 };
 
 /* Beside the architecture. --minimal leaves out the declarations of textures and of the runtime, and so a fifth of
  * NVRTC's time. */
 static const char *const glue_options[] = {"-dlto", "-rdc=true", "--std=c++17", "--device-int128", "--minimal"};
 enum { GLUE_OPTIONS = sizeof glue_options / sizeof glue_options[0] };
 
+/* What headers take from the system's: NVRTC has no file system. */
+static const tsr_header system_headers[] = {
+    {"stdint.h", "typedef signed char int8_t;\ntypedef short int16_t;\ntypedef int int32_t;\ntypedef long int64_t;\n"
+                 "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\ntypedef unsigned int uint32_t;\n"
+                 "typedef unsigned long uint64_t;\n"},
+    {"stdbool.h", ""},
+    {"stddef.h", "#ifndef NULL\n#define NULL 0\n#endif\n"},
+    {NULL, NULL}};
+
 typedef struct glue_module {
+  const char *name; /* in messages */
+  const char *form; /* a user's kernel: an option that makes it roomier, or NULL */
   char *text;
   char *code; /* LTO-IR */
   size_t code_bytes;
@@ -160,6 +171,7 @@ static void glue_free(glue *g) {
 static tsr_status glue_write(glue *g, const tsr_composition *const *tables, size_t count, tsr_error *error) {
   g->count = tsr_glue_modules(tables, count);
   for (size_t i = 0; i < g->count; i++) {
+    g->modules[i].name = "the generated glue module";
     g->modules[i].text = tsr_glue_text(tables, count, i);
     if (!g->modules[i].text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the glue module");
   }
@@ -174,39 +186,42 @@ static const char *one_line(char *log) {
   return log;
 }
 
-static tsr_status glue_fail(nvrtc_program program, tsr_error *error) {
+static tsr_status glue_fail(nvrtc_program program, const char *name, tsr_error *error) {
   size_t bytes = 0;
   char *log = nvrtc.log_size(program, &bytes) == 0 ? calloc(1, bytes + 1) : NULL;
   if (log && nvrtc.log(program, log) != 0) *log = 0;
-  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "NVRTC refused the generated glue module: %s", one_line(log));
+  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "NVRTC refused %s: %s", name, one_line(log));
   free(log);
   return status;
 }
 
 static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *error) {
   const char *names[HEADERS_MAX], *texts[HEADERS_MAX];
+  static const tsr_header *const lists[] = {system_headers, tsr_sdk_headers, tsr_operation_headers};
   int headers = 0;
-  for (; tsr_sdk_headers[headers].name && headers < HEADERS_MAX; headers++) {
-    names[headers] = tsr_sdk_headers[headers].name;
-    texts[headers] = tsr_sdk_headers[headers].text;
-  }
+  for (size_t list = 0; list < 3; list++)
+    for (const tsr_header *header = lists[list]; header->name && headers < HEADERS_MAX; header++) {
+      names[headers] = header->name;
+      texts[headers++] = header->text;
+    }
   char arch[32];
-  const char *options[GLUE_OPTIONS + 1] = {arch};
+  const char *options[GLUE_OPTIONS + 2] = {arch};
   snprintf(arch, sizeof arch, "-arch=compute_%u", sm);
   memcpy(options + 1, glue_options, sizeof glue_options);
+  options[GLUE_OPTIONS + 1] = module->form;
   nvrtc_program program;
-  if (nvrtc.create(&program, module->text, "glue.cu", headers, texts, names) != 0)
+  if (nvrtc.create(&program, module->text, module->name, headers, texts, names) != 0)
     return tsr_fail(error, TSR_LINK_FAILED, "NVRTC cannot create a program");
   tsr_status status = TSR_OK;
-  if (nvrtc.compile(program, sizeof options / sizeof options[0], options) != 0 ||
+  if (nvrtc.compile(program, GLUE_OPTIONS + 1 + (module->form != NULL), options) != 0 ||
       nvrtc.lto_size(program, &module->code_bytes) != 0) {
-    status = glue_fail(program, error);
+    status = glue_fail(program, module->name, error);
   } else {
     module->code = malloc(module->code_bytes);
     if (!module->code)
       status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the compiled glue module");
     else if (nvrtc.lto(program, module->code) != 0)
-      status = glue_fail(program, error);
+      status = glue_fail(program, module->name, error);
   }
   nvrtc.destroy(&program);
   return status;
@@ -272,7 +287,8 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
   for (size_t i = 0; status == TSR_OK && i < g->count; i++)
     if (jitlink.add(handle, JITLINK_LTOIR, g->modules[i].code, g->modules[i].code_bytes, "glue") != 0)
       status = link_fail(handle, "add", "the glue", error);
-  if (status == TSR_OK && jitlink.add(handle, JITLINK_FATBIN, kernels->image, kernels->image_bytes, "kernels") != 0)
+  if (status == TSR_OK && kernels->image &&
+      jitlink.add(handle, JITLINK_FATBIN, kernels->image, kernels->image_bytes, "kernels") != 0)
     status = link_fail(handle, "add", "the kernels", error);
   if (status == TSR_OK && jitlink.complete(handle) != 0) status = link_fail(handle, "link", "them", error);
   if (status == TSR_OK) status = get_cubin(handle, link, error);
@@ -284,9 +300,9 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
  * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
-/* A hash of all that the cubin depends on. pre: the toolkit is loaded, whose version counts as well. */
+/* A hash of all that the cubin depends on. has_operations: their headers, too. pre: the toolkit is loaded, whose version counts as well. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
-                               const tsr_kernels *kernels, uint32_t sm) {
+                               const tsr_kernels *kernels, bool has_operations, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);
   int compiler[2] = {0};
   unsigned linker[2] = {0}, registers[] = {MEDIUM_REGISTERS, SAVED_REGISTERS};
@@ -300,6 +316,8 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   for (size_t i = 0; i < g->count; i++) tsr_cache_key_add(&key, g->modules[i].text, strlen(g->modules[i].text));
   for (int i = 0; tsr_sdk_headers[i].name; i++)
     tsr_cache_key_add(&key, tsr_sdk_headers[i].text, strlen(tsr_sdk_headers[i].text));
+  for (int i = 0; has_operations && tsr_operation_headers[i].name; i++)
+    tsr_cache_key_add(&key, tsr_operation_headers[i].text, strlen(tsr_operation_headers[i].text));
   for (size_t i = 0; i < count; i++)
     for (uint32_t role = 0; role < TSR_ROLES; role++)
       if (tables[i]->part[role].image)
@@ -360,7 +378,8 @@ static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_
                             uint32_t sm, tsr_link *link, tsr_error *error) {
   tsr_status status = TSR_OK;
   double start = now_ms();
-  for (size_t i = 0; status == TSR_OK && i < g->count; i++) status = glue_compile(&g->modules[i], sm, error);
+  for (size_t i = 0; status == TSR_OK && i < g->count; i++)
+    if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
   double compiled = now_ms();
   if (status == TSR_OK) status = fuse(g, tables, count, kernels, sm, link, error);
   if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
@@ -370,17 +389,21 @@ static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_
   return status;
 }
 
+static tsr_status check_target(uint32_t sm, tsr_error *error) {
+  if (sm >= 80) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED, "compute capability %u.%u: the parts' code is for 8.0 and newer", sm / 10,
+                  sm % 10);
+}
+
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels, uint32_t sm,
                          bool use_cache, tsr_link *link, tsr_error *error) {
   glue g = {0};
   tsr_link made = {0};
-  if (sm < 80)
-    return tsr_fail(error, TSR_UNSUPPORTED, "compute capability %u.%u: the parts' code is for 8.0 and newer", sm / 10,
-                    sm % 10);
-  tsr_status status = need_toolkit(error);
+  tsr_status status = check_target(sm, error);
+  if (status == TSR_OK) status = need_toolkit(error);
   if (status == TSR_OK) status = glue_write(&g, tables, count, error);
   if (status == TSR_OK) {
-    tsr_cache_key key = cache_key(&g, tables, count, kernels, sm);
+    tsr_cache_key key = cache_key(&g, tables, count, kernels, false, sm);
     made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&
                   tsr_cubin_inspect(&made, kernels, NULL) == TSR_OK;
     if (!made.cached) {
@@ -396,6 +419,101 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, con
     *link = made;
   return status;
 }
+
+/* ---- Users' kernels -------------------------------------------------------------------------- */
+
+static tsr_status add_module(glue *g, const char *name, char *text, tsr_error *error) {
+  if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel's text");
+  g->modules[g->count++] = (glue_module){.name = name, .text = text};
+  return TSR_OK;
+}
+
+/* The glue, the functions of each table, and last the kernel, unless it was compiled before. */
+static tsr_status user_write(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
+                             tsr_error *error) {
+  const char *file = code->source.file ? code->source.file : "the kernel's text";
+  tsr_status status = glue_write(g, tables, code->facts.tables, error);
+  for (size_t i = 0; status == TSR_OK && i < code->facts.tables; i++)
+    status = add_module(g, "a table's functions", tsr_user_table_text(code, i), error);
+  return status || code->source.image ? status : add_module(g, file, strdup(code->source.text), error);
+}
+
+/* A link fails mostly because a kernel calls what its table does not have. */
+static void explain(const tsr_user_code *code, tsr_error *error) {
+  const tsr_error why = error ? *error : (tsr_error){TSR_OK, ""};
+  if (why.status != TSR_LINK_FAILED || (!strstr(why.message, "Unresolved extern") && !strstr(why.message, "Undefined")))
+    return;
+  tsr_fail(
+      error, TSR_LINK_FAILED,
+      "%s calls a function that its table does not have, because TSR_TABLE does not declare it or the table's spec "
+      "admits none: %.600s",
+      code->facts.name, why.message);
+}
+
+/* Links the kernel in one of its forms; NULL is the compact one. */
+static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
+                            const tsr_kernels *kernels, const char *form, uint32_t sm, tsr_link *link,
+                            tsr_error *error) {
+  glue_module *kernel = &g->modules[g->count - 1];
+  if (form) {
+    free(kernel->code);
+    kernel->code = NULL;
+    kernel->form = form;
+  }
+  tsr_status status = link_anew(g, tables, code->facts.tables, kernels, sm, link, error);
+  if (status) explain(code, error);
+  return status;
+}
+
+/* The forms that the bulk kernels have (relink_roomier), and the same choice between them. An image has one. */
+static tsr_status user_link_anew(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
+                                 const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
+  static const char *const forms[] = {"-DTSR_KERNEL_BLOCKS=5", "-DTSR_KERNEL_BLOCKS=1"};
+  tsr_status status = link_form(g, code, tables, kernels, NULL, sm, link, error);
+  for (size_t form = 0; status == TSR_OK && !code->source.image && form < 2; form++) {
+    const tsr_kernel_info *kernel = &link->kernels[0];
+    const bool is_wide =
+        kernel->registers > MEDIUM_REGISTERS && kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
+    if (kernel->stack_bytes == 0 && (form > 0 || !is_wide)) return TSR_OK;
+    tsr_link other = {0};
+    status = link_form(g, code, tables, kernels, forms[form], sm, &other, error);
+    const bool is_better = status == TSR_OK && (kernel->stack_bytes > 0 || other.kernels[0].stack_bytes == 0);
+    tsr_link_free(is_better ? link : &other);
+    if (is_better) *link = other;
+  }
+  return status;
+}
+
+tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_cache, tsr_link *link,
+                              tsr_error *error) {
+  const tsr_composition *tables[TSR_KERNEL_TABLES_MAX];
+  const char *const names[] = {code->facts.name};
+  const tsr_kernels kernels = {names, 1, code->source.image, code->source.image_bytes, {NULL}, true};
+  glue g = {0};
+  tsr_link made = {0};
+  for (size_t i = 0; i < code->facts.tables; i++) tables[i] = &code->tables[i];
+  tsr_status status = tsr_cuda_linker(error);
+  if (status == TSR_OK) status = check_target(sm, error);
+  if (status == TSR_OK) status = user_write(&g, code, tables, error);
+  if (status == TSR_OK) {
+    tsr_cache_key key = cache_key(&g, tables, code->facts.tables, &kernels, true, sm);
+    made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&
+                  tsr_cubin_inspect(&made, &kernels, NULL) == TSR_OK;
+    if (!made.cached) {
+      tsr_link_free(&made);
+      status = user_link_anew(&g, code, tables, &kernels, sm, &made, error);
+      if (status == TSR_OK && use_cache) tsr_cache_put(&key, made.cubin, made.cubin_bytes);
+    }
+  }
+  glue_free(&g);
+  if (status)
+    tsr_link_free(&made);
+  else
+    *link = made;
+  return status;
+}
+
+/* ---- Several links --------------------------------------------------------------------------- */
 
 tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                               uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) {

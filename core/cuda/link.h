@@ -9,6 +9,7 @@
 
 #include "core/compose/compose.h"
 #include "core/tessera_tools.h"
+#include "core/user/code.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,6 +46,11 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_coun
  * links[i] is of kernels->names[i]. If some fail, the error is that of the first of them, and no link is left to free. */
 tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
                               uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) TSR_MUST_CHECK;
+
+/* Links a user's kernel with its tables, all of whose functions are inlined into it. As tsr_cuda_link: one kernel, whose
+ * name is no part of another's in the same file. */
+tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error)
+    TSR_MUST_CHECK;
 
 /* TSR_NO_DEVICE, with the sentence that this library was built without nvcc. */
 tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;

@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "core/compose/registry.h"
+#include "core/kernels/split.h"
 #include "core/spec/number.h"
-#include "core/tessera_tools.h"
+#include "core/tessera_devices.h"
 
-typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_BATCH, ROW_PART } row_type;
+typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_BATCH, ROW_PART, ROW_DEVICES } row_type;
 
 typedef struct row {
   row_type type;
@@ -71,13 +72,35 @@ enum { ROW_WORD_BYTES = 24 };
   R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
     ROW(backend), 0, 0)                                                                                                \
   R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(device), 0, 63)                                            \
+  R("devices", "numbers | all", "", "Several GPUs, as 0,1,2, that share the pairs; see [devices].", ROW_DEVICES,       \
+    ROW(devices), 0, TSR_DEVICES_MAX - 1)                                                                              \
   R("statistics", "no | yes", "no", "Count probes; costs nothing when no.", ROW_CHOICE, ROW(statistics), 0, 0)
+
+/* The keys of [devices], which is there only beside [table] devices. */
+#define DEVICE_SETTINGS(R)                                                                                             \
+  R("split", "hash | independent | replicated", "hash",                                                                \
+    "Where a pair lies: by a hash of its key, in balanced parts; anywhere; or on each device.", ROW_CHOICE,            \
+    ROW(split), 0, 0)                                                                                                  \
+  R("chunk", "256 .. 2^31", "8Mi",                                                                                     \
+    "Items worked through at a time: one chunk is split while the one before travels and another is worked on.",       \
+    ROW_NUMBER, ROW(chunk), 256, 1ull << 31)
 
 #define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
 #define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
-static const tsr_setting_info shown[] = {SETTINGS(SHOWN)};
-static const row rows[] = {SETTINGS(MEANING)};
-enum { ROWS = sizeof rows / sizeof rows[0] };
+static const tsr_setting_info shown[] = {SETTINGS(SHOWN)}, shown_devices[] = {DEVICE_SETTINGS(SHOWN)};
+static const row rows[] = {SETTINGS(MEANING)}, rows_devices[] = {DEVICE_SETTINGS(MEANING)};
+
+/* A section of which the core knows the keys. */
+typedef struct known_section {
+  const char *name;
+  const tsr_setting_info *shown;
+  const row *rows;
+  size_t count;
+} known_section;
+
+enum { ROWS = sizeof rows / sizeof rows[0], DEVICE_ROWS = sizeof rows_devices / sizeof rows_devices[0] };
+static const known_section table_section = {"table", shown, rows, ROWS};
+static const known_section devices_section = {"devices", shown_devices, rows_devices, DEVICE_ROWS};
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
@@ -103,6 +126,11 @@ const char *tsr_settings_word(const char *key, uint64_t value) {
 size_t tsr_settings_list(const tsr_setting_info **list) {
   *list = shown;
   return ROWS;
+}
+
+size_t tsr_devices_settings_list(const tsr_setting_info **list) {
+  *list = shown_devices;
+  return DEVICE_ROWS;
 }
 
 /* ---- Reading one entry ----------------------------------------------------------------------- */
@@ -145,24 +173,47 @@ static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, u
   return bad_entry(entry, error, rule);
 }
 
-static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings *settings, tsr_error *error) {
-  const row *r = &rows[at];
+/* A number for each shard: the same one twice makes two shards on one device. */
+static tsr_status read_devices(const tsr_spec_entry *entry, tsr_devices *devices, tsr_error *error) {
+  static const char rule[] = "must be all, or at most 64 numbers of devices from 0 to 63 between commas, as 0,1,2";
+  char number[8];
+  devices->count = TSR_DEVICES_ALL;
+  if (strcmp(entry->value, "all") == 0) return TSR_OK;
+  devices->count = 0;
+  for (const char *at = entry->value;; at++) {
+    uint64_t value;
+    const size_t length = strcspn(at, ","), blanks = strspn(at, " \t");
+    if (length >= sizeof number || blanks > length || devices->count == TSR_DEVICES_MAX)
+      return bad_entry(entry, error, rule);
+    snprintf(number, sizeof number, "%.*s", (int)(length - blanks), at + blanks);
+    number[strcspn(number, " \t")] = '\0';
+    if (!tsr_parse_u64(number, &value) || value >= TSR_DEVICES_MAX) return bad_entry(entry, error, rule);
+    devices->numbers[devices->count++] = (uint8_t)value;
+    at += length;
+    if (!*at) return TSR_OK;
+  }
+}
+
+static tsr_status read_row(const known_section *section, size_t at, const tsr_spec_entry *entry, tsr_settings *settings,
+                           tsr_error *error) {
+  const row *r = &section->rows[at];
+  const char *values = section->shown[at].values;
   void *out = (char *)settings + r->offset;
   switch (r->type) {
   case ROW_CHOICE:
-    return read_choice(shown[at].values, entry, out, error);
+    return read_choice(values, entry, out, error);
   case ROW_NUMBER: {
     uint64_t value;
     if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum ||
         (r->maximum == 64 && value != 32 && value != 64))
-      return bad_number(entry, shown[at].values, error);
+      return bad_number(entry, values, error);
     *(uint64_t *)out = value;
     return TSR_OK;
   }
   case ROW_FRACTION: {
     double value;
     if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64)
-      return bad_fraction(entry, shown[at].values, error);
+      return bad_fraction(entry, values, error);
     *(double *)out = value;
     return TSR_OK;
   }
@@ -171,13 +222,15 @@ static tsr_status read_row(size_t at, const tsr_spec_entry *entry, tsr_settings 
     uint64_t value = r->type == ROW_PAGE ? PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
     if (strcmp(entry->value, "auto") != 0 &&
         (!tsr_parse_u64(entry->value, &value) || (value && value < r->minimum) || value > r->maximum))
-      return bad_number(entry, shown[at].values, error);
+      return bad_number(entry, values, error);
     *(uint64_t *)out = value;
     return TSR_OK;
   }
   case ROW_PART:
     *(const char **)out = entry->value;
     return TSR_OK;
+  case ROW_DEVICES:
+    return read_devices(entry, out, error);
   }
   return TSR_OK;
 }
@@ -197,18 +250,26 @@ static tsr_status unknown_key(const tsr_spec_entry *entry, const char *const *na
   return bad_entry(entry, error, rule);
 }
 
-static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
+static tsr_status read_section(const known_section *section, const tsr_spec *spec, tsr_settings *settings,
+                               tsr_error *error) {
   const char *names[ROWS];
-  for (size_t i = 0; i < ROWS; i++) names[i] = shown[i].key;
+  for (size_t i = 0; i < section->count; i++) names[i] = section->shown[i].key;
   for (size_t i = 0; i < tsr_spec_count(spec); i++) {
     const tsr_spec_entry *entry = tsr_spec_at(spec, i);
-    if (strcmp(entry->section, "table") != 0) continue;
+    if (strcmp(entry->section, section->name) != 0) continue;
     size_t at = 0;
-    while (at < ROWS && strcmp(entry->key, names[at]) != 0) at++;
-    tsr_status status = at < ROWS ? read_row(at, entry, settings, error) : unknown_key(entry, names, ROWS, error);
+    while (at < section->count && strcmp(entry->key, names[at]) != 0) at++;
+    tsr_status status = at < section->count ? read_row(section, at, entry, settings, error)
+                                            : unknown_key(entry, names, section->count, error);
     if (status) return status;
   }
   return TSR_OK;
+}
+
+static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
+  settings->chunk = 8 << 20;
+  tsr_status status = read_section(&table_section, spec, settings, error);
+  return status ? status : read_section(&devices_section, spec, settings, error);
 }
 
 static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
@@ -221,24 +282,39 @@ static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
 
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  const char *names[1 + TSR_ROLES] = {"table"};
-  for (uint32_t role = 0; role < TSR_ROLES; role++) names[1 + role] = tsr_role_names[role];
+  enum { OWN = 2, SECTIONS = OWN + TSR_ROLES };
+  const char *names[SECTIONS] = {"table", "devices"};
+  for (uint32_t role = 0; role < TSR_ROLES; role++) names[OWN + role] = tsr_role_names[role];
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
     const char *file = section->file ? section->file : "--set";
     uint32_t at = 0;
-    while (at <= TSR_ROLES && strcmp(section->name, names[at]) != 0) at++;
-    if (at > TSR_ROLES) {
-      const char *nearest = tsr_nearest(section->name, names, 1 + TSR_ROLES);
+    while (at < SECTIONS && strcmp(section->name, names[at]) != 0) at++;
+    if (at == SECTIONS) {
+      const char *nearest = tsr_nearest(section->name, names, SECTIONS);
       return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [%s]: sections are table, layout, probing, hasher and allocator%s%s%s", file,
+                      "%s:%llu: [%s]: sections are table, devices, layout, probing, hasher and allocator%s%s%s", file,
                       (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
                       nearest ? nearest : "", nearest ? "?" : "");
     }
-    if (at > 0 && !settings->part[at - 1])
+    if (at == 1 && !settings->devices.count)
+      return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [devices]: [table] names no devices; remove the section", file,
+                      (unsigned long long)section->line);
+    if (at >= OWN && !settings->part[at - OWN])
       return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [%s]: [table] names no %s; remove the section", file,
                       (unsigned long long)section->line, section->name, section->name);
   }
+  return TSR_OK;
+}
+
+/* Of independent tables none knows what the others hold, so that no key could be kept from being in two of them. */
+static tsr_status check_devices(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (!read->devices.count) return TSR_OK;
+  if (tsr_spec_find(spec, "table", "device"))
+    return bad_entry(tsr_spec_find(spec, "table", "device"), error, "there is [table] devices beside it; remove one");
+  if (read->split == TSR_SPLIT_INDEPENDENT && read->duplicates < TSR_DUPLICATES_PROMISE_UNIQUE)
+    return bad_entry(tsr_spec_find(spec, "devices", "split"), error,
+                     "a key could be on two devices; use hash, a multiset or multimap, or duplicates = promise_unique");
   return TSR_OK;
 }
 
@@ -269,6 +345,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = check_sections(spec, &read, error);
   if (status) return status;
   status = check_kind(spec, &read, error);
+  if (status == TSR_OK) status = check_devices(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
@@ -284,8 +361,20 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (limit && !read.growth) return bad_entry(limit, error, "without growth = double there is nothing to limit");
   if (read.growth_limit && read.growth_limit < read.capacity)
     return bad_entry(limit, error, "must be at least the capacity, or 0");
+  if (read.devices.count && read.devices.count != TSR_DEVICES_ALL) read.device = read.devices.numbers[0];
   *settings = read;
   return TSR_OK;
+}
+
+/* A hash gives a shard of distinct keys more than its part, by no more than six standard deviations; independent tables
+ * are filled in turn. */
+uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count) {
+  const uint64_t part = settings->capacity / count + (settings->capacity % count != 0);
+  if (count == 1 || settings->split == TSR_SPLIT_REPLICATED) return settings->capacity;
+  if (settings->split == TSR_SPLIT_INDEPENDENT) return part;
+  const uint64_t bin = settings->capacity / TSR_SPLIT_BINS; /* and shards end between bins */
+  const uint64_t roomy = part + (uint64_t)(6 * sqrt((double)part)) + bin + 1;
+  return roomy < settings->capacity ? roomy : settings->capacity;
 }
 
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,

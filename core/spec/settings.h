@@ -18,10 +18,20 @@ enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
 #define TSR_PAGE_BATCH_AUTO UINT64_MAX
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
+enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
+enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
+
+/* [table] devices: how many, 0: the table is on one device and has no shards, TSR_DEVICES_ALL: as many as there are. */
+typedef struct tsr_devices {
+  uint32_t count;
+  uint8_t numbers[TSR_DEVICES_MAX];
+} tsr_devices;
 
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch;
+  uint64_t split, chunk; /* [devices] */
+  tsr_devices devices;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
 } tsr_settings;
@@ -38,6 +48,9 @@ tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *optio
 /* Reads the section of a plugin into its config struct (config_bytes, zeroed by the caller). */
 tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin, void *config, tsr_error *error)
     TSR_MUST_CHECK;
+
+/* The pairs that each of `count` shards must hold, so that all of them hold the capacity. */
+uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count);
 
 /* The word for a value of a choice row, e.g. ("duplicates", TSR_DUPLICATES_MIN) -> "min". */
 const char *tsr_settings_word(const char *key, uint64_t value);

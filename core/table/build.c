@@ -3,6 +3,7 @@
  * tsr_build: an insert into an empty table that begins again with another seed when a pair has no room.
  */
 #include "core/sized.h"
+#include "core/table/form.h"
 #include "core/table/rebuild.h"
 #include "core/table/store.h"
 #include "core/table/table.h"
@@ -26,7 +27,6 @@ static tsr_status build(tsr_table *t, uint64_t n, const void *keys, const void *
 tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                      uint32_t tries, tsr_error *error) {
   uint64_t size;
-  tsr_tally tally;
   tsr_call known;
   tsr_status status = tsr_check_insert(t, "tsr_build", n, keys, values, error);
   if (status == TSR_OK && !tries)
@@ -38,8 +38,14 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_build: the table holds %llu pairs already: clear it first, or use tsr_insert",
                     (unsigned long long)size);
+  return t->form->build(t, n, keys, values, &known, tries, error);
+}
+
+tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                            uint32_t tries, tsr_error *error) {
+  tsr_tally tally;
   if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
-  status = build(t, n, keys, values, &known, tries, &tally, error);
+  tsr_status status = build(t, n, keys, values, call, tries, &tally, error);
   if (status) {
     tsr_status cleared = tsr_clear(t, NULL, NULL);
     (void)cleared; /* the first failure is what the caller hears of */

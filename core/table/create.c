@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/sized.h"
+#include "core/table/form.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 
@@ -29,6 +30,15 @@ static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, u
   return status;
 }
 
+/* What [table] devices names, `all` counted. */
+static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) {
+  tsr_devices devices = settings->devices;
+  if (devices.count != TSR_DEVICES_ALL) return devices;
+  devices.count = tsr_device_count(t->backend);
+  for (uint32_t i = 0; i < devices.count; i++) devices.numbers[i] = (uint8_t)i;
+  return devices;
+}
+
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
@@ -38,16 +48,23 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   tsr_table *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
+  t->form = settings.devices.count ? &tsr_form_shards : &tsr_form_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   status = tsr_spec_copy(spec, &t->spec, error);
   if (status == TSR_OK) status = tsr_device_open(&settings, &t->device, t->reason, sizeof t->reason, error);
   if (status) return status;
   t->backend = t->device->backend;
-  return compose_for_device(t, options, settings.backend, error);
+  t->devices = devices_of(t, &settings);
+  t->capacity = settings.capacity;
+  tsr_options of_shard = *options;
+  if (t->devices.count) of_shard.capacity = tsr_settings_shard_capacity(&settings, t->devices.count);
+  return compose_for_device(t, &of_shard, settings.backend, error);
 }
 
-tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) {
+tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->form->furnish(t, error); }
+
+tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   void *tallies;
   tsr_status status = tsr_store_furnish(t, &t->store, error);
   if (status == TSR_OK) status = t->backend->allocate(t->device, TSR_TALLIES * sizeof(tsr_tally), &tallies, error);
@@ -75,12 +92,16 @@ tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, ts
   return status;
 }
 
+void tsr_single_release(tsr_table *t) {
+  tsr_order_close(t);
+  if (t->tallies) t->backend->free(t->device, t->tallies);
+}
+
 void tsr_table_destroy(tsr_table *t) {
   if (!t) return;
   if (t->device) {
-    tsr_order_close(t);
+    t->form->release(t);
     tsr_store_free(t, &t->store);
-    if (t->tallies) t->backend->free(t->device, t->tallies);
     t->backend->close(t->device);
   }
   tsr_spec_free(t->spec);
@@ -90,6 +111,10 @@ void tsr_table_destroy(tsr_table *t) {
 
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_clear: the table is NULL");
+  return t->form->clear(t, stream, error);
+}
+
+tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
   t->knows_pairs = false;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);

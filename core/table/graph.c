@@ -10,7 +10,7 @@
 #include "core/table/partition.h"
 
 typedef struct job {
-  tsr_batch batch;
+  tsr_work batch;
   tsr_partition partition;
   bool sorts;
   void *memory;
@@ -40,36 +40,36 @@ static uint32_t *offsets_of(const job *j) { return j->batch.store->state.part[TS
 static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
   static const uint32_t large_steps[] = {TSR_PAGES_large_count, TSR_PAGES_large_sum, TSR_PAGES_large_place};
   const uint64_t large = bulk->n / TSR_LARGE_PAGE;
-  const tsr_batch *b = &j->batch;
+  const tsr_work *b = &j->batch;
   tsr_pages p;
   tsr_status status = tsr_partition_run(&j->partition, b, bulk, &p);
   p.bulk.results = j->results;
   p.offsets = offsets_of(j);
   p.large = j->large;
   p.list_counts = j->list_counts;
-  if (status == TSR_OK) status = tsr_batch_zero(b, p.rest, sizeof *p.rest);
-  if (status == TSR_OK) status = tsr_batch_zero(b, p.large, sizeof *p.large);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_lists, &p, j->partition.pages);
+  if (status == TSR_OK) status = tsr_work_zero(b, p.rest, sizeof *p.rest);
+  if (status == TSR_OK) status = tsr_work_zero(b, p.large, sizeof *p.large);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_lists, &p, j->partition.pages);
   for (uint32_t i = 0; status == TSR_OK && large && i < sizeof large_steps / sizeof *large_steps; i++)
-    status = tsr_batch_step(b, large_steps[i], &p, large);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_rest, &p, j->partition.pages);
+    status = tsr_work_step(b, large_steps[i], &p, large);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_rest, &p, j->partition.pages);
   return status ? status : tsr_partition_answer(&j->partition, b, bulk, &p);
 }
 
 static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
-  const tsr_batch *b = &j->batch;
+  const tsr_work *b = &j->batch;
   const uint64_t lists = b->store->composition->shape.lists;
   const tsr_pages p = {.bulk = *bulk, .counts = j->counts, .offsets = offsets_of(j)};
-  tsr_status status = tsr_batch_zero(b, j->counts, (lists + 1) * sizeof *j->counts);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_count, &p, bulk->n);
-  if (status == TSR_OK) status = tsr_batch_sum(b, j->counts, lists);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_begin, &p, lists + 1);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_any_place, &p, bulk->n);
-  return status ? status : tsr_batch_step(b, TSR_PAGES_any_rest, &p, bulk->n);
+  tsr_status status = tsr_work_zero(b, j->counts, (lists + 1) * sizeof *j->counts);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_count, &p, bulk->n);
+  if (status == TSR_OK) status = tsr_work_sum(b, j->counts, lists);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_begin, &p, lists + 1);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_place, &p, bulk->n);
+  return status ? status : tsr_work_step(b, TSR_PAGES_any_rest, &p, bulk->n);
 }
 
 /* Scratch memory for the lists of n items. */
-static tsr_status begin(job *j, const tsr_batch *b, uint64_t n, bool has_answers) {
+static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers) {
   const tsr_shape *s = &b->store->composition->shape;
   uint64_t piece;
   *j = (job){.batch = *b,
@@ -93,12 +93,12 @@ static tsr_status make(const job *j, const tsr_bulk *bulk) {
 }
 
 static tsr_status end(const job *j, tsr_status status) {
-  const tsr_batch *b = &j->batch;
+  const tsr_work *b = &j->batch;
   const tsr_status freed = b->t->backend->free_in(b->t->device, j->memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }
 
-static tsr_status make_first(const tsr_batch *b, const tsr_bulk *bulk) {
+static tsr_status make_first(const tsr_work *b, const tsr_bulk *bulk) {
   job j;
   const tsr_status status = begin(&j, b, bulk->n, bulk->results || bulk->unplaced_keys || bulk->unplaced_values);
   return status ? status : end(&j, make(&j, bulk));
@@ -127,18 +127,18 @@ static uint64_t lay_out_pairs(all_pairs *all, const tsr_shape *s, const tsr_bulk
 }
 
 /* Runs `op` over the buckets of lists, and waits for what it counts. */
-static tsr_status scan(const tsr_batch *b, uint32_t op, tsr_bulk *bulk, tsr_tally *on_device, tsr_tally *tally) {
+static tsr_status scan(const tsr_work *b, uint32_t op, tsr_bulk *bulk, tsr_tally *on_device, tsr_tally *tally) {
   const tsr_backend *backend = b->t->backend;
   bulk->state = b->store->state;
   bulk->n = b->store->composition->shape.buckets;
   bulk->tally = on_device;
-  tsr_status status = tsr_batch_zero(b, on_device, sizeof *tally);
+  tsr_status status = tsr_work_zero(b, on_device, sizeof *tally);
   if (status == TSR_OK) status = backend->launch(b->store->code->program, op, bulk, b->stream, b->error);
   if (status == TSR_OK) status = backend->copy(b->t->device, tally, on_device, sizeof *tally, b->stream, b->error);
   return status ? status : backend->synchronize(b->t->device, b->stream, b->error);
 }
 
-static tsr_status count_held(const tsr_batch *b, uint64_t *held) {
+static tsr_status count_held(const tsr_work *b, uint64_t *held) {
   tsr_tally tally;
   void *on_device;
   tsr_bulk bulk = {.n = 0};
@@ -150,12 +150,12 @@ static tsr_status count_held(const tsr_batch *b, uint64_t *held) {
   return status ? status : freed;
 }
 
-static tsr_status copy(const tsr_batch *b, void *to, const void *from, uint64_t bytes) {
+static tsr_status copy(const tsr_work *b, void *to, const void *from, uint64_t bytes) {
   return bytes ? b->t->backend->copy(b->t->device, to, from, bytes, b->stream, b->error) : TSR_OK;
 }
 
 /* Pairs of reserved keys are in no list, and stay where they are. */
-static tsr_status empty_buckets(const tsr_batch *b) {
+static tsr_status empty_buckets(const tsr_work *b) {
   const tsr_part *layout = &b->store->composition->part[TSR_ROLE_LAYOUT];
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && layout->plan.regions[i].name; i++) {
@@ -167,7 +167,7 @@ static tsr_status empty_buckets(const tsr_batch *b) {
 }
 
 /* The pairs that were held are no news: of the counts the caller gets what is above them. */
-static tsr_status tell(const tsr_batch *b, const all_pairs *all, tsr_tally *told) {
+static tsr_status tell(const tsr_work *b, const all_pairs *all, tsr_tally *told) {
   const tsr_backend *backend = b->t->backend;
   tsr_tally sum, made;
   tsr_status status = backend->copy(b->t->device, &made, all->tally, sizeof made, b->stream, b->error);
@@ -181,7 +181,7 @@ static tsr_status tell(const tsr_batch *b, const all_pairs *all, tsr_tally *told
 }
 
 /* The batch's part of what is told, to where all is, or back. */
-static tsr_status move_unplaced(const tsr_batch *b, const all_pairs *all, const tsr_bulk *bulk, bool back) {
+static tsr_status move_unplaced(const tsr_work *b, const all_pairs *all, const tsr_bulk *bulk, bool back) {
   const tsr_shape *s = &b->store->composition->shape;
   void *const theirs[] = {bulk->unplaced_keys, bulk->unplaced_values};
   char *const ours[] = {all->unplaced_keys, all->unplaced_values};
@@ -196,7 +196,7 @@ static tsr_status move_unplaced(const tsr_batch *b, const all_pairs *all, const 
 }
 
 static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *bulk) {
-  const tsr_batch *b = &j->batch;
+  const tsr_work *b = &j->batch;
   const tsr_shape *s = &b->store->composition->shape;
   const uint64_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
   tsr_bulk pairs = {.keys_out = all->keys, .values_out = all->values};
@@ -206,7 +206,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
   if (status == TSR_OK && value_bytes)
     status = copy(b, all->values + all->held * value_bytes, bulk->values, all->n * value_bytes);
   if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* who has a place keeps what is there */
-  if (status == TSR_OK) status = tsr_batch_zero(b, all->tally, sizeof tally);
+  if (status == TSR_OK) status = tsr_work_zero(b, all->tally, sizeof tally);
   if (status == TSR_OK) status = empty_buckets(b);
   pairs = (tsr_bulk){.state = b->store->state,
                      .n = all->held + all->n,
@@ -223,7 +223,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
 }
 
 /* All memory is there before the first pair is taken out: later one could get lost. */
-static tsr_status make_anew(const tsr_batch *b, const tsr_bulk *bulk, uint64_t held) {
+static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t held) {
   all_pairs all = {.held = held, .n = bulk->n};
   const tsr_shape *s = &b->store->composition->shape;
   const tsr_backend *backend = b->t->backend;
@@ -243,13 +243,13 @@ static tsr_status make_anew(const tsr_batch *b, const tsr_bulk *bulk, uint64_t h
 
 tsr_status tsr_graph_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) {
-  const tsr_batch b = {t, store, stream, error};
+  const tsr_work b = {t, store, stream, error};
   const uint64_t slots = store->composition->shape.buckets * store->composition->shape.bucket_slots;
   uint64_t held = 0;
   tsr_status status = store->is_clear ? TSR_OK : count_held(&b, &held);
   if (status) return status;
   const uint64_t fits = bulk->n < slots - held ? bulk->n : slots - held;
-  const tsr_bulk first = tsr_batch_part(&b, bulk, 0, fits), left = tsr_batch_part(&b, bulk, fits, bulk->n - fits);
+  const tsr_bulk first = tsr_work_part(&b, bulk, 0, fits), left = tsr_work_part(&b, bulk, fits, bulk->n - fits);
   if (fits) status = store->is_clear ? make_first(&b, &first) : make_anew(&b, &first, held);
   if (status || left.n == 0) return status;
   return t->backend->launch(store->code->program, TSR_BULK_insert, &left, stream, error);

@@ -55,7 +55,56 @@ enum {
   TSR_TALLIES
 };
 
+/* An operation on n items, its arguments checked; arrays as in tessera.h. */
+typedef struct tsr_request {
+  uint32_t op; /* retrieve: with the counting and summing that it needs */
+  tsr_phase phase;
+  uint64_t n;
+  const uint8_t *operations; /* apply */
+  const void *keys, *values;
+  void *values_out, *unplaced_keys, *unplaced_values;
+  uint8_t *results;
+  uint64_t *times;  /* apply: 2 n */
+  uint64_t *counts; /* count: n; retrieve: n + 1 */
+  uint64_t room;    /* retrieve: items of values_out; other operations write n */
+  uint64_t missing;
+  void *stream;
+  tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
+} tsr_request;
+
+/* How a table does what it is asked for, once the arguments have been judged: in one store (form.c), or in shards, which
+ * are tables of one store each (../devices/). Only create.c chooses. */
+typedef struct tsr_form {
+  tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
+  void (*release)(tsr_table *table);                         /* after all work */
+  void (*describe)(const tsr_table *table, tsr_table_info *info);
+  tsr_status (*operate)(tsr_table *table, const tsr_request *request, tsr_error *error);
+  tsr_status (*clear)(tsr_table *table, void *stream, tsr_error *error);
+  tsr_status (*size)(tsr_table *table, uint64_t *size, tsr_error *error);
+  tsr_status (*write_out)(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error);
+  tsr_status (*use)(tsr_table *table, tsr_usage *usage, tsr_error *error);
+  tsr_status (*flush)(tsr_table *table, uint64_t *units, tsr_error *error);
+  tsr_status (*build)(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                      uint32_t tries, tsr_error *error);
+  tsr_status (*rehash)(tsr_table *table, const tsr_rehash_options *options, tsr_error *error);
+  tsr_status (*join)(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                     tsr_error *error);
+  tsr_status (*save)(tsr_table *table, const char *path, tsr_error *error);
+  /* file: at the beginning of `bytes` bytes that make a table. The caller destroys *table, on failure too. */
+  tsr_status (*load)(const char *path, int file, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
+                     tsr_error *error);
+  tsr_status (*report)(tsr_table *table, tsr_report *report, tsr_error *error);
+  tsr_status (*report_reset)(tsr_table *table, tsr_error *error);
+  tsr_status (*wait)(tsr_table *table, tsr_error *error);
+} tsr_form;
+
+extern const tsr_form tsr_form_store, tsr_form_shards;
+
 struct tsr_table {
+  const tsr_form *form;
+  struct tsr_shards *shards; /* tsr_form_shards alone: then the store below says what a shard is, and has no memory */
+  tsr_devices devices;       /* and which these are, the capacity of all together */
+  uint64_t capacity;
   const tsr_backend *backend;
   tsr_device *device;
   char reason[256]; /* why backend = auto chose this one */

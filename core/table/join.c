@@ -5,6 +5,7 @@
  * right values are retrieved to their places. So a key that occurs often costs no more a row than any other.
  */
 #include "core/sized.h"
+#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
@@ -153,6 +154,10 @@ static tsr_status check_join(const tsr_table *left, const tsr_table *right, uint
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table has key_bits = %u, the right one %u: they must be the same", l->key_bits,
                     r->key_bits);
+  if (left->form != right->form)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
+                    "[table] devices, or both without");
   if (left->backend != right->backend ||
       left->store.composition->settings.device != right->store.composition->settings.device)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -173,11 +178,15 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join needs two tables and a place for the number of rows");
   tsr_status status = tsr_take_over("tsr_join", &known, rows, sizeof known, error);
   if (status == TSR_OK) status = check_join(left, right, kind, rows ? &known : NULL, error);
-  if (status) return status;
+  return status ? status : left->form->join(left, right, kind, rows ? &known : NULL, count, error);
+}
+
+tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                           tsr_error *error) {
   join j = {.left = left, .right = right, .error = error};
-  status = write_out(&j);
+  tsr_status status = write_out(&j);
   if (status == TSR_OK) status = tsr_table_enter(right, TSR_PHASE_FIND, NULL, error);
-  if (status == TSR_OK) status = join_rows(&j, kind, rows ? &known : NULL, count);
+  if (status == TSR_OK) status = join_rows(&j, kind, rows, count);
   const tsr_status left_phase = tsr_table_leave(right, NULL, status ? NULL : error);
   if (status == TSR_OK) status = left_phase;
   if (status == TSR_OK) right->find_keys += j.pairs;

@@ -5,6 +5,8 @@
  */
 #include "core/table/order.h"
 
+#include "core/table/form.h"
+
 /* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
  */
 tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
@@ -43,6 +45,10 @@ tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
 
 tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_wait: the table is NULL");
+  return t->form->wait(t, error);
+}
+
+tsr_status tsr_single_wait(tsr_table *t, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < t->order.user_count; i++)
     status = t->backend->event_finish(t->device, t->order.users[i].event, error);
@@ -61,7 +67,7 @@ tsr_status tsr_order_open(tsr_table *t, tsr_error *error) {
 }
 
 void tsr_order_close(tsr_table *t) {
-  tsr_status status = t->order.gate ? tsr_table_wait(t, NULL) : TSR_OK;
+  tsr_status status = t->order.gate ? tsr_single_wait(t, NULL) : TSR_OK;
   (void)status; /* nobody is left to hear of it */
   tsr_event *events[] = {t->order.gate, t->timer_from, t->timer_to};
   for (uint32_t i = 0; i < 3; i++)

@@ -8,7 +8,7 @@
 #include "core/table/partition.h"
 
 typedef struct job {
-  tsr_batch batch;
+  tsr_work batch;
   tsr_partition partition;
   bool needs_results, bars;
   uint8_t *results;
@@ -74,24 +74,24 @@ static void describe_page(const job *j, tsr_pages *p) {
 /* The items of *p lie in the order of their pages. A page that a block cannot do alone is left as it was, and its items
  * are inserted by random access: so whatever happens there means what it always means. */
 static tsr_status work_on_pages(const job *j, tsr_pages *p, bool is_clear) {
-  const tsr_batch *b = &j->batch;
+  const tsr_work *b = &j->batch;
   const uint64_t pages = j->partition.pages;
   const bool is_on_gpu = b->store->composition->shape.sm != 0;
   const tsr_state table = p->bulk.state;
   tsr_status status = TSR_OK;
   p->is_clear = is_clear;
-  if (is_on_gpu) status = tsr_batch_zero(b, p->rest, sizeof *p->rest);
+  if (is_on_gpu) status = tsr_work_zero(b, p->rest, sizeof *p->rest);
   if (status == TSR_OK && j->bars && !p->is_clear) {
     p->barred = j->barred;
-    status = tsr_batch_zero(b, p->barred, pages * sizeof *p->barred);
-    if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_bar, p, table.stash_buckets);
+    status = tsr_work_zero(b, p->barred, pages * sizeof *p->barred);
+    if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, table.stash_buckets);
   }
   if (is_on_gpu) describe_page(j, p);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_insert, p, pages);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
   p->bulk.state = table;
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_rest, p, pages);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_rest, p, pages);
   if (status == TSR_OK && b->store->composition->facts.combines_later)
-    status = tsr_batch_step(b, TSR_PAGES_rest_combine, p, pages);
+    status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);
   return status;
 }
 
@@ -109,13 +109,13 @@ tsr_status tsr_pages_insert(const tsr_table *t, const tsr_store *store, const ts
   job j = job_for(t, store->composition, bulk->results || bulk->unplaced_keys || bulk->unplaced_values);
   uint64_t piece;
   void *memory;
-  j.batch = (tsr_batch){t, store, stream, error};
+  j.batch = (tsr_work){t, store, stream, error};
   tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &memory);
   *began = memory != NULL;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
-    const tsr_bulk part = tsr_batch_part(&j.batch, bulk, done, left < piece ? left : piece);
+    const tsr_bulk part = tsr_work_part(&j.batch, bulk, done, left < piece ? left : piece);
     status = insert_piece(&j, &part, done == 0 && store->is_clear);
   }
   const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);

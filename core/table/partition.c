@@ -66,15 +66,15 @@ tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-tsr_status tsr_batch_step(const tsr_batch *b, uint32_t step, const tsr_pages *pages, uint64_t n) {
+tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const tsr_pages *pages, uint64_t n) {
   return b->t->backend->page(b->store->code->program, step, pages, n, b->stream, b->error);
 }
 
-tsr_status tsr_batch_zero(const tsr_batch *b, void *memory, uint64_t bytes) {
+tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) {
   return b->t->backend->fill(b->t->device, memory, 0, bytes, b->stream, b->error);
 }
 
-tsr_status tsr_batch_sum(const tsr_batch *b, uint64_t *numbers, uint64_t n) {
+tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) {
   return b->t->backend->prefix_sum(b->t->device, numbers, n, b->stream, b->error);
 }
 
@@ -82,7 +82,7 @@ static void *item_at(const void *items, uint64_t i, uint32_t bits) {
   return items ? (char *)(uintptr_t)items + i * (bits / 8) : NULL;
 }
 
-tsr_bulk tsr_batch_part(const tsr_batch *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n) {
+tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n) {
   const tsr_shape *s = &b->store->composition->shape;
   tsr_bulk part = *bulk;
   part.n = n;
@@ -101,7 +101,7 @@ static uint64_t tiles_max(const tsr_pages *p, uint64_t tile_items) {
 
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
  * them there, and these bins for segments. */
-static tsr_status partition_once(const tsr_partition *partition, const tsr_batch *b, uint32_t pass, tsr_pages *p,
+static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_pages *p,
                                  const tsr_columns *to) {
   const tsr_backend *backend = b->t->backend;
   p->shift = shift_of(partition, pass);
@@ -112,16 +112,16 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_batch
   p->places_to = to->places;
   tsr_status status = TSR_OK;
   if (p->ends) {
-    status = tsr_batch_step(b, TSR_PAGES_tiles, p, p->segments);
-    if (status == TSR_OK) status = tsr_batch_sum(b, p->tiles, p->segments);
+    status = tsr_work_step(b, TSR_PAGES_tiles, p, p->segments);
+    if (status == TSR_OK) status = tsr_work_sum(b, p->tiles, p->segments);
   }
   const uint64_t tiles = tiles_max(p, p->tile_items);
-  if (status == TSR_OK) status = tsr_batch_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_count, p, tiles);
-  if (status == TSR_OK) status = tsr_batch_sum(b, p->counts, p->bins);
+  if (status == TSR_OK) status = tsr_work_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_count, p, tiles);
+  if (status == TSR_OK) status = tsr_work_sum(b, p->counts, p->bins);
   if (status == TSR_OK)
     status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
-  if (status == TSR_OK) status = tsr_batch_step(b, TSR_PAGES_scatter, p, tiles);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
   p->bulk.keys = to->keys;
   p->bulk.values = to->values;
   p->places = to->places;
@@ -130,7 +130,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_batch
   return status;
 }
 
-tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk, tsr_pages *p) {
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {
   *p = (tsr_pages){.bulk = *bulk,
                    .fan_log2 = partition->fan_log2,
                    .tile_items = partition->tile_items,
@@ -147,10 +147,9 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_batch *b,
   return status;
 }
 
-tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk,
-                                tsr_pages *p) {
+tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {
   p->results = bulk->results;
   p->unplaced_keys = bulk->unplaced_keys;
   p->unplaced_values = bulk->unplaced_values;
-  return partition->has_answers ? tsr_batch_step(b, TSR_PAGES_answer, p, bulk->n) : TSR_OK;
+  return partition->has_answers ? tsr_work_step(b, TSR_PAGES_answer, p, bulk->n) : TSR_OK;
 }

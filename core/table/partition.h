@@ -44,24 +44,24 @@ tsr_status tsr_partition_allocate(const tsr_table *table, void *job,
                                   uint64_t *piece, void **memory) TSR_MUST_CHECK;
 
 /* Whatever works on a batch: where, and who hears of errors. */
-typedef struct tsr_batch {
+typedef struct tsr_work {
   const tsr_table *t;
   const tsr_store *store;
   void *stream;
   tsr_error *error;
-} tsr_batch;
+} tsr_work;
 
-tsr_status tsr_batch_step(const tsr_batch *b, uint32_t step, const tsr_pages *pages, uint64_t n) TSR_MUST_CHECK;
-tsr_status tsr_batch_zero(const tsr_batch *b, void *memory, uint64_t bytes) TSR_MUST_CHECK;
-tsr_status tsr_batch_sum(const tsr_batch *b, uint64_t *numbers, uint64_t n) TSR_MUST_CHECK;
+tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const tsr_pages *pages, uint64_t n) TSR_MUST_CHECK;
+tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) TSR_MUST_CHECK;
+tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) TSR_MUST_CHECK;
 /* Part `begin` to before `begin + n` of all arrays of a batch. */
-tsr_bulk tsr_batch_part(const tsr_batch *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n);
+tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n);
 
 /* Enqueues the partition of bulk; *pages is then the argument of the steps that follow. */
-tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk, tsr_pages *pages)
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *pages)
     TSR_MUST_CHECK;
 /* Enqueues what the caller learns of each item, where he wants to; results are in pages->bulk. */
-tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_batch *b, const tsr_bulk *bulk,
+tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                                 tsr_pages *pages) TSR_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/table/rebuild.h"
 
 #include "core/sized.h"
+#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
@@ -113,7 +114,10 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   return status;
 }
 
-static tsr_status check_kind(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
+tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
+  if (options->capacity > TSR_CAPACITY_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
+                    (unsigned long long)options->capacity);
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_settings settings;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
@@ -130,19 +134,18 @@ static tsr_status check_kind(const tsr_table *t, const tsr_spec *spec, const tsr
 
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
   tsr_rehash_options known;
-  tsr_spec *spec = NULL;
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
   tsr_status status = tsr_take_over("tsr_rehash", &known, options, sizeof known, error);
-  if (status) return status;
-  options = &known;
+  return status ? status : t->form->rehash(t, &known, error);
+}
+
+tsr_status tsr_single_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
+  tsr_spec *spec = NULL;
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_options chosen = {.plugins = t->plugins,
                         .capacity = options->capacity ? options->capacity : shape->capacity,
                         .seed = options->seed ? options->seed : shape->seed};
-  if (chosen.capacity > TSR_CAPACITY_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
-                    (unsigned long long)chosen.capacity);
-  status = check_kind(t, options->spec ? options->spec : t->spec, &chosen, error);
+  tsr_status status = tsr_rehash_check(t, options->spec ? options->spec : t->spec, &chosen, error);
   if (status == TSR_OK && options->spec) status = tsr_spec_copy(options->spec, &spec, error);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
   if (status == TSR_OK) status = tsr_rebuild(t, spec ? spec : t->spec, chosen.capacity, chosen.seed, NULL, NULL, error);

@@ -20,6 +20,9 @@ typedef struct tsr_change {
  * entered TSR_PHASE_ALONE; waits. On failure the table is as it was. */
 tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
                        const tsr_change *change, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* What tsr_rehash refuses: another kind, other widths, sizes out of range. */
+tsr_status tsr_rehash_check(const tsr_table *table, const tsr_spec *spec, const tsr_options *options, tsr_error *error)
+    TSR_MUST_CHECK;
 /* The seed of the try-th build, from 1. */
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try);
 

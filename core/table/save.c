@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "core/sized.h"
-#include "core/spec/file.h"
 #include "core/table/create.h"
+#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/save.h"
 #include "core/table/save_format.h"
 #include "core/table/store.h"
 
@@ -31,9 +32,10 @@ typedef struct front {
 /* One file being written or read. */
 typedef struct stream {
   const char *path;
-  int file;         /* being read */
-  tsr_file written; /* being written */
-  char *buffer;     /* BUFFER_BYTES */
+  int file;                /* being read */
+  const tsr_file *written; /* being written */
+  uint64_t base;           /* where in it the table begins */
+  char *buffer;            /* BUFFER_BYTES */
   tsr_error *error;
 } stream;
 
@@ -44,20 +46,23 @@ static tsr_status io_failed(const stream *s, const char *what, int why) {
 }
 
 static tsr_status write_bytes(const stream *s, const void *data, uint64_t bytes) {
-  int failure = tsr_file_write(&s->written, data, bytes);
+  int failure = tsr_file_write(s->written, data, bytes);
   return failure ? io_failed(s, "written", failure) : TSR_OK;
 }
 
-static tsr_status read_bytes(const stream *s, void *data, uint64_t bytes) {
+tsr_status tsr_save_read(int file, const char *path, void *data, uint64_t bytes, tsr_error *error) {
   for (uint64_t done = 0; done < bytes;) {
-    ssize_t got = read(s->file, (char *)data + done, bytes - done);
+    ssize_t got = read(file, (char *)data + done, bytes - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_failed(s, "read", errno);
-    if (got == 0)
-      return tsr_fail(s->error, TSR_IO, "%s: ends too early: the saved table was cut, save it again", s->path);
+    if (got < 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (got == 0) return tsr_fail(error, TSR_IO, "%s: ends too early: the saved table was cut, save it again", path);
     done += (uint64_t)got;
   }
   return TSR_OK;
+}
+
+static tsr_status read_bytes(const stream *s, void *data, uint64_t bytes) {
+  return tsr_save_read(s->file, s->path, data, bytes, s->error);
 }
 
 static tsr_status copy_between(const tsr_table *t, void *to, const void *from, uint64_t bytes, tsr_error *error) {
@@ -67,7 +72,7 @@ static tsr_status copy_between(const tsr_table *t, void *to, const void *from, u
 
 /* ---- The spec's text ------------------------------------------------------------------------- */
 
-static char *spec_text(const tsr_spec *spec) {
+char *tsr_save_text(const tsr_spec *spec) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
@@ -171,7 +176,7 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
                             .buckets = tsr_composition_buckets(t->store.composition),
                             .has_erased = t->store.state.has_erased != 0};
   memcpy(f->head.magic, TSR_SAVE_MAGIC, sizeof f->head.magic);
-  f->text = spec_text(t->spec);
+  f->text = tsr_save_text(t->spec);
   if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   f->head.text_bytes = strlen(f->text);
   describe_regions(t->store.composition, f);
@@ -201,12 +206,12 @@ static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row
 
 /* The front comes last, when the regions' checksums are known. */
 static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
-  if (lseek(s->written.descriptor, (off_t)tsr_save_front_bytes(&f->head), SEEK_SET) < 0)
+  if (lseek(s->written->descriptor, (off_t)(s->base + tsr_save_front_bytes(&f->head)), SEEK_SET) < 0)
     return io_failed(s, "written", errno);
   tsr_status status = TSR_OK;
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = write_region(s, t, &f->rows[i]);
   if (status) return status;
-  if (lseek(s->written.descriptor, 0, SEEK_SET) < 0) return io_failed(s, "written", errno);
+  if (lseek(s->written->descriptor, (off_t)s->base, SEEK_SET) < 0) return io_failed(s, "written", errno);
   uint64_t sum = tsr_save_front_checksum(&f->head, f->text, f->rows);
   status = write_bytes(s, &f->head, sizeof f->head);
   if (status == TSR_OK) status = write_bytes(s, f->text, f->head.text_bytes);
@@ -215,31 +220,49 @@ static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
   return status;
 }
 
-static tsr_status write_file(stream *s, const tsr_table *t, front *f) {
+tsr_status tsr_save_begin(tsr_file *file, const char *path, tsr_error *error) {
   struct stat old;
-  if (stat(s->path, &old) == 0 && !S_ISREG(old.st_mode))
-    return tsr_fail(s->error, TSR_IO, "%s: is %s: a table can be saved in a regular file only", s->path,
+  if (stat(path, &old) == 0 && !S_ISREG(old.st_mode))
+    return tsr_fail(error, TSR_IO, "%s: is %s: a table can be saved in a regular file only", path,
                     S_ISDIR(old.st_mode) ? "a directory" : "a pipe or a device");
-  int failure = tsr_file_begin(&s->written, s->path, 0666);
-  if (failure) return io_failed(s, "written", failure);
-  tsr_status status = write_table(s, t, f);
-  failure = tsr_file_end(&s->written, status ? ECANCELED : 0);
-  return status || !failure ? status : io_failed(s, "written", failure);
+  const int failure = tsr_file_begin(file, path, 0666);
+  return failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
 }
 
-tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
+tsr_status tsr_save_end(tsr_file *file, const char *path, tsr_status status, tsr_error *error) {
+  const int failure = tsr_file_end(file, status ? ECANCELED : 0);
+  if (status || !failure) return status;
+  return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure));
+}
+
+tsr_status tsr_save_write(const tsr_file *file, const char *path, uint64_t base, tsr_table *t, uint64_t *bytes,
+                          tsr_error *error) {
   front f = {.text = NULL};
-  stream s = {.path = path, .error = error};
-  if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
+  stream s = {.path = path, .written = file, .base = base, .error = error};
   s.buffer = malloc(BUFFER_BYTES);
   tsr_status status = s.buffer ? describe(t, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
   if (status == TSR_OK) status = note_sample(&s, t, &f);
-  if (status == TSR_OK) status = write_file(&s, t, &f);
+  if (status == TSR_OK) status = write_table(&s, t, &f);
   if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
+  *bytes = f.head.file_bytes;
   free(s.buffer);
   free(f.text);
   return status;
+}
+
+tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
+  if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
+  return t->form->save(t, path, error);
+}
+
+tsr_status tsr_single_save(tsr_table *t, const char *path, tsr_error *error) {
+  tsr_file file;
+  uint64_t bytes;
+  tsr_status status = tsr_save_begin(&file, path, error);
+  if (status) return status;
+  status = tsr_save_write(&file, path, 0, t, &bytes, error);
+  return tsr_save_end(&file, path, status, error);
 }
 
 /* ---- Loading: the front ---------------------------------------------------------------------- */
@@ -285,16 +308,19 @@ static tsr_status read_front(const stream *s, front *f, uint64_t bytes) {
 /* ---- Loading: the table ---------------------------------------------------------------------- */
 
 static tsr_status put_entry(tsr_spec *spec, const char *key, const char *value, tsr_error *error) {
-  char assignment[64];
+  char assignment[32 + TSR_SPEC_LINE_MAX];
   if (!value) return TSR_OK;
-  snprintf(assignment, sizeof assignment, "table.%s=%.32s", key, value);
+  snprintf(assignment, sizeof assignment, "table.%s=%.*s", key, TSR_SPEC_LINE_MAX, value);
   return tsr_spec_set(spec, assignment, error);
 }
 
-static tsr_status read_spec(const stream *s, const front *f, const tsr_load_options *options, tsr_spec **spec) {
-  tsr_status status = tsr_spec_parse(f->text, s->path, spec, s->error);
-  if (status == TSR_OK) status = put_entry(*spec, "backend", options->backend, s->error);
-  return status ? status : put_entry(*spec, "device", options->device, s->error);
+tsr_status tsr_save_spec(const char *text, const char *path, const tsr_load_options *options, tsr_spec **spec,
+                         tsr_error *error) {
+  tsr_status status = tsr_spec_parse(text, path, spec, error);
+  if (status) return status;
+  const bool has_list = tsr_spec_get(*spec, "table", "devices") != NULL;
+  status = put_entry(*spec, "backend", options->backend, error);
+  return status ? status : put_entry(*spec, has_list ? "devices" : "device", options->device, error);
 }
 
 /* What was composed here must have the memory that was saved. */
@@ -379,17 +405,15 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   return status ? status : check_sample(s, f, t);
 }
 
-static tsr_status load_file(stream *s, const tsr_load_options *options, front *f, tsr_table **table) {
+static tsr_status load_file(const stream *s, uint64_t bytes, const tsr_load_options *options, front *f,
+                            tsr_table **table) {
   tsr_spec *spec = NULL;
-  struct stat facts;
-  if (fstat(s->file, &facts) != 0) return io_failed(s, "read", errno);
-  if (!S_ISREG(facts.st_mode))
-    return tsr_fail(s->error, TSR_IO, "%s: is %s: a saved table must be a regular file", s->path,
-                    S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");
-  tsr_status status = read_front(s, f, (uint64_t)facts.st_size);
-  if (status == TSR_OK) status = read_spec(s, f, options, &spec);
+  tsr_status status = read_front(s, f, bytes);
+  if (status == TSR_OK) status = tsr_save_spec(f->text, s->path, options, &spec, s->error);
   tsr_options sizes = {.plugins = options->plugins, .capacity = f->head.capacity, .seed = f->head.seed};
   if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, s->error);
+  if (status == TSR_OK && (*table)->form != &tsr_form_store)
+    status = damaged(s, "its spec is of several devices, and it holds the memory of one");
   if (status == TSR_OK) status = check_regions(s, f, *table);
   if (status == TSR_OK) status = check_rows(s, f);
   if (status == TSR_OK) status = fill_table(s, f, *table);
@@ -397,30 +421,52 @@ static tsr_status load_file(stream *s, const tsr_load_options *options, front *f
   return status;
 }
 
+tsr_status tsr_single_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
+                           tsr_table **table, tsr_error *error) {
+  front f = {.text = NULL};
+  stream s = {.path = path, .file = file, .error = error};
+  s.buffer = malloc(BUFFER_BYTES);
+  tsr_status status = s.buffer ? load_file(&s, bytes, options, &f, table)
+                               : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);
+  free(s.buffer);
+  free(f.text);
+  return status;
+}
+
+/* Its first bytes say which form of table a file holds. */
+static tsr_status load_form(const char *path, int file, const tsr_load_options *options, tsr_table **table,
+                            tsr_error *error) {
+  char magic[sizeof(TSR_SAVE_SHARDS_MAGIC) - 1] = "";
+  struct stat facts;
+  if (fstat(file, &facts) != 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  if (!S_ISREG(facts.st_mode))
+    return tsr_fail(error, TSR_IO, "%s: is %s: a saved table must be a regular file", path,
+                    S_ISDIR(facts.st_mode) ? "a directory" : "a pipe or a device");
+  if (pread(file, magic, sizeof magic, 0) < 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  const bool has_shards = memcmp(magic, TSR_SAVE_SHARDS_MAGIC, sizeof magic) == 0;
+  const tsr_form *form = has_shards ? &tsr_form_shards : &tsr_form_store;
+  return form->load(path, file, (uint64_t)facts.st_size, options, table, error);
+}
+
 tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table, tsr_error *error) {
   tsr_load_options known;
-  front f = {.text = NULL};
-  stream s = {.path = path, .error = error};
   tsr_table *loaded = NULL;
   if (!path || !table)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_load needs a path and a place for the table");
   tsr_status status = tsr_take_over("tsr_table_load", &known, options, sizeof known, error);
   if (status) return status;
-  s.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes must not hang */
-  if (s.file < 0) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes must not hang */
+  if (file < 0) {
     bool is_missing = errno == ENOENT || errno == ENOTDIR;
     return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "%s: cannot be opened as a saved table: %s", path,
                     strerror(errno));
   }
-  s.buffer = malloc(BUFFER_BYTES);
-  status =
-      s.buffer ? load_file(&s, &known, &f, &loaded) : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);
+  status = load_form(path, file, &known, &loaded, error);
   if (status)
     tsr_table_destroy(loaded);
   else
     *table = loaded;
-  close(s.file);
-  free(s.buffer);
-  free(f.text);
+  close(file);
   return status;
 }

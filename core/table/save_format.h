@@ -26,6 +26,7 @@
 #endif
 
 #define TSR_SAVE_MAGIC "TSRTAB\r\n"
+#define TSR_SAVE_SHARDS_MAGIC "TSRDEV\r\n"
 
 enum {
   TSR_SAVE_VERSION = 2,
@@ -48,6 +49,17 @@ typedef struct tsr_save_row {
   char name[48];
   uint64_t bytes, checksum;
 } tsr_save_row;
+
+/* The file of a table of several devices: this head, the spec's text, and then of each shard what would be a file of its
+ * own. */
+typedef struct tsr_save_shards_head {
+  char magic[8];
+  uint32_t version, shards;
+  uint64_t text_bytes, capacity, seed; /* capacity: of all shards */
+  uint32_t first_bin[64];
+  uint64_t ends[64]; /* of each shard, where its part of the file ends */
+  uint64_t checksum; /* of all before it, and of the text */
+} tsr_save_shards_head;
 
 /* Each step is a bijection of the state for a given word, so one changed word never cancels out. A region's state
  * starts at 0, and its blocks may be summed one after the other if they are whole words. */

@@ -63,12 +63,20 @@ static void drop_composition(tsr_store *store) {
   store->composition = NULL;
 }
 
+tsr_code *tsr_store_keep_code(tsr_store *store) {
+  store->code->users++;
+  return store->code;
+}
+
+void tsr_store_leave_code(const tsr_backend *backend, tsr_code *code) {
+  if (!code || --code->users > 0) return;
+  backend->program_destroy(code->program);
+  tsr_composition_free(code->composition);
+  free(code);
+}
+
 static void drop_code(const tsr_table *t, tsr_store *store) {
-  if (store->code && --store->code->users == 0) {
-    t->backend->program_destroy(store->code->program);
-    tsr_composition_free(store->code->composition);
-    free(store->code);
-  }
+  tsr_store_leave_code(t->backend, store->code);
   store->code = NULL;
 }
 

@@ -20,6 +20,9 @@ tsr_status tsr_store_make(const tsr_table *table, const tsr_spec *spec, uint64_t
 tsr_status tsr_store_reseed(const tsr_table *table, const tsr_spec *spec, uint64_t seed, tsr_store *store,
                             tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_store_clear(const tsr_table *table, tsr_store *store, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* A kernel of a user's that was linked for this code keeps it, so that it can tell when a rebuild has made another. */
+tsr_code *tsr_store_keep_code(tsr_store *store);
+void tsr_store_leave_code(const tsr_backend *backend, tsr_code *code);
 /* pre: no work on it is under way. */
 void tsr_store_free(const tsr_table *table, tsr_store *store);
 

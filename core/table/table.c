@@ -9,6 +9,7 @@
 #include "core/table/table.h"
 
 #include "core/sized.h"
+#include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
@@ -18,53 +19,36 @@
 /* ---- What it is ------------------------------------------------------------------------------- */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
+  tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
   if (!info) return;
-  const tsr_table_info none = {.backend = "", .device = "", .backend_reason = "", .code = ""};
-  if (!t) {
-    tsr_hand_over(info, &none, sizeof none);
-    return;
-  }
+  if (t) t->form->describe(t, &ours);
+  tsr_hand_over(info, &ours, sizeof ours);
+}
+
+void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
   const tsr_shape *shape = &t->store.composition->shape;
   const tsr_code *code = t->store.code;
-  const tsr_table_info ours = {
-      .backend = t->backend->name,
-      .device = t->device->info.name,
-      .backend_reason = t->reason,
-      .key_bits = shape->key_bits,
-      .value_bits = shape->value_bits,
-      .capacity = shape->capacity,
-      .seed = shape->seed,
-      .slots = tsr_composition_slots(t->store.composition),
-      .buckets = shape->buckets,
-      .bytes = tsr_composition_bytes(t->store.composition),
-      .bucket_slots = shape->bucket_slots,
-      .bucket_bytes = shape->bucket_bytes,
-      .tile_lanes = shape->tile_lanes,
-      .statistics = shape->statistics != 0,
-      .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
-  tsr_hand_over(info, &ours, sizeof ours);
+  *info =
+      (tsr_table_info){.backend = t->backend->name,
+                       .device = t->device->info.name,
+                       .backend_reason = t->reason,
+                       .key_bits = shape->key_bits,
+                       .value_bits = shape->value_bits,
+                       .capacity = shape->capacity,
+                       .seed = shape->seed,
+                       .slots = tsr_composition_slots(t->store.composition),
+                       .buckets = shape->buckets,
+                       .bytes = tsr_composition_bytes(t->store.composition),
+                       .bucket_slots = shape->bucket_slots,
+                       .bucket_bytes = shape->bucket_bytes,
+                       .tile_lanes = shape->tile_lanes,
+                       .statistics = shape->statistics != 0,
+                       .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
 }
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
 enum { ARRAYS = 9 };
-
-typedef struct request {
-  uint32_t op; /* gather: with the counting and summing that it needs */
-  tsr_phase phase;
-  uint64_t n;
-  const uint8_t *operations; /* apply */
-  const void *keys, *values;
-  void *values_out, *unplaced_keys, *unplaced_values;
-  uint8_t *results;
-  uint64_t *times;  /* apply: 2 n */
-  uint64_t *counts; /* multiplicity: n; gather: n + 1 */
-  uint64_t room;    /* gather: items of values_out; other operations write n */
-  uint64_t missing;
-  void *stream;
-  tsr_tally *tally;  /* NULL: the operation's own */
-  uint64_t *counter; /* grows by n if the call succeeds; NULL: the caller counts */
-} request;
 
 static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
   return tsr_launch(t, &t->store, op, bulk, stream, error);
@@ -72,7 +56,6 @@ static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *
 
 /* Counts each key's pairs, sums the counts to places, and writes the values there. */
 static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
-  bulk->tally = t->tallies + TSR_BULK_count;
   tsr_status status = launch(t, TSR_BULK_count, bulk, stream, error);
   if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, stream, error);
   if (status || !bulk->values_out) return status;
@@ -97,7 +80,23 @@ static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   return status ? status : freed;
 }
 
-static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
+/* Where the report counts the items of an operation; NULL: each as what it is, on the device. */
+static uint64_t *counter_of(tsr_table *t, uint32_t op) {
+  switch (op) {
+  case TSR_BULK_insert:
+  case TSR_BULK_find_or_insert:
+    return &t->insert_keys;
+  case TSR_BULK_erase:
+  case TSR_BULK_erase_pair:
+    return &t->erase_keys;
+  case TSR_BULK_apply:
+    return NULL;
+  default:
+    return &t->find_keys;
+  }
+}
+
+static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool gathers = r->op == TSR_BULK_retrieve;
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
            value_bytes = t->store.composition->shape.value_bits / 8;
@@ -132,7 +131,7 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
                      .times = arrays[8].devices,
                      .room = r->room,
                      .missing = r->missing,
-                     .tally = r->tally ? r->tally : t->tallies + r->op};
+                     .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
     if (gathers)
       status = launch_gather(t, &bulk, r->stream, error);
     else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
@@ -151,8 +150,50 @@ static tsr_status operate(tsr_table *t, const request *r, tsr_error *error) {
     tsr_status waited = t->backend->synchronize(t->device, r->stream, status ? NULL : error);
     if (status == TSR_OK) status = waited;
   }
-  if (status == TSR_OK && r->counter) *r->counter += r->n;
+  uint64_t *counter = r->tally ? NULL : counter_of(t, r->op);
+  if (status == TSR_OK && counter) *counter += r->n;
   return status;
+}
+
+static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  if (t->store.composition->shape.has_lists) {
+    tsr_status status = tsr_grow_for(t, r->n, r->stream, error);
+    return status ? status : operate(t, r, error);
+  }
+  const tsr_call call = {.stream = r->stream,
+                         .results = r->results,
+                         .unplaced_keys = r->unplaced_keys,
+                         .unplaced_values = r->unplaced_values};
+  return tsr_insert_growing(t, r->op, r->n, r->keys, r->values, &call, error);
+}
+
+/* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */
+static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const bool grows = t->store.composition->settings.growth != 0;
+  const bool reads_later = r->values_out && (grows || !t->store.composition->shape.whole_pairs);
+  tsr_request inserts = *r;
+  if (reads_later) inserts.values_out = NULL;
+  tsr_status status = grows ? insert_growing(t, &inserts, error) : operate(t, &inserts, error);
+  if (status || !reads_later) return status;
+  return operate(t,
+                 &(tsr_request){.op = TSR_BULK_find,
+                                .phase = TSR_PHASE_FIND,
+                                .n = r->n,
+                                .keys = r->keys,
+                                .values_out = r->values_out,
+                                .missing = r->missing,
+                                .stream = r->stream,
+                                .tally = t->tallies + TSR_TALLY_UNREAD},
+                 error);
+}
+
+tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
+  if (erases && r->n) t->store.state.has_erased = 1;
+  if (r->op == TSR_BULK_apply) t->knows_pairs = false;
+  if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
+  if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
+  return operate(t, r, error);
 }
 
 /* What a grid of 2^31 - 1 blocks can count. */
@@ -190,22 +231,19 @@ tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, co
   return status;
 }
 
-static tsr_status insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
-                         tsr_tally *tally, tsr_error *error) {
-  bool has_values = t->store.composition->shape.value_bits > 0;
-  return operate(t,
-                 &(request){.op = TSR_BULK_insert,
-                            .phase = TSR_PHASE_INSERT,
-                            .n = n,
-                            .keys = keys,
-                            .values = has_values ? values : NULL,
-                            .unplaced_keys = call->unplaced_keys,
-                            .unplaced_values = has_values ? call->unplaced_values : NULL,
-                            .results = call->results,
-                            .stream = call->stream,
-                            .tally = tally,
-                            .counter = tally ? NULL : &t->insert_keys},
-                 error);
+static tsr_request inserting(const tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
+                             const tsr_call *call) {
+  const bool has_values = t->store.composition->shape.value_bits > 0;
+  return (tsr_request){.op = op,
+                       .phase = TSR_PHASE_INSERT,
+                       .n = n,
+                       .keys = keys,
+                       .values = has_values ? values : NULL,
+                       .unplaced_keys = call->unplaced_keys,
+                       .unplaced_values = has_values ? call->unplaced_values : NULL,
+                       .results = call->results,
+                       .missing = call->missing,
+                       .stream = call->stream};
 }
 
 tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -215,14 +253,8 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
   tsr_call known;
   status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
   if (status) return status;
-  call = &known;
-  if (t->store.composition->settings.growth) {
-    if (!t->store.composition->shape.has_lists)
-      return tsr_insert_growing(t, TSR_BULK_insert, n, keys, values, call, error);
-    status = tsr_grow_for(t, n, call->stream, error);
-    if (status) return status;
-  }
-  return insert(t, n, keys, values, call, NULL, error);
+  const tsr_request request = inserting(t, TSR_BULK_insert, n, keys, values, &known);
+  return t->form->operate(t, &request, error);
 }
 
 tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -230,8 +262,10 @@ tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const 
   tsr_tally *counters = t->tallies + TSR_TALLY_COUNTED;
   *tally = (tsr_tally){.hits = 0};
   if (n == 0) return TSR_OK;
+  tsr_request request = inserting(t, TSR_BULK_insert, n, keys, values, call);
+  request.tally = counters;
   tsr_status status = t->backend->fill(t->device, counters, 0, sizeof *counters, call->stream, error);
-  if (status == TSR_OK) status = insert(t, n, keys, values, call, counters, error);
+  if (status == TSR_OK) status = operate(t, &request, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, counters, sizeof *tally, call->stream, error);
   return status ? status : t->backend->synchronize(t->device, call->stream, error);
 }
@@ -241,11 +275,9 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   tsr_status status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
-  const bool grows = t->store.composition->settings.growth != 0;
   tsr_call known;
   status = tsr_take_over("tsr_find_or_insert", &known, call, sizeof known, error);
   if (status) return status;
-  call = &known;
   if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
@@ -253,38 +285,9 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
                     "or kind = set or map");
-  if (!shape->value_bits) offered = values = NULL;
-  /* where a value is written after its key it can be read when the inserts are done; so it is after growing */
-  const bool reads_later = values && (grows || !shape->whole_pairs);
-  if (grows) {
-    status = tsr_insert_growing(t, TSR_BULK_find_or_insert, n, keys, offered, call, error);
-  } else {
-    status = operate(t,
-                     &(request){.op = TSR_BULK_find_or_insert,
-                                .phase = TSR_PHASE_INSERT,
-                                .n = n,
-                                .keys = keys,
-                                .values = offered,
-                                .values_out = reads_later ? NULL : values,
-                                .unplaced_keys = call->unplaced_keys,
-                                .unplaced_values = offered ? call->unplaced_values : NULL,
-                                .results = call->results,
-                                .missing = call->missing,
-                                .stream = call->stream,
-                                .counter = &t->insert_keys},
-                     error);
-  }
-  if (status || !reads_later) return status;
-  return operate(t,
-                 &(request){.op = TSR_BULK_find,
-                            .phase = TSR_PHASE_FIND,
-                            .n = n,
-                            .keys = keys,
-                            .values_out = values,
-                            .missing = call->missing,
-                            .stream = call->stream,
-                            .tally = t->tallies + TSR_TALLY_UNREAD},
-                 error);
+  tsr_request request = inserting(t, TSR_BULK_find_or_insert, n, keys, offered, &known);
+  request.values_out = shape->value_bits ? values : NULL;
+  return t->form->operate(t, &request, error);
 }
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
@@ -294,17 +297,16 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
-  return operate(t,
-                 &(request){.op = TSR_BULK_find,
-                            .phase = TSR_PHASE_FIND,
-                            .n = n,
-                            .keys = keys,
-                            .values_out = values,
-                            .results = call->results,
-                            .missing = call->missing,
-                            .stream = call->stream,
-                            .counter = &t->find_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_find,
+                                         .phase = TSR_PHASE_FIND,
+                                         .n = n,
+                                         .keys = keys,
+                                         .values_out = values,
+                                         .results = call->results,
+                                         .missing = call->missing,
+                                         .stream = call->stream},
+                          error);
 }
 
 tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
@@ -313,15 +315,14 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
   tsr_status status = take_call(t, "tsr_contains", n, keys, &call, &known, error);
   if (status) return status;
   if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
-  return operate(t,
-                 &(request){.op = TSR_BULK_contains,
-                            .phase = TSR_PHASE_FIND,
-                            .n = n,
-                            .keys = keys,
-                            .results = present,
-                            .stream = known.stream,
-                            .counter = &t->find_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_contains,
+                                         .phase = TSR_PHASE_FIND,
+                                         .n = n,
+                                         .keys = keys,
+                                         .results = present,
+                                         .stream = known.stream},
+                          error);
 }
 
 tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
@@ -331,16 +332,15 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
   if (status) return status;
   if (n && !counts)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
-  return operate(t,
-                 &(request){.op = TSR_BULK_count,
-                            .phase = TSR_PHASE_FIND,
-                            .n = n,
-                            .keys = keys,
-                            .results = call->results,
-                            .counts = counts,
-                            .stream = call->stream,
-                            .counter = &t->find_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_count,
+                                         .phase = TSR_PHASE_FIND,
+                                         .n = n,
+                                         .keys = keys,
+                                         .results = call->results,
+                                         .counts = counts,
+                                         .stream = call->stream},
+                          error);
 }
 
 tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
@@ -356,35 +356,32 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
   if (room > 1ull << 48)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: room = %llu: at most 2^48 values a call",
                     (unsigned long long)room);
-  return operate(t,
-                 &(request){.op = TSR_BULK_retrieve,
-                            .phase = TSR_PHASE_FIND,
-                            .n = n,
-                            .keys = keys,
-                            .values_out = room ? values : NULL,
-                            .results = call->results,
-                            .counts = offsets,
-                            .room = room,
-                            .missing = call->missing,
-                            .stream = call->stream,
-                            .counter = &t->find_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_retrieve,
+                                         .phase = TSR_PHASE_FIND,
+                                         .n = n,
+                                         .keys = keys,
+                                         .values_out = room ? values : NULL,
+                                         .results = call->results,
+                                         .counts = offsets,
+                                         .room = room,
+                                         .missing = call->missing,
+                                         .stream = call->stream},
+                          error);
 }
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   tsr_call known;
   tsr_status status = take_call(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
-  if (n) t->store.state.has_erased = 1;
-  return operate(t,
-                 &(request){.op = TSR_BULK_erase,
-                            .phase = TSR_PHASE_ERASE,
-                            .n = n,
-                            .keys = keys,
-                            .results = call->results,
-                            .stream = call->stream,
-                            .counter = &t->erase_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_erase,
+                                         .phase = TSR_PHASE_ERASE,
+                                         .n = n,
+                                         .keys = keys,
+                                         .results = call->results,
+                                         .stream = call->stream},
+                          error);
 }
 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -393,17 +390,15 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
   tsr_status status = take_call(t, "tsr_erase_pairs", n, keys, &call, &known, error);
   if (status) return status;
   if (!t->store.composition->shape.value_bits) values = NULL;
-  if (n) t->store.state.has_erased = 1;
-  return operate(t,
-                 &(request){.op = TSR_BULK_erase_pair,
-                            .phase = TSR_PHASE_ERASE,
-                            .n = n,
-                            .keys = keys,
-                            .values = values,
-                            .results = call->results,
-                            .stream = call->stream,
-                            .counter = &t->erase_keys},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_erase_pair,
+                                         .phase = TSR_PHASE_ERASE,
+                                         .n = n,
+                                         .keys = keys,
+                                         .values = values,
+                                         .results = call->results,
+                                         .stream = call->stream},
+                          error);
 }
 
 _Static_assert((int)TSR_INSERTED == (int)TSR_RESULT_INSERTED && (int)TSR_PRESENT == (int)TSR_RESULT_PRESENT &&
@@ -433,23 +428,21 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
                     values ? "values_out" : "values");
   if (!shape->value_bits) values = values_out = NULL;
-  if (n) t->store.state.has_erased = 1;
-  t->knows_pairs = false;
-  return operate(t,
-                 &(request){.op = TSR_BULK_apply,
-                            .phase = TSR_PHASE_MIXED,
-                            .n = n,
-                            .operations = operations,
-                            .keys = keys,
-                            .values = values,
-                            .values_out = values_out,
-                            .unplaced_keys = call->unplaced_keys,
-                            .unplaced_values = values ? call->unplaced_values : NULL,
-                            .results = call->results,
-                            .times = call->times,
-                            .missing = call->missing,
-                            .stream = call->stream},
-                 error);
+  return t->form->operate(t,
+                          &(tsr_request){.op = TSR_BULK_apply,
+                                         .phase = TSR_PHASE_MIXED,
+                                         .n = n,
+                                         .operations = operations,
+                                         .keys = keys,
+                                         .values = values,
+                                         .values_out = values_out,
+                                         .unplaced_keys = call->unplaced_keys,
+                                         .unplaced_values = values ? call->unplaced_values : NULL,
+                                         .results = call->results,
+                                         .times = call->times,
+                                         .missing = call->missing,
+                                         .stream = call->stream},
+                          error);
 }
 
 /* Runs an operation over all buckets. */
@@ -462,6 +455,10 @@ static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_
 
 tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
+  return t->form->size(t, size, error);
+}
+
+tsr_status tsr_single_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   tsr_tally tally;
   tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
   if (status == TSR_OK) *size = tally.hits;
@@ -471,6 +468,13 @@ tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   if (!t || !usage)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
+  tsr_usage ours;
+  tsr_status status = t->form->use(t, &ours, error);
+  if (status == TSR_OK) tsr_hand_over(usage, &ours, sizeof ours);
+  return status;
+}
+
+tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
@@ -479,12 +483,11 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   uint64_t buckets = shape->buckets + tally.units, bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
-  const tsr_usage ours = {.pairs = tally.hits,
-                          .tombstones = tally.tombstones,
-                          .units = tally.units,
-                          .slots = buckets * shape->bucket_slots,
-                          .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
-  tsr_hand_over(usage, &ours, sizeof ours);
+  *usage = (tsr_usage){.pairs = tally.hits,
+                       .tombstones = tally.tombstones,
+                       .units = tally.units,
+                       .slots = buckets * shape->bucket_slots,
+                       .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
   return TSR_OK;
 }
 
@@ -496,6 +499,11 @@ tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
                     !shape->has_link ? "the layout's buckets do not link, so there are no lists to pack"
                     : t->store.composition->facts.has_stash ? "pairs in the stash would be cut off by empty slots"
                                                             : "the layout cannot exchange pairs");
+  return t->form->flush(t, units, error);
+}
+
+tsr_status tsr_single_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
   tsr_bulk bulk = {.n = shape->buckets + TSR_TAIL_RESERVED};
   tsr_tally tally;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
@@ -515,11 +523,15 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   if (*size > room)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export: the table holds %llu pairs, the arrays have room for %llu",
                     (unsigned long long)*size, (unsigned long long)room);
-  uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
-           value_bytes = t->store.composition->shape.value_bits / 8;
+  return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
+}
+
+tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
-  tsr_array arrays[2] = {{keys, NULL, *size * key_bytes, false, TSR_ARRAY_WRITTEN},
-                         {value_bytes ? values : NULL, NULL, *size * value_bytes, false, TSR_ARRAY_WRITTEN}};
+  tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
+                         {values, NULL, size * (shape->value_bits / 8), false, TSR_ARRAY_WRITTEN}};
+  tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = tsr_stage_in(t, &arrays[i], NULL, error);
   if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
   for (uint32_t i = 0; i < 2; i++) {
@@ -532,9 +544,16 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
 /* ---- Report ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) {
-  tsr_tally tallies[TSR_BULKS];
+  tsr_report ours;
   if (!t || !report)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report needs a table and a place for the report");
+  tsr_status status = t->form->report(t, &ours, error);
+  if (status == TSR_OK) tsr_hand_over(report, &ours, sizeof ours);
+  return status;
+}
+
+tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error) {
+  tsr_tally tallies[TSR_BULKS];
   tsr_status status = tsr_table_wait(t, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
@@ -547,35 +566,38 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
-  tsr_report ours = {.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
-                     .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
-                     .not_placed = insert->not_placed + apply->not_placed,
-                     .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
-                     .found = find->hits + apply->answered[TSR_CLASS_FIND],
-                     .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
-                     .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
-                     .insert_probes = insert->probes,
-                     .insert_probes_max = insert->probes_max,
-                     .find_probes = find->probes,
-                     .find_probes_max = find->probes_max,
-                     .erase_probes = erase->probes,
-                     .erase_probes_max = erase->probes_max,
-                     .insert_moves = insert->moves,
-                     .insert_moves_max = insert->moves_max,
-                     .insert_lost_claims = insert->lost_claims + apply->lost_claims,
-                     .insert_stashed = insert->stashed + apply->stashed,
-                     .apply_probes = apply->probes,
-                     .apply_probes_max = apply->probes_max};
-  _Static_assert(sizeof ours.insert_histogram == sizeof insert->histogram, "one number of bins");
-  memcpy(ours.insert_histogram, insert->histogram, sizeof ours.insert_histogram);
-  memcpy(ours.find_histogram, find->histogram, sizeof ours.find_histogram);
-  memcpy(ours.erase_histogram, erase->histogram, sizeof ours.erase_histogram);
-  tsr_hand_over(report, &ours, sizeof ours);
+  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+                         .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
+                         .not_placed = insert->not_placed + apply->not_placed,
+                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                         .found = find->hits + apply->answered[TSR_CLASS_FIND],
+                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
+                         .insert_probes = insert->probes,
+                         .insert_probes_max = insert->probes_max,
+                         .find_probes = find->probes,
+                         .find_probes_max = find->probes_max,
+                         .erase_probes = erase->probes,
+                         .erase_probes_max = erase->probes_max,
+                         .insert_moves = insert->moves,
+                         .insert_moves_max = insert->moves_max,
+                         .insert_lost_claims = insert->lost_claims + apply->lost_claims,
+                         .insert_stashed = insert->stashed + apply->stashed,
+                         .apply_probes = apply->probes,
+                         .apply_probes_max = apply->probes_max};
+  _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
+  memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
+  memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);
+  memcpy(report->erase_histogram, erase->histogram, sizeof report->erase_histogram);
   return TSR_OK;
 }
 
 tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report_reset: the table is NULL");
+  return t->form->report_reset(t, error);
+}
+
+tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   tsr_status status = tsr_table_wait(t, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);

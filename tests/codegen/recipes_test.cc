@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "core/kernels/bulk.h"
+#include "core/kernels/split.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -125,6 +126,22 @@ TEST(Kernels, OfThePrefixSumLink) {
     ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
     if (sm < 90) link.link.other_functions = 0; // ptxas's, for the shuffles of CUB
     linking::expect_sound(link.link, 2, 255);
+  }
+}
+
+extern "C" const tsr_image tsr_split_images[];
+
+TEST(Kernels, OfTheSplitLink) {
+#define SPLIT_NAME(step) "tsr_split_" #step,
+  const char *const names[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
+  tsr_kernels kernels = {names, TSR_SPLIT_STEP_COUNT, tsr_split_images[0].device, tsr_split_images[0].device_bytes, {},
+                         false};
+  for (uint32_t sm : {80u, 90u, 100u}) {
+    linking::Link link;
+    tsr_error error = {};
+    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
+    if (sm < 90) link.link.other_functions = 0; // ptxas's, for shuffles
+    linking::expect_sound(link.link, TSR_SPLIT_STEP_COUNT, 255);
   }
 }
 

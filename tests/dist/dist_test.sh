@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # //:dist away from its checkout: in a folder with a blank in its name, with an empty environment, on the cpu backend.
-# Then the SDK in it alone builds the example plugin, and README.md's program is built against it by pkg-config.
+# Then the SDK in it alone builds the example plugin, and README.md's program is built against it by pkg-config and
+# by CMake.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
@@ -222,5 +223,37 @@ block text >expected
 flags=$(pkg-config --cflags --libs tessera) && eval "gcc -o program program.c $flags" >log 2>&1 || fail "$(cat log)"
 env -i CUDA_VISIBLE_DEVICES= ./program >out 2>err || fail "the program fails: $(cat err)"
 diff expected out >difference || fail "README.md's output (<) and the program's (>): $(cat difference)"
+
+# cmake_project VERSION: configures a project of README's program that asks for this version.
+cmake_project() {
+  rm -rf "a project/build"
+  mkdir -p "a project"
+  cp program.c "a project/"
+  cat >"a project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.13)
+project(prog C)
+find_package(Tessera $1 REQUIRED)
+add_executable(prog program.c)
+target_link_libraries(prog Tessera::tessera)
+install(TARGETS prog DESTINATION bin)
+END
+  CMAKE_PREFIX_PATH=$home cmake -S "a project" -B "a project/build" -DCMAKE_INSTALL_PREFIX="$work/installed" \
+    -DCMAKE_BUILD_TYPE=Release >log 2>&1
+}
+
+case_of "README's program is built by CMake, and runs where it is built and where it is installed"
+cmake_project "${version#tessera }" && cmake --build "a project/build" >>log 2>&1 &&
+  cmake --install "a project/build" >>log 2>&1 || fail "$(cat log)"
+for program in "a project/build/prog" installed/bin/prog; do
+  env -i CUDA_VISIBLE_DEVICES= "$program" >out 2>err || fail "$program fails: $(cat err)"
+  diff expected out >difference || fail "README.md's output (<) and the program's (>): $(cat difference)"
+done
+
+case_of "CMake is told which versions it is"
+series=${version#tessera } && series=${series%.*}
+cmake_project "$series" || fail "refuses $series: $(cat log)"
+! cmake_project 999.0 || fail "says it is version 999"
+! cmake_project "$series.999" || fail "says it is version $series.999"
+grep -q 'version: ' log || fail "does not say which version it is: $(cat log)"
 
 finish

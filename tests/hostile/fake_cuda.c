@@ -309,9 +309,28 @@ API int cuPointerGetAttributes(unsigned count, int *attributes, void **values, u
   (void)attributes;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
-  if (count != 1) return 1;
-  *(unsigned *)values[0] = block_of(pointer) ? 2 : 0;
+  if (count < 1 || count > 2) return 1;
+  *(unsigned *)values[0] = block_of(pointer) ? 2 : 0; /* the second is the device: all memory is everybody's */
   return 0;
+}
+
+API int cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t bytes,
+                          void *stream) {
+  (void)to_context;
+  (void)from_context;
+  (void)stream;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (!block_of(to) || !block_of(from)) return 1;
+  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+  return 0;
+}
+
+API int cuCtxEnablePeerAccess(void *other, unsigned flags) {
+  (void)other;
+  (void)flags;
+  NEEDS_CONTEXT;
+  return 217; /* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED */
 }
 
 /* ---- The driver: code, events, streams ------------------------------------------------------- */
@@ -420,6 +439,20 @@ API int cuEventElapsedTime(float *milliseconds, event *from, event *to) {
   MAY_FAIL(false);
   *milliseconds = (float)(to->recorded - from->recorded);
   return 0;
+}
+
+API int cuStreamCreate(object **created, unsigned flags) {
+  (void)flags;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  *created = make(sizeof **created, NULL, &fake_cuda.streams);
+  return *created ? 0 : FAKE_OUT_OF_MEMORY;
+}
+
+API int cuStreamDestroy_v2(object *stream) {
+  NEEDS_CONTEXT;
+  int result = destroy(stream);
+  return result ? result : result_of(__func__, false);
 }
 
 API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {

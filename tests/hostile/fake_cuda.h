@@ -35,7 +35,7 @@ typedef struct fake_cuda_state {
   uint64_t uploaded;
 
   /* What is there. */
-  int64_t contexts, pushed, allocations, events, modules, programs, links;
+  int64_t contexts, pushed, allocations, events, streams, modules, programs, links;
 } fake_cuda_state;
 
 #endif

@@ -103,6 +103,8 @@ const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeo
                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_scan_images[];
 const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_split_images[];
+const tsr_image __wrap_tsr_split_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 }
 
 fake_cuda_state &fake() { return *static_cast<fake_cuda_state *>(__real_dlsym(fake_library(), "fake_cuda")); }
@@ -143,6 +145,14 @@ void launch(const char *kernel, void **parameters) {
       tsr_status status =
           tsr_cpu_backend.launch(running->program, op, static_cast<tsr_bulk *>(parameters[0]), nullptr, nullptr);
       ASSERT_EQ(status, TSR_OK);
+      return;
+    }
+#define SPLIT_NAME(step) "tsr_split_" #step,
+  static const char *const steps[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
+  for (uint32_t step = 0; step < TSR_SPLIT_STEP_COUNT; step++)
+    if (strcmp(kernel, steps[step]) == 0) {
+      ASSERT_EQ(tsr_cpu_backend.split(nullptr, step, static_cast<tsr_split *>(parameters[0]), nullptr, nullptr),
+                TSR_OK);
       return;
     }
   ASSERT_STREQ(kernel, "tsr_scan_tiles"); // of as many numbers as one tile has

@@ -36,8 +36,9 @@ may_include() {
     plugins/*) [[ $header == plugins/* ]] ;;
     layouts/* | probing/* | hashers/* | allocators/*) [[ $header == plugins/* || $header == "$own" ]] ;;
     core/tessera_tools.h) [[ $header == tessera.h ]] ;; # installed beside it, in a folder of another name
-    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|tessera_tools|spec/number|spec/file)\.h$ ]] ;;
-    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|tessera_tools|spec/number)\.h$ ]] ;;
+    core/tessera_kernels.h | core/tessera_devices.h) [[ $header == tessera_tools.h ]] ;;
+    core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|tessera_tools|tessera_kernels|tessera_devices|spec/number|spec/file)\.h$ ]] ;;
+    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|tessera_tools|tessera_devices|spec/number)\.h$ ]] ;;
     core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
     *) return 0 ;;
   esac

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Balanced parts (balance.h), as multi-GPU HashGraph makes them: a histogram of bins over all devices, its prefix sum, and
+ * for each shard the bin in which its part of the sum begins, by binary search.
+ */
+#include "core/devices/balance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINS = TSR_SPLIT_BINS };
+
+tsr_status tsr_buffer_reserve(const tsr_member *m, tsr_buffer *b, uint64_t bytes, tsr_error *error) {
+  tsr_device *device = m->shard->device;
+  if (b->bytes >= bytes && b->memory) return TSR_OK;
+  if (b->memory) device->backend->free(device, b->memory);
+  *b = (tsr_buffer){.memory = NULL};
+  const uint64_t roomy = bytes + bytes / 8 + 64; /* the parts of a batch are never quite alike */
+  tsr_status status = device->backend->allocate(device, roomy, &b->memory, error);
+  if (status)
+    b->memory = NULL;
+  else
+    b->bytes = roomy;
+  return status;
+}
+
+void tsr_balance_evenly(tsr_shards *s) {
+  const uint32_t members = s->transport.members;
+  for (uint32_t i = 0; i < members; i++) s->first_bin[i] = BINS * i / members;
+}
+
+tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const void *keys, uint32_t key_bytes,
+                           tsr_error *error) {
+  tsr_member *m = &s->members[member];
+  tsr_device *device = m->shard->device;
+  const bool begins = m->bins.memory == NULL;
+  void *stream = m->streams[TSR_LANE_SPLIT];
+  tsr_status status = tsr_buffer_reserve(m, &m->bins, BINS * sizeof(uint64_t), error);
+  if (status == TSR_OK && begins)
+    status = device->backend->fill(device, m->bins.memory, 0, BINS * sizeof(uint64_t), stream, error);
+  if (status || n == 0) return status;
+  const tsr_split split = {.n = n, .seed = s->seed, .key_bytes = key_bytes, .keys = keys, .bins = m->bins.memory};
+  return device->backend->split(device, TSR_SPLIT_bins, &split, stream, error);
+}
+
+/* The bin with which a part begins of which the sum before it should be `target`: the edge that comes nearest. */
+static uint32_t bin_at(const double *before, double target) {
+  uint32_t low = 0, high = BINS;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (before[middle] < target)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > 0 && target - before[low - 1] < before[low] - target ? low - 1 : low;
+}
+
+/* counts: a row of each member. */
+static void choose(tsr_shards *s, const uint64_t *counts, uint64_t capacity) {
+  static const double none = 0;
+  double before[BINS + 1] = {none}, n = 0;
+  const uint32_t members = s->transport.members;
+  for (uint64_t i = 0; i < (uint64_t)members * BINS; i++) n += (double)counts[i];
+  const double to_come = (double)capacity > n ? ((double)capacity - n) / BINS : 0;
+  for (uint32_t bin = 0; bin < BINS; bin++) {
+    before[bin + 1] = before[bin] + to_come;
+    for (uint32_t i = 0; i < members; i++) before[bin + 1] += (double)counts[i * BINS + bin];
+  }
+  for (uint32_t i = 1; i < members; i++) s->first_bin[i] = bin_at(before, before[BINS] * i / members);
+}
+
+tsr_status tsr_balance_choose(tsr_shards *s, uint64_t capacity, tsr_error *error) {
+  tsr_transport *x = &s->transport;
+  uint64_t *counts = calloc((size_t)x->members * BINS, sizeof *counts);
+  tsr_status status = counts ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to balance %u shards", x->members);
+  for (uint32_t i = 0; status == TSR_OK && i < x->here; i++) {
+    tsr_member *m = &s->members[i];
+    tsr_device *device = m->shard->device;
+    void *stream = m->streams[TSR_LANE_SPLIT];
+    uint64_t *row = counts + (size_t)(x->first + i) * BINS;
+    if (!m->bins.memory) continue;
+    status = device->backend->copy(device, row, m->bins.memory, BINS * sizeof *row, stream, error);
+    if (status == TSR_OK) status = device->backend->synchronize(device, stream, error);
+    device->backend->free(device, m->bins.memory);
+    m->bins = (tsr_buffer){.memory = NULL};
+  }
+  status = x->agree(x, status, error);
+  if (status == TSR_OK) status = x->gather(x, counts, BINS, error);
+  if (status == TSR_OK) choose(s, counts, capacity);
+  free(counts);
+  return status;
+}

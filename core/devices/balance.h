@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which bins each shard has. Read next: balance.c.
+ */
+#ifndef TSR_DEVICES_BALANCE_H
+#define TSR_DEVICES_BALANCE_H
+
+#include "core/devices/shards.h"
+
+/* Equal parts: what distinct keys need. */
+void tsr_balance_evenly(tsr_shards *shards);
+/* A number of a batch's keys makes work and memory as often as it comes: then the parts follow how many keys of a batch
+ * each bin has. Adds the keys of one member, arrays of its device; choose makes the parts, and all processes have to call
+ * it. capacity: of all shards; what the batch leaves of it is taken to come evenly. */
+tsr_status tsr_balance_add(tsr_shards *shards, uint32_t member, uint64_t n, const void *keys, uint32_t key_bytes,
+                           tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_balance_choose(tsr_shards *shards, uint64_t capacity, tsr_error *error) TSR_MUST_CHECK;
+/* More memory for a buffer of a member, if it needs it; what was in it is lost. pre: no work on it is under way. */
+tsr_status tsr_buffer_reserve(const tsr_member *member, tsr_buffer *buffer, uint64_t bytes, tsr_error *error)
+    TSR_MUST_CHECK;
+
+#endif

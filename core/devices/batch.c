@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches (batch.h), in the four phases of multi-GPU HashGraph: each member splits its part of a chunk by the shards of
+ * its keys; all tell each other how much they have for whom; the items travel; each shard works on what came. Answers
+ * travel back and are put into the caller's order.
+ *
+ * Each phase has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
+ * next travels and the one after it is split; events order what depends on what. The host waits for one thing only, how
+ * many items go where, while the devices work on the chunks before.
+ */
+#include "core/devices/batch.h"
+
+#include <stdlib.h>
+
+#include "core/devices/balance.h"
+#include "core/table/form.h"
+#include "core/table/stage.h"
+
+typedef struct answer {
+  char *users; /* NULL: only the other answers need it */
+  uint32_t bytes;
+  bool is_partial; /* some items stay as the caller has them */
+} answer;
+
+typedef struct job {
+  tsr_table *t;
+  tsr_shards *s;
+  tsr_transport *x;
+  const tsr_request *r;
+  tsr_error *error;
+  const char *questions[TSR_QUESTIONS];
+  uint32_t question_bytes[TSR_QUESTIONS];
+  answer answers[TSR_ANSWERS]; /* bytes = 0: not wanted */
+  uint32_t answer_bytes[TSR_ANSWERS];
+  uint64_t *sizes[TSR_SLOTS]; /* items from each member to each other */
+  uint64_t *back[TSR_SLOTS];  /* and on their way back */
+  uint64_t *rows, *host_counts;
+  uint64_t tiles_max;
+  uint64_t rounds;
+  bool stays; /* each member works on its own part */
+} job;
+
+/* ---- What is asked --------------------------------------------------------------------------- */
+
+static job job_of(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
+  const bool hands_back = r->unplaced_keys || r->unplaced_values;
+  job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .r = r, .error = error};
+  j.questions[TSR_KEYS] = r->keys;
+  j.question_bytes[TSR_KEYS] = key_bytes;
+  j.questions[TSR_VALUES] = r->values;
+  j.question_bytes[TSR_VALUES] = r->values ? value_bytes : 0;
+  j.questions[TSR_OPERATIONS] = (const char *)r->operations;
+  j.question_bytes[TSR_OPERATIONS] = r->op == TSR_BULK_apply;
+  void *const users[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = r->values_out,
+                                    [TSR_UNPLACED_KEYS] = r->unplaced_keys,
+                                    [TSR_UNPLACED_VALUES] = r->unplaced_values,
+                                    [TSR_CODES] = r->results,
+                                    [TSR_COUNTS] = r->counts,
+                                    [TSR_TIMES] = r->times};
+  const uint32_t bytes[TSR_ANSWERS] = {value_bytes, key_bytes, value_bytes, 1, sizeof *r->counts, 2 * sizeof *r->times};
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
+    j.answer_bytes[a] = bytes[a];
+    j.answers[a] = (answer){users[a], users[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
+                            a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
+                                (a == TSR_FOUND_VALUES && r->op == TSR_BULK_apply)};
+  }
+  return j;
+}
+
+static void free_job(job *j) {
+  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+    free(j->sizes[i]);
+    free(j->back[i]);
+  }
+  free(j->rows);
+  free(j->host_counts);
+}
+
+static tsr_status allocate_job(job *j) {
+  const size_t members = j->x->members;
+  bool has_all = true;
+  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+    j->sizes[i] = calloc(members * members, sizeof *j->sizes[i]);
+    j->back[i] = calloc(members * members, sizeof *j->back[i]);
+    has_all = has_all && j->sizes[i] && j->back[i];
+  }
+  const uint64_t chunk = j->r->n < j->s->chunk ? j->r->n : j->s->chunk;
+  j->tiles_max = (chunk / j->x->here + 1) / TSR_SPLIT_TILE + 1;
+  j->rows = calloc(members * (members + 3), sizeof *j->rows);
+  j->host_counts = calloc(j->x->here * (j->tiles_max * members + 1), sizeof *j->host_counts);
+  if (has_all && j->rows && j->host_counts) return TSR_OK;
+  return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items", (unsigned long long)j->r->n);
+}
+
+/* What a shard works on. */
+static void *question_of(const job *j, const tsr_slot *k, tsr_column c) {
+  if (!j->question_bytes[c]) return NULL;
+  return j->stays ? k->in[c].memory : k->arrived[c].memory;
+}
+
+/* What it has answered, where the item came from. */
+static void *back_of(const job *j, const tsr_slot *k, tsr_answer a) {
+  return j->stays ? k->answer[a].memory : k->back[a].memory;
+}
+
+static tsr_device *device_of(const tsr_member *m) { return m->shard->device; }
+
+static tsr_status wait_for(const job *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+  tsr_device *device = device_of(m);
+  return device->backend->event_wait(device, event, m->streams[lane], j->error);
+}
+
+static tsr_status record(const job *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+  tsr_device *device = device_of(m);
+  return device->backend->event_record(device, event, m->streams[lane], j->error);
+}
+
+static tsr_status copy(const job *j, const tsr_member *m, void *to, const void *from, uint64_t bytes, tsr_lane lane) {
+  tsr_device *device = device_of(m);
+  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[lane], j->error) : TSR_OK;
+}
+
+static tsr_status step(const job *j, const tsr_member *m, uint32_t what, const tsr_split *split, tsr_lane lane) {
+  tsr_device *device = device_of(m);
+  return device->backend->split(device, what, split, m->streams[lane], j->error);
+}
+
+static tsr_status prefix_sum(const job *j, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {
+  tsr_device *device = device_of(m);
+  return device->backend->prefix_sum(device, numbers, n, m->streams[lane], j->error);
+}
+
+static tsr_status reserve(const job *j, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
+  return tsr_buffer_reserve(m, buffer, bytes, j->error);
+}
+
+/* The chunk that had this slot is done, answers and all. */
+static tsr_status finish_slot(const job *j, uint32_t slot, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    const tsr_slot *k = &m->slots[slot];
+    tsr_device *device = device_of(m);
+    tsr_event *const events[] = {k->was_split, k->arrived_at, k->worked, k->returned};
+    for (uint32_t e = 0; e < 4; e++) {
+      tsr_status waited = device->backend->event_finish(device, events[e], status ? NULL : error);
+      if (status == TSR_OK) status = waited;
+    }
+  }
+  return status;
+}
+
+/* ---- Phase 1: split -------------------------------------------------------------------------- */
+
+static tsr_split split_of(const job *j, const tsr_slot *k) {
+  tsr_split split = {.n = k->n,
+                     .tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE,
+                     .seed = j->s->seed,
+                     .shards = j->x->members,
+                     .key_bytes = j->question_bytes[TSR_KEYS],
+                     .value_bytes = j->question_bytes[TSR_VALUES],
+                     .keys = k->in[TSR_KEYS].memory,
+                     .values = k->in[TSR_VALUES].memory,
+                     .operations = k->in[TSR_OPERATIONS].memory,
+                     .keys_out = k->split[TSR_KEYS].memory,
+                     .values_out = j->question_bytes[TSR_VALUES] ? k->split[TSR_VALUES].memory : NULL,
+                     .operations_out = j->question_bytes[TSR_OPERATIONS] ? k->split[TSR_OPERATIONS].memory : NULL,
+                     .places = k->places.memory,
+                     .counts = k->counts.memory};
+  for (uint32_t i = 0; i < split.shards; i++) split.first_bin[i] = j->s->first_bin[i];
+  return split;
+}
+
+/* A member's part of a chunk, on its device, and how many items each tile has for each shard. */
+static tsr_status count_part(const job *j, tsr_member *m, tsr_slot *k) {
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++) {
+    const uint64_t bytes = j->question_bytes[c];
+    if (!bytes) continue;
+    status = reserve(j, m, &k->in[c], k->n * bytes);
+    if (status == TSR_OK && !j->stays) status = reserve(j, m, &k->split[c], k->n * bytes);
+    if (status == TSR_OK)
+      status = copy(j, m, k->in[c].memory, j->questions[c] + k->first * bytes, k->n * bytes, TSR_LANE_SPLIT);
+  }
+  if (status || j->stays) return status;
+  const uint64_t numbers = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE * j->x->members;
+  status = reserve(j, m, &k->places, k->n * sizeof(uint32_t));
+  if (status == TSR_OK) status = reserve(j, m, &k->counts, (numbers + 1) * sizeof(uint64_t));
+  if (status || k->n == 0) return status;
+  const tsr_split split = split_of(j, k);
+  status = step(j, m, TSR_SPLIT_count, &split, TSR_LANE_SPLIT);
+  return status ? status : prefix_sum(j, m, split.counts, numbers, TSR_LANE_SPLIT);
+}
+
+/* The member's row of sizes, from its counts. */
+static tsr_status read_counts(const job *j, uint32_t member, const tsr_slot *k, uint64_t *sizes) {
+  const tsr_member *m = &j->s->members[member];
+  const uint64_t tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE, members = j->x->members;
+  uint64_t *counts = j->host_counts + member * (j->tiles_max * members + 1);
+  for (uint32_t to = 0; to < members; to++) sizes[to] = 0;
+  if (j->stays) sizes[j->x->first + member] = k->n;
+  if (k->n == 0 || j->stays) return TSR_OK;
+  tsr_status status = copy(j, m, counts, k->counts.memory, (tiles * members + 1) * sizeof *counts, TSR_LANE_SPLIT);
+  if (status == TSR_OK) status = device_of(m)->backend->synchronize(device_of(m), m->streams[TSR_LANE_SPLIT], j->error);
+  for (uint32_t to = 0; status == TSR_OK && to < members; to++)
+    sizes[to] = counts[(to + 1) * tiles] - counts[to * tiles];
+  return status;
+}
+
+/* Tells the others how much this process has for whom, and that all is well here. */
+static tsr_status share_sizes(const job *j, uint32_t slot, tsr_status status) {
+  const uint32_t members = j->x->members;
+  uint64_t *sizes = j->sizes[slot], *back = j->back[slot];
+  status = j->x->agree(j->x, status, j->error);
+  if (status == TSR_OK) status = j->x->gather(j->x, sizes, members, j->error);
+  for (uint32_t from = 0; from < members; from++)
+    for (uint32_t to = 0; to < members; to++) back[to * members + from] = sizes[from * members + to];
+  return status;
+}
+
+static tsr_status split_chunk(const job *j, uint32_t slot, uint64_t first, uint64_t n) {
+  const uint32_t members = j->x->members, here = j->x->here;
+  tsr_status status = finish_slot(j, slot, j->error);
+  for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+    tsr_slot *k = &j->s->members[i].slots[slot];
+    const uint32_t part = (i + j->s->next) % here; /* so that small batches are not all one member's */
+    k->first = first + n * part / here;
+    k->n = first + n * (part + 1) / here - k->first;
+    status = count_part(j, &j->s->members[i], k);
+  }
+  for (uint32_t i = 0; status == TSR_OK && i < here; i++)
+    status = read_counts(j, i, &j->s->members[i].slots[slot], j->sizes[slot] + (j->x->first + i) * members);
+  for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+    tsr_member *m = &j->s->members[i];
+    const tsr_split split = split_of(j, &m->slots[slot]);
+    if (split.n && !j->stays) status = step(j, m, TSR_SPLIT_scatter, &split, TSR_LANE_SPLIT);
+    if (status == TSR_OK) status = record(j, m, m->slots[slot].was_split, TSR_LANE_SPLIT);
+  }
+  return share_sizes(j, slot, status);
+}
+
+/* ---- Phases 2 and 3: travel and work --------------------------------------------------------- */
+
+typedef tsr_buffer *buffer_of(tsr_slot *slot, uint32_t number);
+
+static tsr_buffer *split_column(tsr_slot *k, uint32_t c) { return &k->split[c]; }
+static tsr_buffer *arrived_column(tsr_slot *k, uint32_t c) { return &k->arrived[c]; }
+static tsr_buffer *answer_column(tsr_slot *k, uint32_t c) { return &k->answer[c]; }
+static tsr_buffer *back_column(tsr_slot *k, uint32_t c) { return &k->back[c]; }
+static tsr_buffer *values_column(tsr_slot *k, uint32_t c) {
+  (void)c; /* there is one */
+  return &k->values;
+}
+static tsr_buffer *back_values_column(tsr_slot *k, uint32_t c) {
+  (void)c;
+  return &k->back_values;
+}
+
+/* One column of all members here; where each works on its own part nothing travels. */
+static tsr_status exchange(const job *j, uint32_t slot, uint32_t number, buffer_of *from, buffer_of *to,
+                           const uint64_t *sizes, uint32_t item_bytes, tsr_lane lane) {
+  const void *sources[TSR_DEVICES_MAX];
+  void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
+  if (j->stays) return TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    tsr_member *m = &j->s->members[i];
+    sources[i] = from(&m->slots[slot], number)->memory;
+    targets[i] = to(&m->slots[slot], number)->memory;
+    streams[i] = m->streams[lane];
+  }
+  const tsr_parcels parcels = {sources, targets, sizes, item_bytes, streams};
+  return j->x->exchange(j->x, &parcels, j->error);
+}
+
+/* Each member's stream waits for an event of every member. */
+static tsr_status meet(const job *j, uint32_t slot, tsr_event *(*event)(const tsr_slot *), tsr_lane lane) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++)
+    for (uint32_t other = 0; status == TSR_OK && other < j->x->here; other++)
+      status = wait_for(j, &j->s->members[i], event(&j->s->members[other].slots[slot]), lane);
+  return status;
+}
+
+static tsr_event *split_event(const tsr_slot *k) { return k->was_split; }
+static tsr_event *worked_event(const tsr_slot *k) { return k->worked; }
+
+static tsr_status travel(const job *j, uint32_t slot) {
+  const uint32_t members = j->x->members;
+  tsr_status status = meet(j, slot, split_event, TSR_LANE_TRAVEL);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    tsr_member *m = &j->s->members[i];
+    tsr_slot *k = &m->slots[slot];
+    k->got = 0;
+    for (uint32_t from = 0; from < members; from++) k->got += j->sizes[slot][from * members + j->x->first + i];
+    for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
+      if (j->question_bytes[c] && !j->stays) status = reserve(j, m, &k->arrived[c], k->got * j->question_bytes[c]);
+  }
+  status = j->x->agree(j->x, status, j->error);
+  for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
+    if (j->question_bytes[c])
+      status =
+          exchange(j, slot, c, split_column, arrived_column, j->sizes[slot], j->question_bytes[c], TSR_LANE_TRAVEL);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
+    status = record(j, &j->s->members[i], j->s->members[i].slots[slot].arrived_at, TSR_LANE_TRAVEL);
+  return status;
+}
+
+static void *answer_of(const tsr_slot *k, const job *j, tsr_answer a) {
+  return j->answers[a].bytes ? k->answer[a].memory : NULL;
+}
+
+static tsr_status work_member(const job *j, tsr_member *m, tsr_slot *k) {
+  tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
+  for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes) status = reserve(j, m, &k->answer[a], k->got * j->answers[a].bytes);
+  if (status) return status;
+  const tsr_request mine = {.op = j->r->op,
+                            .phase = j->r->phase,
+                            .n = k->got,
+                            .operations = question_of(j, k, TSR_OPERATIONS),
+                            .keys = question_of(j, k, TSR_KEYS),
+                            .values = question_of(j, k, TSR_VALUES),
+                            .values_out = answer_of(k, j, TSR_FOUND_VALUES),
+                            .unplaced_keys = answer_of(k, j, TSR_UNPLACED_KEYS),
+                            .unplaced_values = answer_of(k, j, TSR_UNPLACED_VALUES),
+                            .results = answer_of(k, j, TSR_CODES),
+                            .counts = answer_of(k, j, TSR_COUNTS),
+                            .times = answer_of(k, j, TSR_TIMES),
+                            .missing = j->r->missing,
+                            .stream = m->streams[TSR_LANE_WORK],
+                            .tally = j->r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
+  if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);
+  return status ? status : record(j, m, k->worked, TSR_LANE_WORK);
+}
+
+static tsr_status work(const job *j, uint32_t slot) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
+    status = work_member(j, &j->s->members[i], &j->s->members[i].slots[slot]);
+  return status;
+}
+
+/* ---- The way back ---------------------------------------------------------------------------- */
+
+/* An answer of a member's part of the chunk, to where the caller wants it. */
+static tsr_status put_in_order(const job *j, const tsr_member *m, tsr_slot *k, tsr_answer a) {
+  const answer *wanted = &j->answers[a];
+  const uint64_t bytes = k->n * wanted->bytes;
+  char *users = wanted->users + k->first * wanted->bytes;
+  const bool is_found = a == TSR_FOUND_VALUES;
+  tsr_status status = reserve(j, m, &k->ordered[a], bytes);
+  if (status == TSR_OK && wanted->is_partial) status = copy(j, m, k->ordered[a].memory, users, bytes, TSR_LANE_RETURN);
+  if (status || k->n == 0) return status;
+  const tsr_split split = {.n = k->n,
+                           .places = j->stays ? NULL : k->places.memory,
+                           .column = back_of(j, k, a),
+                           .ordered = k->ordered[a].memory,
+                           .column_bytes = wanted->bytes,
+                           .only = !wanted->is_partial ? NULL
+                                   : is_found          ? k->split[TSR_OPERATIONS].memory
+                                                       : back_of(j, k, TSR_CODES),
+                           .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
+  status = step(j, m, TSR_SPLIT_gather, &split, TSR_LANE_RETURN);
+  return status ? status : copy(j, m, users, k->ordered[a].memory, bytes, TSR_LANE_RETURN);
+}
+
+static bool any_answer(const job *j) {
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes) return true;
+  return false;
+}
+
+static tsr_status bring_back(const job *j, uint32_t slot) {
+  tsr_status status = meet(j, slot, worked_event, TSR_LANE_RETURN);
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
+    for (uint32_t i = 0; status == TSR_OK && j->answers[a].bytes && !j->stays && i < j->x->here; i++) {
+      tsr_member *m = &j->s->members[i];
+      status = reserve(j, m, &m->slots[slot].back[a], m->slots[slot].n * j->answers[a].bytes);
+    }
+  status = j->x->agree(j->x, status, j->error);
+  for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes)
+      status = exchange(j, slot, a, answer_column, back_column, j->back[slot], j->answers[a].bytes, TSR_LANE_RETURN);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    tsr_member *m = &j->s->members[i];
+    for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
+      if (j->answers[a].users) status = put_in_order(j, m, &m->slots[slot], (tsr_answer)a);
+    if (status == TSR_OK) status = record(j, m, m->slots[slot].returned, TSR_LANE_RETURN);
+  }
+  return status;
+}
+
+/* ---- A batch --------------------------------------------------------------------------------- */
+
+enum { WORDS = 3 }; /* that a member says of a batch */
+
+/* All processes must ask for the same, and go round as often as the one with the longest batch. */
+static tsr_status begin(job *j) {
+  tsr_status status = allocate_job(j);
+  if (status == TSR_OK) /* what the caller has enqueued before */
+    status = j->t->backend->synchronize(j->t->device, j->r->stream, j->error);
+  status = j->x->agree(j->x, status, j->error);
+  if (status) return status;
+  const uint64_t what = j->r->op | (uint64_t)(j->question_bytes[TSR_VALUES] != 0) << 32;
+  uint64_t wanted = 0;
+  j->rounds = 0;
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) wanted |= (uint64_t)(j->answers[a].bytes != 0) << a;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    uint64_t *row = j->rows + (j->x->first + i) * WORDS;
+    row[0] = what;
+    row[1] = (j->r->n + j->s->chunk - 1) / j->s->chunk;
+    row[2] = wanted;
+  }
+  status = j->x->gather(j->x, j->rows, WORDS, j->error);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->members; i++) {
+    const uint64_t *row = j->rows + i * WORDS;
+    if (row[0] != what)
+      return tsr_fail(j->error, TSR_BAD_ARGUMENT,
+                      "rank %u does another operation: all processes of a group make the same calls in the same order",
+                      i);
+    if (j->rounds < row[1]) j->rounds = row[1];
+    wanted |= row[2];
+  }
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
+    if (wanted >> a & 1) j->answers[a].bytes = j->answer_bytes[a];
+  return status;
+}
+
+/* The histogram of a batch that is the first of its table, where each pair of a key needs a slot. */
+static tsr_status balance(const job *j) {
+  const uint32_t policy = j->t->store.composition->shape.duplicates, key_bytes = j->question_bytes[TSR_KEYS];
+  const uint32_t here = j->x->here;
+  const bool inserts = j->r->op == TSR_BULK_insert || j->r->op == TSR_BULK_apply;
+  tsr_status status = TSR_OK;
+  if (!j->s->is_empty || !inserts) return TSR_OK;
+  j->s->is_empty = false;
+  if (policy < TSR_DUPLICATES_PROMISE_UNIQUE) return TSR_OK;
+  for (uint64_t done = 0, n; status == TSR_OK && done < j->r->n; done += n) {
+    n = j->r->n - done < j->s->chunk ? j->r->n - done : j->s->chunk;
+    for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+      tsr_member *m = &j->s->members[i];
+      tsr_buffer *keys = &m->slots[0].in[TSR_KEYS];
+      const uint64_t first = n * i / here, count = n * (i + 1) / here - first;
+      if (count) status = reserve(j, m, keys, count * key_bytes);
+      if (status == TSR_OK)
+        status = copy(j, m, keys->memory, j->questions[TSR_KEYS] + (done + first) * key_bytes, count * key_bytes,
+                      TSR_LANE_SPLIT);
+      if (status == TSR_OK) status = tsr_balance_add(j->s, i, count, keys->memory, key_bytes, j->error);
+    }
+    for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+      const tsr_member *m = &j->s->members[i];
+      status = device_of(m)->backend->synchronize(device_of(m), m->streams[TSR_LANE_SPLIT], j->error);
+    }
+  }
+  status = j->x->agree(j->x, status, j->error);
+  return status ? status : tsr_balance_choose(j->s, j->t->capacity, j->error);
+}
+
+/* ---- All values of keys ---------------------------------------------------------------------- */
+
+/* How many values each member gets from each shard for this chunk: by the caller's offsets, which a count has made. */
+static tsr_status size_values(const job *j, uint32_t slot, uint64_t *wants, uint64_t *firsts) {
+  const uint32_t members = j->x->members;
+  uint64_t ends[TSR_DEVICES_MAX + 1];
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    tsr_slot *k = &j->s->members[i].slots[slot];
+    const uint64_t bytes = (k->n + 1) * sizeof(uint64_t), *items = j->sizes[slot] + (j->x->first + i) * members;
+    status = reserve(j, m, &k->offsets, bytes);
+    if (status == TSR_OK) status = reserve(j, m, &k->spans, bytes);
+    if (status == TSR_OK) status = copy(j, m, k->offsets.memory, j->r->counts + k->first, bytes, TSR_LANE_SPLIT);
+    const tsr_split split = {
+        .n = k->n, .places = k->places.memory, .offsets = k->offsets.memory, .spans = k->spans.memory};
+    if (status == TSR_OK && k->n) status = step(j, m, TSR_SPLIT_spans, &split, TSR_LANE_SPLIT);
+    if (status == TSR_OK) status = prefix_sum(j, m, split.spans, k->n, TSR_LANE_SPLIT);
+    if (status == TSR_OK) status = copy(j, m, &firsts[i], k->offsets.memory, sizeof *firsts, TSR_LANE_SPLIT);
+    for (uint64_t from = 0, at = 0; status == TSR_OK && from <= members; at += from < members ? items[from] : 0, from++)
+      status = copy(j, m, &ends[from], split.spans + at, sizeof *ends, TSR_LANE_SPLIT);
+    if (status == TSR_OK)
+      status = device_of(m)->backend->synchronize(device_of(m), m->streams[TSR_LANE_SPLIT], j->error);
+    for (uint32_t from = 0; status == TSR_OK && from < members; from++)
+      wants[(j->x->first + i) * members + from] = ends[from + 1] - ends[from];
+  }
+  status = j->x->agree(j->x, status, j->error);
+  return status ? status : j->x->gather(j->x, wants, members, j->error);
+}
+
+static tsr_status retrieve_member(const job *j, tsr_member *m, tsr_slot *k, uint64_t values) {
+  const uint32_t value_bytes = j->answer_bytes[TSR_FOUND_VALUES];
+  tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
+  if (status == TSR_OK) status = reserve(j, m, &k->answer[TSR_COUNTS], (k->got + 1) * sizeof(uint64_t));
+  if (status == TSR_OK) status = reserve(j, m, &k->values, values * value_bytes);
+  if (status) return status;
+  const tsr_request mine = {.op = TSR_BULK_retrieve,
+                            .phase = TSR_PHASE_FIND,
+                            .n = k->got,
+                            .keys = question_of(j, k, TSR_KEYS),
+                            .values_out = values ? k->values.memory : NULL,
+                            .counts = k->answer[TSR_COUNTS].memory,
+                            .room = values,
+                            .missing = j->r->missing,
+                            .stream = m->streams[TSR_LANE_WORK],
+                            .tally = m->shard->tallies + TSR_TALLY_UNREAD};
+  if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);
+  return status ? status : record(j, m, k->worked, TSR_LANE_WORK);
+}
+
+/* The values of a member's part, to where the caller wants them, as far as there is room. first: where they begin. */
+static tsr_status spread(const job *j, const tsr_member *m, tsr_slot *k, uint64_t first, uint64_t count) {
+  const uint32_t bytes = j->answer_bytes[TSR_FOUND_VALUES];
+  const uint64_t room = first < j->r->room ? j->r->room - first : 0, fitting = count < room ? count : room;
+  tsr_status status = reserve(j, m, &k->ordered_values, count * bytes);
+  if (status || k->n == 0) return status;
+  const tsr_split split = {.n = k->n,
+                           .places = k->places.memory,
+                           .column = k->back_values.memory,
+                           .ordered = k->ordered_values.memory,
+                           .column_bytes = bytes,
+                           .offsets = k->offsets.memory,
+                           .spans = k->spans.memory};
+  status = step(j, m, TSR_SPLIT_spread, &split, TSR_LANE_RETURN);
+  if (status || !fitting) return status;
+  return copy(j, m, (char *)j->r->values_out + first * bytes, k->ordered_values.memory, fitting * bytes,
+              TSR_LANE_RETURN);
+}
+
+static tsr_status retrieve_chunk(const job *j, uint32_t slot, uint64_t *wants, uint64_t *back) {
+  const uint32_t members = j->x->members;
+  uint64_t firsts[TSR_DEVICES_MAX], counts[TSR_DEVICES_MAX] = {0};
+  tsr_status status = size_values(j, slot, wants, firsts);
+  if (status == TSR_OK) status = travel(j, slot);
+  for (uint32_t to = 0; to < members; to++)
+    for (uint32_t from = 0; from < members; from++) back[from * members + to] = wants[to * members + from];
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    uint64_t asked = 0;
+    for (uint32_t to = 0; to < members; to++) asked += back[(j->x->first + i) * members + to];
+    for (uint32_t from = 0; from < members; from++) counts[i] += wants[(j->x->first + i) * members + from];
+    status = retrieve_member(j, &j->s->members[i], &j->s->members[i].slots[slot], asked);
+  }
+  if (status == TSR_OK) status = meet(j, slot, worked_event, TSR_LANE_RETURN);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
+    status = reserve(j, &j->s->members[i], &j->s->members[i].slots[slot].back_values,
+                     counts[i] * j->answer_bytes[TSR_FOUND_VALUES]);
+  status = j->x->agree(j->x, status, j->error);
+  if (status == TSR_OK)
+    status = exchange(j, slot, 0, values_column, back_values_column, back, j->answer_bytes[TSR_FOUND_VALUES],
+                      TSR_LANE_RETURN);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    tsr_member *m = &j->s->members[i];
+    status = spread(j, m, &m->slots[slot], firsts[i], counts[i]);
+    if (status == TSR_OK) status = record(j, m, m->slots[slot].returned, TSR_LANE_RETURN);
+  }
+  return status;
+}
+
+static tsr_status end(job *j, tsr_status status) {
+  for (uint32_t slot = 0; slot < TSR_SLOTS; slot++) { /* buffers and the caller's arrays are free again */
+    tsr_status finished = finish_slot(j, slot, status ? NULL : j->error);
+    if (status == TSR_OK) status = finished;
+  }
+  return j->x->agree(j->x, status, j->error);
+}
+
+static tsr_status run(tsr_table *t, const tsr_request *r, bool stays, tsr_error *error) {
+  job j = job_of(t, r, error);
+  j.stays = stays;
+  tsr_status status = begin(&j);
+  const bool has_answers = any_answer(&j);
+  if (status == TSR_OK && !stays) status = balance(&j);
+  for (uint64_t round = 0; status == TSR_OK && round < j.rounds; round++) {
+    const uint64_t begun = round * j.s->chunk, first = begun < r->n ? begun : r->n;
+    const uint64_t n = r->n - first < j.s->chunk ? r->n - first : j.s->chunk;
+    const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
+    status = split_chunk(&j, slot, first, n);
+    if (status == TSR_OK) status = travel(&j, slot);
+    if (status == TSR_OK) status = work(&j, slot);
+    if (status == TSR_OK && has_answers) status = bring_back(&j, slot);
+  }
+  if (j.rows) status = end(&j, status);
+  j.s->next = (uint32_t)((j.s->next + r->n) % j.x->here);
+  free_job(&j);
+  return status;
+}
+
+tsr_status tsr_batch_run(tsr_table *t, const tsr_request *r, tsr_error *error) { return run(t, r, false, error); }
+tsr_status tsr_batch_deal(tsr_table *t, const tsr_request *r, tsr_error *error) { return run(t, r, true, error); }
+
+/* The values, when it is known where each key's begin. */
+static tsr_status retrieve(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_request keys_only = *r;
+  keys_only.results = NULL;
+  keys_only.n = r->values_out ? r->n : 0;
+  job j = job_of(t, &keys_only, error);
+  j.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
+  const size_t members = j.x->members;
+  uint64_t *sizes = calloc(2 * members * members, sizeof *sizes);
+  tsr_status status = sizes ? begin(&j) : tsr_fail(error, TSR_NO_MEMORY, "no memory for the sizes of an exchange");
+  const bool any_wanted = j.answers[TSR_FOUND_VALUES].bytes != 0; /* in some process */
+  for (uint64_t round = 0; status == TSR_OK && any_wanted && round < j.rounds; round++) {
+    const uint64_t begun = round * j.s->chunk, first = begun < keys_only.n ? begun : keys_only.n;
+    const uint64_t n = keys_only.n - first < j.s->chunk ? keys_only.n - first : j.s->chunk;
+    const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
+    status = split_chunk(&j, slot, first, n);
+    if (status == TSR_OK) status = retrieve_chunk(&j, slot, sizes, sizes + members * members);
+  }
+  if (j.rows) status = end(&j, status);
+  free_job(&j);
+  free(sizes);
+  return status;
+}
+
+/* counts[i] becomes where the values of item i begin. */
+static tsr_status sum_up(const tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_array offsets = {r->counts, NULL, (r->n + 1) * sizeof *r->counts, false, TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &offsets, NULL, error);
+  if (status == TSR_OK) status = t->backend->prefix_sum(t->device, offsets.devices, r->n, NULL, error);
+  tsr_status copied = tsr_stage_out(t, &offsets, NULL, status != TSR_OK, status ? NULL : error);
+  if (status == TSR_OK) status = copied;
+  tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  return status ? status : waited;
+}
+
+tsr_status tsr_batch_find_all(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_request count = *r;
+  count.op = TSR_BULK_count;
+  count.values_out = NULL;
+  count.room = 0;
+  tsr_status status = tsr_batch_run(t, &count, error);
+  if (status == TSR_OK) status = t->shards->transport.agree(&t->shards->transport, sum_up(t, r, error), error);
+  return status ? status : retrieve(t, r, error);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A batch of items on a table of several devices. Read next: batch.c.
+ */
+#ifndef TSR_DEVICES_BATCH_H
+#define TSR_DEVICES_BATCH_H
+
+#include "core/devices/shards.h"
+
+/* An operation whose items have an answer each: the items go to the shards of their keys, chunk by chunk, and the answers
+ * come back in the caller's order. Waits. */
+tsr_status tsr_batch_run(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
+/* The same with parts of one size, whatever the keys: for shards of which each will do. Not TSR_BULK_apply. */
+tsr_status tsr_batch_deal(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
+/* The values of all pairs of the items: TSR_BULK_retrieve. Waits. */
+tsr_status tsr_batch_find_all(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
+
+#endif

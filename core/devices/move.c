@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole tables of several devices (move.h). A rehash makes all shards anew and deals all pairs to them, so that they are
+ * balanced again; the old ones go when every pair has its place.
+ */
+#include "core/devices/move.h"
+
+#include <string.h>
+
+#include "core/devices/balance.h"
+#include "core/devices/whole.h"
+#include "core/table/create.h"
+#include "core/table/form.h"
+#include "core/table/rebuild.h"
+
+/* ---- Building -------------------------------------------------------------------------------- */
+
+/* Empty shards of another seed. */
+static tsr_status reseed(tsr_table *t, uint64_t seed, tsr_error *error) {
+  tsr_status status = tsr_shards_clear(t, NULL, error);
+  const tsr_rehash_options options = {.seed = seed};
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++)
+    status = tsr_rehash(t->shards->members[i].shard, &options, error);
+  return status;
+}
+
+tsr_status tsr_shards_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
+                            uint32_t tries, tsr_error *error) {
+  const uint64_t seed = t->store.composition->shape.seed;
+  tsr_report before, after;
+  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  tsr_status status = tsr_shards_report(t, &before, error);
+  for (uint32_t try = 1; status == TSR_OK; try++) {
+    tsr_call this_call = *call;
+    if (try < tries) this_call.unplaced_keys = this_call.unplaced_values = NULL; /* written once, by the last try */
+    status = tsr_insert(t, n, keys, values, &this_call, error);
+    if (status == TSR_OK) status = tsr_shards_report(t, &after, error);
+    uint64_t not_placed = after.not_placed - before.not_placed;
+    if (status == TSR_OK) status = tsr_shards_add_up(t->shards, &not_placed, error);
+    if (status) break;
+    if (not_placed == 0 || try == tries) return TSR_OK;
+    status = reseed(t, tsr_next_seed(seed, try), error);
+    if (status == TSR_OK) status = tsr_shards_report_reset(t, error); /* this try was none */
+    t->shards->carried = before;
+  }
+  tsr_status cleared = tsr_shards_clear(t, NULL, NULL);
+  (void)cleared; /* the first failure is what the caller hears of */
+  return status;
+}
+
+/* ---- Moving all pairs ------------------------------------------------------------------------ */
+
+static bool is_about_devices(const tsr_spec_entry *entry) {
+  return strcmp(entry->section, "devices") == 0 ||
+         (strcmp(entry->section, "table") == 0 &&
+          (strcmp(entry->key, "devices") == 0 || strcmp(entry->key, "device") == 0 ||
+           strcmp(entry->key, "backend") == 0));
+}
+
+static tsr_status add_entries(tsr_spec *to, const tsr_spec *from, bool about_devices, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < tsr_spec_count(from); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(from, i);
+    if (is_about_devices(entry) != about_devices) continue;
+    if (!tsr_spec_find_section(to, entry->section))
+      status = tsr_spec_add_section(to, entry->section, entry->line, error);
+    if (status == TSR_OK) status = tsr_spec_add_entry(to, entry->section, entry->key, entry->value, entry->line, error);
+  }
+  return status;
+}
+
+/* The parts and policies of one spec on the devices of the other. */
+static tsr_status merge_specs(const tsr_spec *parts, const tsr_spec *devices, tsr_spec **merged, tsr_error *error) {
+  tsr_spec *spec = tsr_spec_new(tsr_spec_name(parts));
+  tsr_status status = spec ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the spec of a rehash");
+  if (status == TSR_OK) status = add_entries(spec, parts, false, error);
+  if (status == TSR_OK) status = add_entries(spec, devices, true, error);
+  if (status)
+    tsr_spec_free(spec);
+  else
+    *merged = spec;
+  return status;
+}
+
+/* The pairs of one shard, in its device's memory. */
+typedef struct pairs {
+  uint64_t count;
+  void *keys, *values;
+} pairs;
+
+static void free_pairs(const tsr_shards *s, pairs *p) {
+  for (uint32_t i = 0; i < s->transport.here; i++) {
+    tsr_device *device = s->members[i].shard->device;
+    if (p[i].keys) device->backend->free(device, p[i].keys);
+    if (p[i].values) device->backend->free(device, p[i].values);
+  }
+}
+
+static tsr_status take_pairs(tsr_table *shard, pairs *p, tsr_error *error) {
+  const tsr_shape *shape = &shard->store.composition->shape;
+  tsr_status status = tsr_single_size(shard, &p->count, error);
+  if (status || p->count == 0) return status;
+  status = shard->backend->allocate(shard->device, p->count * (shape->key_bits / 8), &p->keys, error);
+  if (status == TSR_OK && shape->value_bits)
+    status = shard->backend->allocate(shard->device, p->count * (shape->value_bits / 8), &p->values, error);
+  return status ? status : tsr_single_write_out(shard, p->count, p->keys, p->values, error);
+}
+
+/* Deals the pairs of all old shards to the new ones. */
+static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, uint64_t *not_placed, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_report report;
+  tsr_status status = TSR_OK;
+  const bool balances = t->shards->split == TSR_SPLIT_HASH && shape->duplicates >= TSR_DUPLICATES_PROMISE_UNIQUE;
+  for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
+    status = tsr_balance_add(t->shards, i, p[i].count, p[i].keys, shape->key_bits / 8, error);
+  if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);
+  if (balances && status == TSR_OK) status = tsr_balance_choose(t->shards, t->capacity, error);
+  t->shards->is_empty = false;
+  for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
+    status = t->form->operate(t,
+                              &(tsr_request){.op = TSR_BULK_insert,
+                                             .phase = TSR_PHASE_INSERT,
+                                             .n = p[i].count,
+                                             .keys = p[i].keys,
+                                             .values = p[i].values},
+                              error);
+  if (status == TSR_OK) status = tsr_shards_report(t, &report, error);
+  if (status == TSR_OK) *not_placed = report.not_placed;
+  return status == TSR_OK ? tsr_shards_add_up(t->shards, not_placed, error) : status;
+}
+
+static tsr_status make_anew(const tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
+                            tsr_table **made, tsr_error *error) {
+  const tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = seed};
+  return tsr_table_create(spec, &options, made, error);
+}
+
+static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, tsr_table **made,
+                             tsr_error *error) {
+  pairs p[TSR_DEVICES_MAX] = {{0}};
+  const uint32_t holders = tsr_shards_holders(t->shards);
+  tsr_status status = TSR_OK;
+  uint64_t not_placed = 1;
+  for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
+    status = take_pairs(t->shards->members[i].shard, &p[i], error);
+  for (uint32_t try = 0; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
+    tsr_table_destroy(*made);
+    *made = NULL;
+    status = make_anew(t, spec, capacity, try ? tsr_next_seed(seed, try) : seed, made, error);
+    if (status == TSR_OK) status = put_pairs(*made, p, holders, &not_placed, error);
+  }
+  if (status == TSR_OK && not_placed)
+    status = tsr_fail(error, TSR_UNSUPPORTED,
+                      "capacity = %llu: %llu of the table's pairs found no room in %u shards with %d seeds: raise "
+                      "capacity or lower load_factor; the table is as it was",
+                      (unsigned long long)capacity, (unsigned long long)not_placed, t->shards->transport.members,
+                      TSR_REHASH_TRIES);
+  free_pairs(t->shards, p);
+  return status;
+}
+
+/* The caller's handle keeps its device, its memory and its timers, and gets what the new one is made of. */
+static tsr_status take_place(tsr_table *t, tsr_table *made, tsr_error *error) {
+  tsr_report before;
+  tsr_status status = tsr_shards_report(t, &before, error);
+  if (status == TSR_OK) status = tsr_shards_report_reset(made, error);
+  if (status) return status;
+  made->shards->carried = before;
+  tsr_table old = *t;
+  t->shards = made->shards;
+  t->store = made->store;
+  t->spec = made->spec;
+  t->capacity = made->capacity;
+  made->shards = old.shards;
+  made->store = old.store;
+  made->spec = old.spec;
+  made->capacity = old.capacity;
+  return TSR_OK;
+}
+
+tsr_status tsr_shards_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
+  tsr_spec *spec = NULL;
+  tsr_table *made = NULL;
+  tsr_table_info info = {0};
+  tsr_table_describe(t, &info);
+  const tsr_options chosen = {.plugins = t->plugins,
+                              .capacity = options->capacity ? options->capacity : info.capacity,
+                              .seed = options->seed ? options->seed : t->store.composition->shape.seed};
+  tsr_status status = tsr_rehash_check(t, options->spec ? options->spec : t->spec, &chosen, error);
+  if (status == TSR_OK) status = merge_specs(options->spec ? options->spec : t->spec, t->spec, &spec, error);
+  if (status == TSR_OK) status = move_pairs(t, spec, chosen.capacity, chosen.seed, &made, error);
+  if (status == TSR_OK) status = take_place(t, made, error);
+  tsr_table_destroy(made);
+  tsr_spec_free(spec);
+  return status;
+}
+
+/* ---- Joins ----------------------------------------------------------------------------------- */
+
+static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, tsr_error *error) {
+  const bool alike =
+      left->split == right->split && left->transport.members == right->transport.members &&
+      (left->split != TSR_SPLIT_HASH ||
+       (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0));
+  if (alike && left->split != TSR_SPLIT_INDEPENDENT) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "tsr_join: the two tables do not have the pairs of a key on the same device: make both with the same "
+                  "devices, seed and split, hash or replicated, of kind set or map or, where every pair is kept, join "
+                  "tables of one device");
+}
+
+static void *row_at(void *rows, uint64_t i, uint32_t bits) { return rows ? (char *)rows + i * (bits / 8) : NULL; }
+
+/* The pairs of a key are on one device, in both tables: so each shard is joined with its counterpart. */
+static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
+                              uint64_t *count, tsr_error *error) {
+  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
+  tsr_status status = TSR_OK;
+  *count = 0;
+  for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(left->shards); i++) {
+    uint64_t one = 0;
+    tsr_join_rows part = {.room = 0};
+    if (rows)
+      part = (tsr_join_rows){.room = rows->room - *count,
+                             .keys = row_at(rows->keys, *count, l->key_bits),
+                             .left_values = row_at(rows->left_values, *count, l->value_bits),
+                             .right_values = row_at(rows->right_values, *count, r->value_bits),
+                             .missing = rows->missing};
+    status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
+                      error);
+    *count += one;
+  }
+  return status;
+}
+
+tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                           tsr_error *error) {
+  tsr_report before, counted;
+  uint64_t all = 0;
+  tsr_status status = check_splits(left->shards, right->shards, error);
+  if (status == TSR_OK) status = tsr_shards_report(right, &before, error);
+  if (status == TSR_OK) status = join_shards(left, right, kind, NULL, &all, error);
+  if (status) return status;
+  *count = all;
+  if (!rows || !rows->room || !all) return TSR_OK;
+  if (all > rows->room)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
+                    (unsigned long long)all, (unsigned long long)rows->room);
+  status = tsr_shards_report(right, &counted, error);
+  if (status) return status;
+  right->shards->carried.find_keys -= counted.find_keys - before.find_keys; /* which are counted again */
+  right->shards->carried.found -= counted.found - before.found;
+  return join_shards(left, right, kind, rows, &all, error);
+}

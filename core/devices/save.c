@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of tables of several devices (save.h). Of replicas only the first is saved.
+ */
+#define _GNU_SOURCE /* lseek of large files */
+#include "core/devices/save.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/devices/furnish.h"
+#include "core/devices/whole.h"
+#include "core/table/create.h"
+#include "core/table/form.h"
+#include "core/table/save.h"
+#include "core/table/save_format.h"
+
+typedef tsr_save_shards_head head_of_all;
+_Static_assert((int)TSR_SPLIT_SHARDS_MAX == 64 && (int)TSR_DEVICES_MAX == 64, "the arrays of a head");
+
+static uint64_t checksum(const head_of_all *h, const char *text) {
+  const uint64_t sum = tsr_save_checksum(TSR_SAVE_VERSION, h, offsetof(head_of_all, checksum));
+  return tsr_save_checksum(sum, text, h->text_bytes);
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+static tsr_status write_at(const tsr_file *file, const char *path, const void *data, uint64_t bytes, tsr_error *error) {
+  const int failure = tsr_file_write(file, data, bytes);
+  return failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
+}
+
+static tsr_status write_shards(const tsr_file *file, const char *path, const tsr_table *t, head_of_all *h,
+                               const char *text, tsr_error *error) {
+  uint64_t at = sizeof *h + h->text_bytes, bytes;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < h->shards; i++) {
+    status = tsr_save_write(file, path, at, t->shards->members[i].shard, &bytes, error);
+    at += bytes;
+    h->ends[i] = at;
+  }
+  if (status) return status;
+  h->checksum = checksum(h, text);
+  if (lseek(file->descriptor, 0, SEEK_SET) < 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  status = write_at(file, path, h, sizeof *h, error);
+  return status ? status : write_at(file, path, text, h->text_bytes, error);
+}
+
+tsr_status tsr_shards_save(tsr_table *t, const char *path, tsr_error *error) {
+  const tsr_shards *s = t->shards;
+  head_of_all h = {.version = TSR_SAVE_VERSION,
+                   .shards = tsr_shards_holders(s),
+                   .capacity = t->capacity,
+                   .seed = t->store.composition->shape.seed};
+  tsr_file file;
+  memcpy(h.magic, TSR_SAVE_SHARDS_MAGIC, sizeof h.magic);
+  memcpy(h.first_bin, s->first_bin, sizeof h.first_bin);
+  char *text = tsr_save_text(t->spec);
+  if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
+  h.text_bytes = strlen(text);
+  tsr_status status = tsr_save_begin(&file, path, error);
+  if (status == TSR_OK) {
+    status = write_shards(&file, path, t, &h, text, error);
+    status = tsr_save_end(&file, path, status, error);
+  }
+  free(text);
+  return status;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+/* What a shard is loaded from. */
+typedef struct source {
+  const char *path, *plugins;
+  int file;
+  head_of_all head;
+} source;
+
+static tsr_status damaged(const char *path, const char *what, tsr_error *error) {
+  return tsr_fail(error, TSR_IO, "%s: %s: the saved table is damaged, save it again", path, what);
+}
+
+static tsr_status check_head(const char *path, const head_of_all *h, uint64_t bytes, tsr_error *error) {
+  uint64_t at = sizeof *h + h->text_bytes;
+  if (h->version != TSR_SAVE_VERSION)
+    return tsr_fail(error, TSR_IO,
+                    "%s: was saved in version %u of the format, this library reads version %d: insert the pairs into a "
+                    "new table and save that",
+                    path, h->version, TSR_SAVE_VERSION);
+  if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->shards == 0 || h->shards > TSR_DEVICES_MAX)
+    return damaged(path, "its head has impossible sizes", error);
+  for (uint32_t i = 0; i < h->shards; i++) {
+    if (h->ends[i] < at) return damaged(path, "its head has impossible sizes", error);
+    at = h->ends[i];
+  }
+  for (uint32_t i = 0; i < TSR_DEVICES_MAX; i++)
+    if (h->first_bin[i] > TSR_SPLIT_BINS || (i == 0 && h->first_bin[0]))
+      return damaged(path, "its head has impossible bins", error);
+  if (at == bytes) return TSR_OK;
+  return tsr_fail(error, TSR_IO,
+                  "%s: has %llu bytes, its head says %llu: the saved table was cut or damaged, save it again", path,
+                  (unsigned long long)bytes, (unsigned long long)at);
+}
+
+/* A shard must be what the table's own spec says; else it would answer for other keys than are asked. */
+static tsr_status check_shard(const tsr_table *t, const tsr_table *shard, const char *path, tsr_error *error) {
+  const tsr_shape *all = &t->store.composition->shape, *one = &shard->store.composition->shape;
+  if (all->kind == one->kind && all->key_bits == one->key_bits && all->value_bits == one->value_bits &&
+      all->duplicates == one->duplicates && all->concurrency == one->concurrency)
+    return TSR_OK;
+  return damaged(path, "a shard is another kind of table than the whole", error);
+}
+
+static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, tsr_table **shard, tsr_error *error) {
+  const source *s = from;
+  const head_of_all *h = &s->head;
+  char number[16];
+  if (i >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica, of which there is no copy */
+  const uint64_t begin = i ? h->ends[i - 1] : sizeof *h + h->text_bytes;
+  snprintf(number, sizeof number, "%u", tsr_shard_device(t, i));
+  const tsr_load_options options = {.plugins = s->plugins, .backend = t->backend->name, .device = number};
+  if (lseek(s->file, (off_t)begin, SEEK_SET) < 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", s->path, strerror(errno));
+  tsr_status status = tsr_single_load(s->path, s->file, h->ends[i] - begin, &options, shard, error);
+  return status ? status : check_shard(t, *shard, s->path, error);
+}
+
+static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
+  const head_of_all *h = &s->head;
+  if (t->form != &tsr_form_shards) return damaged(s->path, "its spec is of one device, and it holds shards", error);
+  const bool replicates = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
+  if (h->shards != (replicates ? 1 : t->devices.count))
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: holds %u shards, and devices names %u: name one device for each shard, the same one several "
+                    "times if there are fewer",
+                    s->path, h->shards, t->devices.count);
+  tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
+  if (status) return status;
+  memcpy(t->shards->first_bin, h->first_bin, sizeof h->first_bin);
+  t->shards->is_empty = false;
+  t->shards->is_stale = replicates;
+  return TSR_OK;
+}
+
+static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *error) {
+  head_of_all *h = &s->head;
+  tsr_status status = tsr_save_read(s->file, s->path, h, sizeof *h, error);
+  if (status == TSR_OK) status = check_head(s->path, h, bytes, error);
+  if (status) return status;
+  *text = calloc(1, h->text_bytes + 1);
+  if (!*text) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", s->path);
+  status = tsr_save_read(s->file, s->path, *text, h->text_bytes, error);
+  if (status == TSR_OK && h->checksum != checksum(h, *text))
+    status = damaged(s->path, "the checksum of its head is wrong", error);
+  return status;
+}
+
+tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
+                           tsr_table **table, tsr_error *error) {
+  source s = {.path = path, .plugins = options->plugins, .file = file};
+  char *text = NULL;
+  tsr_spec *spec = NULL;
+  tsr_status status = read_head(&s, bytes, &text, error);
+  if (status == TSR_OK) status = tsr_save_spec(text, path, options, &spec, error);
+  const tsr_options sizes = {.plugins = options->plugins, .capacity = s.head.capacity, .seed = s.head.seed};
+  if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, error);
+  if (status == TSR_OK) status = fill_table(&s, *table, error);
+  free(text);
+  tsr_spec_free(spec);
+  return status;
+}

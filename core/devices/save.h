@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables of several devices in files: one file, in which each shard stands as a file of its own would. Read next:
+ * ../table/save_format.h.
+ */
+#ifndef TSR_DEVICES_SAVE_H
+#define TSR_DEVICES_SAVE_H
+
+#include "core/devices/shards.h"
+
+/* Of tsr_form_shards. */
+tsr_status tsr_shards_save(tsr_table *table, const char *path, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
+                           tsr_table **table, tsr_error *error) TSR_MUST_CHECK;
+
+#endif

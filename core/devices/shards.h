@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
+ * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
+ * those before it: transport <- balance <- furnish <- batch <- modes, whole <- move <- save <- form. Read next: batch.h.
+ */
+#ifndef TSR_DEVICES_SHARDS_H
+#define TSR_DEVICES_SHARDS_H
+
+#include "core/devices/transport.h"
+
+enum { TSR_SLOTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
+
+/* What a member holds of a chunk, in the memory of its device. In: its part of the batch as the caller gave it; split: in
+ * the order of shards; got: what came for its shard; answer: what the shard answered; back: the same where the item came
+ * from; ordered: and in the caller's order. */
+typedef enum tsr_column { TSR_KEYS, TSR_VALUES, TSR_OPERATIONS, TSR_QUESTIONS } tsr_column;
+typedef enum tsr_answer {
+  TSR_FOUND_VALUES,
+  TSR_UNPLACED_KEYS,
+  TSR_UNPLACED_VALUES,
+  TSR_CODES,
+  TSR_COUNTS,
+  TSR_TIMES,
+  TSR_ANSWERS
+} tsr_answer;
+
+typedef struct tsr_buffer {
+  void *memory;
+  uint64_t bytes;
+} tsr_buffer;
+
+typedef struct tsr_slot {
+  uint64_t first, n; /* the part of the batch */
+  uint64_t got;      /* items of its shard */
+  tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
+  tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
+  tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
+  tsr_event *was_split, *arrived_at, *worked, *returned;
+} tsr_slot;
+
+typedef enum tsr_lane { TSR_LANE_SPLIT, TSR_LANE_TRAVEL, TSR_LANE_WORK, TSR_LANE_RETURN, TSR_LANES } tsr_lane;
+
+typedef struct tsr_member {
+  tsr_table *shard;
+  void *streams[TSR_LANES];
+  tsr_slot slots[TSR_SLOTS];
+  tsr_buffer bins;
+} tsr_member;
+
+typedef struct tsr_shards {
+  tsr_transport transport;
+  uint32_t split;
+  uint64_t chunk, seed;
+  uint32_t first_bin[TSR_DEVICES_MAX]; /* of each member's shard */
+  bool is_empty;                       /* nothing was inserted since the bins were dealt evenly */
+  uint32_t next;                       /* how far the parts of a batch are turned among the members */
+  bool is_stale;                       /* replicated: the first shard knows more than the others */
+  tsr_report carried;                  /* counts of shards that are gone, and of finds that all shards were asked for */
+  tsr_member *members;                 /* those of this process */
+} tsr_shards;
+
+#endif

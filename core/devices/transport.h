@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the members of a table of several devices hear of each other: what a batch needs to go from where it was given to
+ * the shards, and back. A member deals with a part of each batch and holds a shard. All members may be in one process
+ * (local.c), or each in one of its own (../group/). Calls of one transport are made by one thread at a time, and by all
+ * processes in the same order. Read next: batch.h.
+ */
+#ifndef TSR_DEVICES_TRANSPORT_H
+#define TSR_DEVICES_TRANSPORT_H
+
+#include "core/table/handle.h"
+
+/* One column of items that goes from each member to each other. Arrays in the memory of the members' devices, one for
+ * each member of this process; what goes to member j lies behind what goes to j - 1, and arrives behind what came from
+ * i - 1. */
+typedef struct tsr_parcels {
+  const void *const *from;
+  void *const *to;
+  const uint64_t *sizes; /* sizes[i * members + j]: items from i to j */
+  uint32_t item_bytes;
+  void *const *streams; /* of the members that receive; the copies go in their order */
+} tsr_parcels;
+
+typedef struct tsr_transport tsr_transport;
+struct tsr_transport {
+  uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
+  tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
+  /* rows: `words` numbers of each member; those of the members here are set, and the others' come. An error of another
+   * process is one here, too. */
+  tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error);
+  tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, tsr_error *error);
+  /* What this process has come to: the same for all after it, the first error if there is one. */
+  tsr_status (*agree)(tsr_transport *transport, tsr_status status, tsr_error *error);
+};
+
+/* Of members that are all in this process: copies between devices. */
+void tsr_local_transport(tsr_transport *transport, tsr_device *const *devices, uint32_t members);
+
+#endif

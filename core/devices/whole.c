@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Questions about a whole table of several devices (whole.h): asked of each shard, and added up.
+ */
+#include "core/devices/whole.h"
+
+#include "core/table/form.h"
+
+uint32_t tsr_shards_holders(const tsr_shards *s) { return s->split == TSR_SPLIT_REPLICATED ? 1 : s->transport.here; }
+
+tsr_status tsr_shards_add_up(tsr_shards *s, uint64_t *number, tsr_error *error) {
+  tsr_transport *x = &s->transport;
+  uint64_t rows[TSR_DEVICES_MAX] = {0}; /* of members that are here the first one's is that of all */
+  rows[x->first] = *number;
+  tsr_status status = x->gather(x, rows, 1, error);
+  if (status) return status;
+  *number = 0;
+  for (uint32_t i = 0; i < x->members; i++) *number += rows[i];
+  return TSR_OK;
+}
+
+void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
+  const tsr_shards *s = t->shards;
+  uint64_t capacity = 0;
+  if (!s || !s->members || !s->members[0].shard) return;
+  tsr_single_describe(s->members[0].shard, info);
+  info->backend_reason = t->reason;
+  info->slots = info->buckets = info->bytes = 0;
+  for (uint32_t i = 0; i < s->transport.here; i++) {
+    tsr_table_info one;
+    if (!s->members[i].shard) continue;
+    tsr_single_describe(s->members[i].shard, &one);
+    info->bytes += one.bytes;
+    if (i >= tsr_shards_holders(s)) continue;
+    capacity += one.capacity;
+    info->slots += one.slots;
+    info->buckets += one.buckets;
+  }
+  const bool has_grown = capacity > t->store.composition->settings.capacity * tsr_shards_holders(s);
+  info->capacity = has_grown ? capacity : t->capacity;
+}
+
+tsr_status tsr_shards_size(tsr_table *t, uint64_t *size, tsr_error *error) {
+  uint64_t sum = 0, one = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(t->shards); i++) {
+    status = tsr_single_size(t->shards->members[i].shard, &one, error);
+    sum += one;
+  }
+  status = t->shards->transport.agree(&t->shards->transport, status, error);
+  if (status == TSR_OK) status = tsr_shards_add_up(t->shards, &sum, error);
+  if (status == TSR_OK) *size = sum;
+  return status;
+}
+
+tsr_status tsr_shards_clear(tsr_table *t, void *stream, tsr_error *error) {
+  (void)stream; /* what is enqueued there works on arrays, not on shards */
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) {
+    tsr_table *shard = t->shards->members[i].shard;
+    status = tsr_single_clear(shard, NULL, error);
+    if (status == TSR_OK) status = tsr_single_wait(shard, error);
+  }
+  t->shards->is_empty = true;
+  t->shards->is_stale = false;
+  return t->shards->transport.agree(&t->shards->transport, status, error);
+}
+
+tsr_status tsr_shards_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
+  tsr_usage sum = {.size = 0}, one;
+  double used = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(t->shards); i++) {
+    status = tsr_single_use(t->shards->members[i].shard, &one, error);
+    if (status) break;
+    sum.pairs += one.pairs;
+    sum.tombstones += one.tombstones;
+    sum.units += one.units;
+    sum.slots += one.slots;
+    used += one.utilization * (double)one.slots;
+  }
+  sum.utilization = sum.slots ? used / (double)sum.slots : 0;
+  *usage = sum;
+  return status;
+}
+
+tsr_status tsr_shards_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
+  uint64_t sum = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) {
+    uint64_t one = 0;
+    status = tsr_single_flush(t->shards->members[i].shard, &one, error);
+    sum += one;
+  }
+  if (status == TSR_OK && units) *units = sum;
+  return status;
+}
+
+/* Maxima, and sums. */
+static void add_report(tsr_report *sum, const tsr_report *one) {
+  uint64_t *all = (uint64_t *)sum;
+  const uint64_t *words = (const uint64_t *)one;
+  const tsr_report before = *sum;
+  _Static_assert(sizeof *sum % sizeof *all == 0, "a report is all words");
+  for (size_t i = 1; i < sizeof *sum / sizeof *all; i++) all[i] += words[i];
+#define LARGER(member) sum->member = before.member > one->member ? before.member : one->member
+  LARGER(insert_probes_max);
+  LARGER(find_probes_max);
+  LARGER(erase_probes_max);
+  LARGER(insert_moves_max);
+  LARGER(apply_probes_max);
+#undef LARGER
+}
+
+tsr_status tsr_shards_report(tsr_table *t, tsr_report *report, tsr_error *error) {
+  tsr_report sum = t->shards->carried, one;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) {
+    status = tsr_single_report(t->shards->members[i].shard, &one, error);
+    if (status == TSR_OK) add_report(&sum, &one);
+  }
+  *report = sum;
+  return status;
+}
+
+tsr_status tsr_shards_report_reset(tsr_table *t, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  t->shards->carried = (tsr_report){.size = 0};
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++)
+    status = tsr_single_report_reset(t->shards->members[i].shard, error);
+  return status;
+}
+
+tsr_status tsr_shards_wait(tsr_table *t, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; t->shards && i < t->shards->transport.here; i++) {
+    if (!t->shards->members || !t->shards->members[i].shard) continue;
+    tsr_status waited = tsr_single_wait(t->shards->members[i].shard, status ? NULL : error);
+    if (status == TSR_OK) status = waited;
+  }
+  return status;
+}
+
+/* ---- All pairs ------------------------------------------------------------------------------- */
+
+tsr_status tsr_shards_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  uint64_t done = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(t->shards); i++) {
+    uint64_t written = 0;
+    status = tsr_export(t->shards->members[i].shard, size - done, (char *)keys + done * (shape->key_bits / 8),
+                        values ? (char *)values + done * (shape->value_bits / 8) : NULL, &written, error);
+    done += written;
+  }
+  return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a table of several devices is asked as a whole. Read next: whole.c; move.h.
+ */
+#ifndef TSR_DEVICES_WHOLE_H
+#define TSR_DEVICES_WHOLE_H
+
+#include "core/devices/shards.h"
+
+/* The shards of this process that hold pairs which no other holds: the first ones. */
+uint32_t tsr_shards_holders(const tsr_shards *shards);
+/* The sum of a number over all processes; those that are alone have it already, of all shards. */
+tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *error) TSR_MUST_CHECK;
+
+/* Of tsr_form_shards: */
+void tsr_shards_describe(const tsr_table *table, tsr_table_info *info);
+tsr_status tsr_shards_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_size(tsr_table *table, uint64_t *size, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_write_out(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error)
+    TSR_MUST_CHECK;
+tsr_status tsr_shards_use(tsr_table *table, tsr_usage *usage, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_flush(tsr_table *table, uint64_t *units, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_report(tsr_table *table, tsr_report *report, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_report_reset(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_shards_wait(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
+
+#endif

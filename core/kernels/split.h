@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps by which a batch is split among the shards of a table, and brought back into its order, as the host sees
+ * them: their list and their one argument. Shared by split.cu and ../cpu/split.c, and compiles as C11 and CUDA C. Read
+ * next: ../devices/batch.h.
+ *
+ * A key has a bin, by a hash of its own: the hashers of tables see the keys of one shard, and must find them as
+ * different as all keys are. The bins of a shard are consecutive.
+ */
+#ifndef TSR_SPLIT_H
+#define TSR_SPLIT_H
+
+#include "plugins/table.h"
+
+#ifdef __CUDACC__
+#define TSR_SPLIT_FUNCTION static __device__ __forceinline__
+#else
+#define TSR_SPLIT_FUNCTION static inline
+#endif
+
+enum {
+  TSR_SPLIT_BINS_LOG2 = 12,
+  TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2,
+  TSR_SPLIT_SHARDS_MAX = 64,
+  TSR_SPLIT_TILE = 16 * TSR_BLOCK_THREADS /* items that a block counts and places */
+};
+
+/* bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where
+ * scatter puts them. gather: an answer goes where its item came from. spans: how many values each item has, in the order of
+ * the split. spread: an item's values go where the caller expects them. */
+#define TSR_SPLIT_STEPS(F) F(bins) F(count) F(scatter) F(gather) F(spans) F(spread)
+#define TSR_SPLIT_ENUM(step) TSR_SPLIT_##step,
+enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
+
+/* All arrays hold n items, or are NULL where a step has no use for them. */
+typedef struct tsr_split {
+  uint64_t n, tiles;
+  uint64_t seed;
+  uint32_t shards, key_bytes, value_bytes;
+  uint32_t first_bin[TSR_SPLIT_SHARDS_MAX]; /* of each shard; the first one's is 0 */
+  const void *keys, *values;
+  const uint8_t *operations;
+  void *keys_out, *values_out; /* in the order of shards */
+  uint8_t *operations_out;
+  uint32_t *places; /* of each item of that order: its number before; gather: NULL: the same */
+  uint64_t *bins;   /* TSR_SPLIT_BINS */
+  uint64_t *counts; /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+
+  const void *column; /* gather: answers in the order of shards */
+  void *ordered;      /* gather, spread: the same as the caller expects them */
+  uint32_t column_bytes;
+  const uint8_t *only; /* gather: NULL, or only those items are written that have only_code here */
+  uint8_t only_code;
+
+  const uint64_t *offsets; /* spans, spread: n + 1: where the values of each of the caller's items begin */
+  uint64_t *spans;         /* spans: n + 1, out; spread: their prefix sum: where they begin in `column` */
+} tsr_split;
+
+/* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed decides about each of the bin. */
+TSR_SPLIT_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
+  uint64_t h = key + seed * 0x9E3779B97F4A7C15u;
+  h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
+  h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
+  return (uint32_t)((h ^ h >> 33) >> (64 - TSR_SPLIT_BINS_LOG2));
+}
+
+/* The last shard that begins at this bin or before, by halving. */
+TSR_SPLIT_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
+  const uint32_t bin = tsr_split_bin(key, s->seed);
+  uint32_t shard = 0;
+  for (uint32_t after = s->shards; after - shard > 1;) {
+    const uint32_t middle = (shard + after) / 2;
+    if (s->first_bin[middle] <= bin)
+      shard = middle;
+    else
+      after = middle;
+  }
+  return shard;
+}
+
+TSR_SPLIT_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
+  return s->key_bytes == 8 ? ((const uint64_t *)s->keys)[i] : ((const uint32_t *)s->keys)[i];
+}
+
+TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
+  switch (bytes) {
+  case 1:
+    ((uint8_t *)to)[at] = ((const uint8_t *)from)[i];
+    break;
+  case 4:
+    ((uint32_t *)to)[at] = ((const uint32_t *)from)[i];
+    break;
+  case 8:
+    ((uint64_t *)to)[at] = ((const uint64_t *)from)[i];
+    break;
+  default: /* 16: two words */
+    ((uint64_t *)to)[2 * at] = ((const uint64_t *)from)[2 * i];
+    ((uint64_t *)to)[2 * at + 1] = ((const uint64_t *)from)[2 * i + 1];
+  }
+}
+
+/* Item i of the batch is number `at` in the order of shards. */
+TSR_SPLIT_FUNCTION void tsr_split_place(const tsr_split *s, uint64_t i, uint64_t at) {
+  tsr_split_put(s->keys_out, at, s->keys, i, s->key_bytes);
+  if (s->values_out) tsr_split_put(s->values_out, at, s->values, i, s->value_bytes);
+  if (s->operations_out) s->operations_out[at] = s->operations[i];
+  s->places[at] = (uint32_t)i;
+}
+
+TSR_SPLIT_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
+  if (!s->only || s->only[i] == s->only_code)
+    tsr_split_put(s->ordered, s->places ? s->places[i] : i, s->column, i, s->column_bytes);
+}
+
+TSR_SPLIT_FUNCTION void tsr_split_span_item(const tsr_split *s, uint64_t i) {
+  s->spans[i] = s->offsets[s->places[i] + 1] - s->offsets[s->places[i]];
+}
+
+TSR_SPLIT_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
+  const uint64_t to = s->offsets[s->places[i]] - s->offsets[0];
+  for (uint64_t k = 0; k < s->spans[i + 1] - s->spans[i]; k++)
+    tsr_split_put(s->ordered, to + k, s->column, s->spans[i] + k, s->column_bytes);
+}
+
+#endif

@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of NumPy, PyTorch, CuPy, JAX and Numba, as memory that the library can work on, without a copy.
+
+Each library has an adapter, which says where an array lies and makes new arrays for results. Where an array comes from
+elsewhere, DLPack or __cuda_array_interface__ say where it lies. Read next: _table.py.
+"""
+
+import ctypes
+from functools import partial
+from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
+
+import numpy as np
+
+from tessera._library import BadArgument, WrongType
+
+HOST = -1  #: the device of an array in host memory; others are numbers of GPUs
+
+
+class Memory(NamedTuple):
+    """Where an array lies. kind: "u", "i", "f" or "b", as NumPy's; width: bytes of an item."""
+
+    pointer: int
+    size: int
+    kind: str
+    width: int
+    device: int
+    shape: Tuple[int, ...]
+
+
+_memory = partial(tuple.__new__, Memory)  # Memory(...) takes three times as long
+
+
+def name_of(kind: str, width: int) -> str:
+    return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (str(8 * width) if kind != "b" else "")
+
+
+def _not_contiguous(name: str) -> BadArgument:
+    return BadArgument(
+        f"{name}: its items do not lie one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
+        "or .contiguous() of a tensor), which copies it"
+    )
+
+
+def _read_only(name: str) -> BadArgument:
+    return BadArgument(f"{name}: is read-only: pass an array that can be written")
+
+
+class Adapter:
+    """What Tessera asks of a library of arrays. `like` is an array on whose device a new one is made."""
+
+    #: whether calls must have ended before results are handed out, because the library has no stream to order them by
+    waits = False
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        raise NotImplementedError
+
+    def stream(self, device: int) -> int:
+        """The library's current stream on a GPU; 0 is the default stream."""
+        return 0
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        raise NotImplementedError
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
+        raise NotImplementedError
+
+    def is_code(self, codes: Any, code: int) -> Any:
+        """bool array: whether each code (uint8) is this one. Takes the place of codes in memory where it can."""
+        raise NotImplementedError
+
+    def select(self, array: Any, mask: Any) -> Any:
+        """The items of array, one behind the other, where mask is true."""
+        raise NotImplementedError
+
+    def look_own(self, array: Any, name: str) -> Memory:
+        """`look` at a result that was made here, to write it."""
+        return self.look(array, name, True)
+
+    def synchronize(self, stream: int) -> None:
+        """Waits until memory of new arrays is not in use by earlier work of the library on this stream."""
+
+    def first(self, keys: Any, mask: Any) -> Optional[int]:
+        """The first key where mask is false; None if there is none."""
+        if bool(mask.all()):
+            return None
+        return int(self.select(keys, ~mask)[0])
+
+
+# ---- NumPy -----------------------------------------------------------------------------------------------------------
+
+
+class NumPyAdapter(Adapter):
+    def look(self, array: np.ndarray, name: str, written: bool) -> Memory:
+        flags = array.flags
+        if not flags.c_contiguous:
+            raise _not_contiguous(name)
+        if written and not flags.writeable:
+            raise _read_only(name)
+        dtype = array.dtype
+        kind = dtype.kind
+        if not dtype.isnative:
+            kind = "byte-swapped " + kind
+        return _memory((array.__array_interface__["data"][0], array.size, kind, dtype.itemsize, HOST, array.shape))
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> np.ndarray:
+        return np.empty(shape, _NUMPY_TYPES[kind, width])
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> np.ndarray:
+        return np.full(shape, value, _NUMPY_TYPES[kind, width])
+
+    def is_code(self, codes: np.ndarray, code: int) -> np.ndarray:
+        mask = codes.view(_BOOL)
+        np.equal(codes.view(_BYTE), _CODES[code], mask)
+        return mask
+
+    def select(self, array: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)[mask.reshape(-1)]
+
+
+_BOOL, _BYTE = np.dtype(np.bool_), np.dtype(np.uint8)
+_CODES = [np.array(code, _BYTE) for code in range(9)]  # comparing with a number of Python's takes longer
+_NUMPY_TYPES = {
+    (kind, width): np.dtype(f"{kind}{width}")
+    for kind, widths in {"u": (1, 4, 8), "i": (4, 8), "f": (4, 8), "b": (1,)}.items()
+    for width in widths
+}
+
+# ---- PyTorch ---------------------------------------------------------------------------------------------------------
+
+
+class TorchAdapter(Adapter):
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.types: Dict[Tuple[str, int], Any] = {
+            ("u", 1): torch.uint8,
+            ("i", 4): torch.int32,
+            ("i", 8): torch.int64,
+            ("f", 4): torch.float32,
+            ("f", 8): torch.float64,
+            ("b", 1): torch.bool,
+        }
+        for width in (4, 8):  # since PyTorch 2.3
+            if hasattr(torch, f"uint{8 * width}"):
+                self.types["u", width] = getattr(torch, f"uint{8 * width}")
+        self.kinds = {dtype: kind for kind, dtype in self.types.items()}
+        raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+        self.stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)  # type: ignore[assignment]
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        if array.is_cuda:
+            device = array.get_device()
+        elif array.device.type == "cpu":
+            device = HOST
+        else:
+            raise BadArgument(f"{name}: lies on {array.device}; tables live on the CPU or on CUDA devices")
+        if array.layout is not self.torch.strided:
+            raise WrongType(f"{name}: is a tensor of layout {array.layout}: pass a dense one")
+        if not array.is_contiguous():
+            raise _not_contiguous(name)
+        if written and array.requires_grad:
+            raise BadArgument(f"{name}: requires a gradient, which writing to it would make wrong: pass out.detach()")
+        kind, width = self.kinds.get(array.dtype) or (str(array.dtype), array.element_size())
+        size = array.numel()
+        pointer = array.data_ptr()
+        if size and not pointer:
+            raise BadArgument(f"{name}: has no memory: it was freed, or holds no data")
+        return _memory((pointer, size, kind, width, device, array.shape))
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        return self.torch.empty(shape, dtype=self._type(kind, width), device=like.device)
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
+        return self.torch.full(shape, value, dtype=self._type(kind, width), device=like.device)
+
+    def _type(self, kind: str, width: int) -> Any:
+        if (kind, width) not in self.types:
+            raise WrongType(f"this PyTorch has no {name_of(kind, width)}: use keys of int{8 * width}")
+        return self.types[kind, width]
+
+    def is_code(self, codes: Any, code: int) -> Any:
+        mask = codes.view(self.torch.bool)
+        self.torch.eq(codes.view(self.torch.uint8), code, out=mask)
+        return mask
+
+    def select(self, array: Any, mask: Any) -> Any:
+        return self._signed(array.reshape(-1))[mask.reshape(-1)].view(array.dtype)
+
+    def synchronize(self, stream: int) -> None:
+        if self.torch.cuda.is_available():
+            self.torch.cuda.ExternalStream(stream).synchronize()
+
+    def _signed(self, array: Any) -> Any:
+        """The same bits in a type that every operation of PyTorch takes; unsigned ones are few."""
+        kind, width = self.kinds[array.dtype]
+        return array.view(self.types["i", width]) if kind == "u" and width > 1 else array
+
+
+# ---- CuPy ------------------------------------------------------------------------------------------------------------
+
+
+class CuPyAdapter(Adapter):
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        if not array.flags.c_contiguous:
+            raise _not_contiguous(name)
+        dtype, size, pointer = array.dtype, array.size, array.data.ptr
+        if size and not pointer:
+            raise BadArgument(f"{name}: has no memory: it was freed")
+        return _memory((pointer, size, dtype.kind, dtype.itemsize, array.device.id, array.shape))
+
+    def stream(self, device: int) -> int:
+        return self.cupy.cuda.get_current_stream(device).ptr
+
+    def synchronize(self, stream: int) -> None:
+        self.cupy.cuda.ExternalStream(stream).synchronize()
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        with like.device:
+            return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
+        with like.device:
+            return self.cupy.full(shape, value, _NUMPY_TYPES[kind, width])
+
+    def is_code(self, codes: Any, code: int) -> Any:
+        mask = codes.view(np.bool_)
+        with codes.device:
+            self.cupy.equal(codes.view(np.uint8), np.uint8(code), out=mask)
+        return mask
+
+    def select(self, array: Any, mask: Any) -> Any:
+        with array.device:
+            return array.reshape(-1)[mask.reshape(-1)]
+
+
+# ---- JAX -------------------------------------------------------------------------------------------------------------
+
+
+class JaxAdapter(Adapter):
+    """JAX's arrays cannot be written and it has no stream that others could use: results are made, filled before anyone
+    else has seen them, and every call waits."""
+
+    waits = True
+
+    def __init__(self) -> None:
+        import jax
+
+        self.jax = jax
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        if written:
+            raise BadArgument(f"{name}: arrays of JAX cannot be written: leave it out, and take what is returned")
+        return self.look_own(array, name)
+
+    def look_own(self, array: Any, name: str) -> Memory:
+        if isinstance(array, self.jax.core.Tracer):
+            raise BadArgument(f"{name}: is not computed yet: call the table outside of jax.jit")
+        if array.is_deleted():
+            raise BadArgument(f"{name}: was deleted")
+        if not array.is_fully_addressable or len(array.devices()) != 1:
+            raise BadArgument(f"{name}: is spread over several devices: pass the shard of the table's device")
+        array.block_until_ready()
+        where, device = array.__dlpack_device__()
+        dtype = array.dtype
+        place = HOST if int(where) == DLPACK_CPU else int(device)
+        return _memory((array.unsafe_buffer_pointer(), array.size, dtype.kind, dtype.itemsize, place, array.shape))
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        return self.full(like, shape, kind, width, 0)
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
+        dtype = _NUMPY_TYPES[kind, width]
+        with self.jax.default_device(next(iter(like.devices()))):
+            made = self.jax.numpy.full(shape, dtype.type(value))
+        if made.dtype != dtype:
+            raise WrongType(
+                f"JAX makes no arrays of {dtype} unless it is told to: jax.config.update('jax_enable_x64', True)"
+            )
+        return made
+
+    def is_code(self, codes: Any, code: int) -> Any:
+        return codes == code
+
+    def select(self, array: Any, mask: Any) -> Any:
+        return array.reshape(-1)[mask.reshape(-1)]
+
+
+# ---- Numba -----------------------------------------------------------------------------------------------------------
+
+
+class NumbaAdapter(Adapter):
+    """Numba's device arrays. It has no current stream: work goes to the default stream."""
+
+    def __init__(self) -> None:
+        from numba import cuda
+
+        self.cuda = cuda
+        self.kernel: Any = None
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        return look_at_cuda_interface(array, name, written)
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        return self.cuda.device_array(shape, _NUMPY_TYPES[kind, width])
+
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
+        return self.cuda.to_device(np.full(shape, value, _NUMPY_TYPES[kind, width]))
+
+    def is_code(self, codes: Any, code: int) -> Any:
+        mask = codes.view(np.bool_)
+        if codes.size:
+            if self.kernel is None:
+                self.kernel = self.cuda.jit(_compare)
+            self.kernel[(codes.size + 255) // 256, 256](codes.reshape(codes.size).view(np.uint8), code)
+        return mask
+
+    def synchronize(self, stream: int) -> None:
+        self.cuda.synchronize()
+
+    def first(self, keys: Any, mask: Any) -> Optional[int]:
+        return NUMPY.first(keys.copy_to_host(), mask.copy_to_host())
+
+    def select(self, array: Any, mask: Any) -> Any:
+        chosen = array.copy_to_host().reshape(-1)[mask.copy_to_host().reshape(-1)]
+        return self.cuda.to_device(chosen)
+
+
+def _compare(codes: Any, code: int) -> None:  # a kernel of Numba's
+    from numba import cuda
+
+    i = cuda.grid(1)
+    if i < codes.size:
+        codes[i] = 1 if codes[i] == code else 0
+
+
+# ---- Any other -------------------------------------------------------------------------------------------------------
+
+DLPACK_CPU, DLPACK_CUDA, DLPACK_CUDA_HOST, DLPACK_CUDA_MANAGED = 1, 2, 3, 13
+
+
+class _DLTensor(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.argtypes = [py_object, ctypes.c_char_p]
+_get_pointer.restype = c_void_p
+
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}
+
+
+def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
+    """Where an array lies, by DLPack. Capsules without a version do not tell whether it may be written."""
+    if written:
+        raise BadArgument(
+            f"{name}: DLPack does not say whether a {type(array).__name__} may be written: pass an array of NumPy, "
+            "PyTorch, CuPy or Numba"
+        )
+    where, device = array.__dlpack_device__()
+    if int(where) in (DLPACK_CPU, DLPACK_CUDA_HOST):
+        capsule = array.__dlpack__()
+        device = HOST
+    elif int(where) in (DLPACK_CUDA, DLPACK_CUDA_MANAGED):
+        capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand
+    else:
+        raise BadArgument(
+            f"{name}: lies on a device of DLPack's type {int(where)}; tables live on the CPU or on CUDA devices"
+        )
+    tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    size = 1
+    for i in reversed(range(tensor.ndim)):
+        if tensor.strides and shape[i] != 1 and tensor.strides[i] != size and 0 not in shape:
+            raise _not_contiguous(name)
+        size *= shape[i]
+    kind = _DLPACK_KINDS.get(tensor.code, f"DLPack type {tensor.code} of ") if tensor.lanes == 1 else "vectors of "
+    pointer = (tensor.data or 0) + tensor.byte_offset
+    if size and not pointer:
+        raise BadArgument(f"{name}: has no memory: it was freed")
+    return _memory((pointer, size, kind, tensor.bits // 8, int(device), shape))
+
+
+def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
+    """Where an array lies, by __cuda_array_interface__. That has no number of a device: it is asked for by DLPack where
+    there is one, and is else the one on which pointers are looked up by the driver."""
+    try:
+        interface = array.__cuda_array_interface__
+    except Exception as error:
+        raise BadArgument(f"{name}: says no place in GPU memory: {error}") from None
+    pointer, read_only = interface["data"]
+    if written and read_only:
+        raise _read_only(name)
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(interface["shape"])
+    size = 1
+    strides = interface.get("strides")
+    for i in reversed(range(len(shape))):
+        if strides and shape[i] != 1 and strides[i] != size * dtype.itemsize and 0 not in shape:
+            raise _not_contiguous(name)
+        size *= shape[i]
+    if interface.get("mask") is not None:
+        raise BadArgument(f"{name}: has a mask, which tables do not know: pass an array without one")
+    if size and not pointer:
+        raise BadArgument(f"{name}: has no memory: it was freed")
+    device = int(array.__dlpack_device__()[1]) if hasattr(array, "__dlpack_device__") else _device_of(pointer)
+    kind = dtype.kind if dtype.isnative else "byte-swapped " + dtype.kind
+    return _memory((pointer, size, kind, dtype.itemsize, device, shape))
+
+
+def _device_of(pointer: int) -> int:
+    """The GPU on which a pointer lies, asked of the driver."""
+    ordinal = ctypes.c_int(0)
+    DEVICE_ORDINAL = 9
+    if pointer:
+        driver = ctypes.CDLL("libcuda.so.1")
+        driver.cuPointerGetAttribute(ctypes.byref(ordinal), DEVICE_ORDINAL, ctypes.c_uint64(pointer))
+    return ordinal.value
+
+
+class OtherAdapter(Adapter):
+    """Arrays of libraries that Tessera does not know: they can be read, but results cannot be made like them."""
+
+    def look(self, array: Any, name: str, written: bool) -> Memory:
+        if hasattr(array, "__cuda_array_interface__"):
+            return look_at_cuda_interface(array, name, written)
+        return look_at_dlpack(array, name, written, 0)
+
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
+        raise BadArgument(
+            f"results cannot be made as arrays of {type(like).__module__}.{type(like).__name__}: pass keys as arrays of "
+            "CuPy or PyTorch, as cupy.asarray(keys) or torch.as_tensor(keys) make them without a copy"
+        )
+
+    full = empty  # type: ignore[assignment]
+
+
+# ---- Which is whose --------------------------------------------------------------------------------------------------
+
+NUMPY = NumPyAdapter()
+_KINDS: Dict[Tuple[str, str], Type[Adapter]] = {
+    ("torch", "Tensor"): TorchAdapter,
+    ("cupy", "ndarray"): CuPyAdapter,
+    ("jaxlib", "ArrayImpl"): JaxAdapter,
+    ("jax", "ArrayImpl"): JaxAdapter,
+    ("jax", "Tracer"): JaxAdapter,
+    ("numba", "DeviceNDArrayBase"): NumbaAdapter,
+}
+_adapters: Dict[type, Adapter] = {np.ndarray: NUMPY}
+_of_kind: Dict[Type[Adapter], Adapter] = {}
+
+
+def adapter_of(array: Any) -> Optional[Adapter]:
+    """The adapter of an array; None for what is no array: numbers, lists, and what NumPy makes arrays of."""
+    kind = type(array)
+    known = _adapters.get(kind)
+    if known is not None:
+        return known
+    if isinstance(array, np.ma.MaskedArray):
+        raise WrongType("a masked array of NumPy has keys that count and others that do not: pass array.compressed()")
+    if isinstance(array, np.ndarray):
+        known = NUMPY
+    else:
+        for base in kind.__mro__:
+            found = _KINDS.get((base.__module__.partition(".")[0], base.__name__))
+            if found is not None:
+                if found not in _of_kind:
+                    _of_kind[found] = found()
+                known = _of_kind[found]
+                break
+        else:
+            if hasattr(kind, "__cuda_array_interface__"):
+                known = _of_kind.setdefault(OtherAdapter, OtherAdapter())
+            elif hasattr(kind, "__dlpack__") and not isinstance(array, np.generic):
+                known = _of_kind.setdefault(OtherAdapter, OtherAdapter())
+            else:
+                return None
+    _adapters[kind] = known
+    return known
+
+
+def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
+    """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
+    without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width."""
+    array = np.asarray(numbers)
+    if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
+        return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)
+    if hasattr(numbers, "__array_interface__") or isinstance(numbers, (memoryview, bytearray)):
+        return array
+    if array.size and array.dtype.kind not in "iu":
+        array = np.array(numbers, dtype=object)  # not numbers of C, whose type NumPy may have rounded
+    return _fitting(array, name, width)
+
+
+def _fitting(array: np.ndarray, name: str, width: int) -> np.ndarray:
+    bits = 8 * width
+    if array.size == 0:
+        return np.empty(array.shape, f"u{width}")
+    if array.dtype.kind not in "iu" and not all(
+        isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat
+    ):
+        raise WrongType(f"{name}: holds more than whole numbers: pass an array of uint{bits} or int{bits}")
+    low, high = int(array.min()), int(array.max())
+    if low < -(1 << bits - 1) or high >= 1 << bits or (low < 0 and high >= 1 << bits - 1):
+        raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits")
+    return array.astype(f"{'i' if low < 0 else 'u'}{width}")

@@ -1,0 +1,954 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: tsr_table with arrays of Python's libraries (_arrays.py). What each call means is written in tessera.h; here
+stand shapes and dtypes.
+
+Below, `uint` is the unsigned integer of the table's key_bits or value_bits. A signed one of the same width is as good:
+tables keep bits. Results are signed where the keys are signed. Values may be floats where the table never calculates with
+them, but results are whole numbers unless `out` says otherwise.
+"""
+
+import ctypes
+import enum
+import os
+import struct
+import threading
+import weakref
+from typing import Any, Dict, Iterator, Mapping, NoReturn, Optional, Tuple, Union
+
+import numpy as np
+
+from tessera import _library as lib
+from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
+from tessera._library import BadArgument, Busy, Closed, Error, Full, WrongType, byref, c_uint64, c_void_p, library
+from tessera._spec import Spec, SpecSource, options
+
+_CALL_SIZE = ctypes.sizeof(lib.Call)
+
+
+class Code(enum.IntEnum):
+    """What an operation did with one key."""
+
+    INSERTED = 1  #: the key is new, or every pair is kept
+    PRESENT = 2  #: duplicates = first: it was there, nothing changed
+    REPLACED = 3  #: duplicates = replace
+    COMBINED = 4  #: duplicates = add, min, max
+    NOT_PLACED = 5  #: no room; one pair was handed back at this index
+    FOUND = 6
+    MISSING = 7
+    ERASED = 8
+
+
+class Op(enum.IntEnum):
+    """What an item of `Table.apply` asks for."""
+
+    INSERT = 0
+    REPLACE = 1
+    ERASE = 2
+    FIND = 3
+
+
+_JOINS = ("inner", "left", "semi", "anti")
+
+_NOT_PLACED, _FOUND, _ERASED = int(Code.NOT_PLACED), int(Code.FOUND), int(Code.ERASED)
+
+
+class Missing(Error, KeyError):
+    """`table[keys]` where a key is not in the table."""
+
+    __str__ = Exception.__str__
+
+
+class Table:
+    """A hash table that a spec describes.
+
+    spec: the path of an INI file, a text of several lines, or a dict of sections. `settings` changes entries of it,
+    {"table.backend": "cpu"}; `capacity` (pairs) and `seed` override its own where they are not 0; `plugins` are folders
+    to search first.
+
+    One thread at a time may use a table: a second one gets `Busy`. Calls release the GIL. Calls with arrays on the GPU
+    only enqueue work on the current stream of the library that the keys come from, unless their description says that
+    they wait; the arrays must live until the work is done. A table is freed by `close`, at the end of a `with` block, or
+    with its last reference.
+    """
+
+    def __init__(
+        self,
+        spec: SpecSource,
+        *,
+        settings: Optional[Mapping[str, object]] = None,
+        capacity: int = 0,
+        seed: int = 0,
+        plugins: Optional[object] = None,
+    ) -> None:
+        self._prepare()
+        made = Spec(spec, settings)
+        chosen = options(plugins, capacity, seed)
+        handle = c_void_p()
+        if library.tsr_table_create(made.handle, byref(chosen), byref(handle), self._error_at):
+            lib.fail(self._error)
+        self._own(handle)
+
+    @classmethod
+    def load(
+        cls,
+        path: "Union[str, os.PathLike[str]]",
+        *,
+        backend: Optional[str] = None,
+        device: Optional[int] = None,
+        plugins: Optional[object] = None,
+    ) -> "Table":
+        """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU. Load only files
+        that you trust."""
+        table = cls.__new__(cls)
+        table._prepare()
+        chosen = lib.LoadOptions(
+            ctypes.sizeof(lib.LoadOptions),
+            lib.search_path(plugins),
+            backend.encode() if backend is not None else None,
+            str(device).encode() if device is not None else None,
+        )
+        handle = c_void_p()
+        if library.tsr_table_load(lib.path_bytes(path), byref(chosen), byref(handle), table._error_at):
+            lib.fail(table._error)
+        table._own(handle)
+        return table
+
+    # ---- Its life ----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        if _forked:
+            raise Closed(_FORKED)
+        self._handle: Optional[c_void_p] = None
+        self._why_closed = "the table is closed"
+        self._lock = threading.Lock()
+        self._error = lib.TsrError()
+        self._error_at = byref(self._error)
+        self._call = lib.Call()
+        self._call_at = byref(self._call)
+        self._report = lib.Report()
+        self._not_placed = 0
+        self._stream = self._read = self._read_end = 0  # of the call that runs
+        self._uses_device = self._waits = False
+
+    def _own(self, handle: c_void_p) -> None:
+        self._handle = handle
+        _tables.add(self)
+        self._describe()
+
+    def _describe(self) -> None:
+        info = self._info()
+        self._key_width = info.key_bits // 8
+        self._value_width = info.value_bits // 8
+        self._kind = self._setting("kind", "")
+        self._device = HOST
+        if info.backend == b"cuda":
+            self._device = _number(self._setting("device", "0"))
+        self._duplicates = self._setting("duplicates", "first")
+        self._grows = self._setting("growth", "none") == "double"
+
+    def _setting(self, key: str, default: str) -> str:
+        text = library.tsr_spec_get(library.tsr_table_spec(self._handle), b"table", key.encode())
+        return text.decode() if text is not None else default
+
+    def _info(self) -> lib.TableInfo:
+        info = lib.TableInfo(size=ctypes.sizeof(lib.TableInfo))
+        library.tsr_table_describe(self._handle, byref(info))
+        return info
+
+    def _begin(self) -> c_void_p:
+        """The handle, with the table's lock held; the caller releases it."""
+        if not self._lock.acquire(False):
+            if self._handle is None:
+                raise Closed(self._why_closed)
+            raise Busy("another thread is using this table: use it by one thread at a time, or give each its own")
+        handle = self._handle
+        if handle is None:
+            self._lock.release()
+            raise Closed(self._why_closed)
+        self._stream = 0
+        self._uses_device = self._waits = False
+        return handle
+
+    def close(self) -> None:
+        """Waits for the table's work and frees it. Closing twice is fine."""
+        if self._handle is None:
+            return
+        handle = self._begin()
+        self._handle = None
+        try:
+            library.tsr_table_destroy(handle)
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> "Table":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            library.tsr_table_destroy(handle)
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongType("a table cannot be copied or pickled: save it to a file, and load it from there")
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<tessera.Table, closed>"
+        widths = f"{8 * self._key_width}-bit keys"
+        if self._value_width:
+            widths += f", {8 * self._value_width}-bit values"
+        return f"<tessera.Table: {self._kind}, {widths}, {'cpu' if self._device == HOST else f'GPU {self._device}'}>"
+
+    # ---- Arrays ------------------------------------------------------------------------------------------------------
+
+    def _fail(self) -> NoReturn:
+        lib.fail(self._error)
+        raise AssertionError
+
+    def _note(self, memory: Memory, adapter: Adapter, name: str) -> None:
+        """Refuses memory that the table cannot see, and takes the stream of the first array on the GPU."""
+        device = memory.device
+        if adapter.waits:
+            self._waits = True
+        if device == HOST:
+            return
+        if device != self._device:
+            lives = "on the CPU" if self._device == HOST else f"on GPU {self._device}"
+            raise BadArgument(
+                f"{name}: lies on GPU {device}, and this table lives {lives}: copy the array, or create the table with "
+                f"[table] backend = cuda and device = {device}"
+            )
+        if not self._uses_device:
+            self._uses_device = True
+            self._stream = adapter.stream(device)
+
+    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+        adapter = adapter_of(keys)
+        if adapter is None:
+            keys = from_numbers(keys, name, self._key_width)
+            adapter = NUMPY
+        memory = adapter.look(keys, name, False)
+        if memory.width != self._key_width or memory.kind not in "ui":
+            self._wrong_type(memory, name, "keys", self._key_width)
+        self._note(memory, adapter, name)
+        self._read = memory.pointer
+        self._read_end = memory.pointer + memory.size * memory.width
+        return adapter, keys, memory
+
+    def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
+        got = name_of(memory.kind, memory.width)
+        if not width:
+            raise BadArgument(f"{name}: a {self._kind} has no values")
+        raise WrongType(
+            f"{name}: is {got}, and this table has {8 * width}-bit {what}: pass uint{8 * width} or int{8 * width}"
+        )
+
+    def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
+        """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set."""
+        if values is None:
+            if self._value_width:
+                raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
+            return None, 0
+        if not self._value_width:
+            raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if isinstance(values, int) and not isinstance(values, bool):
+            kind = memory.kind
+            if kind == "u" and values < 0:
+                raise BadArgument(f"{name}: {values}: keys are unsigned here, and so are values: pass an array of int")
+            _bits(values, kind, self._value_width, name)
+            values = adapter.full(keys, memory.shape, kind, self._value_width, values)
+        theirs = adapter_of(values)
+        if theirs is None:
+            values = from_numbers(values, name, self._value_width)
+            theirs = NUMPY
+        found = theirs.look(values, name, False)
+        if found.size != memory.size:
+            raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
+        if found.width != self._value_width or found.kind not in "uif":
+            self._wrong_type(found, name, "values", self._value_width)
+        if found.kind == "f" and self._duplicates in ("add", "min", "max"):
+            raise WrongType(
+                f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} calculates with "
+                "whole numbers: pass whole numbers"
+            )
+        if found.kind == "i" and self._duplicates in ("min", "max"):
+            raise WrongType(
+                f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
+                f"numbers: pass values.view of uint{8 * found.width} where none is negative"
+            )
+        self._note(found, theirs, name)
+        return values, found.pointer
+
+    def _result(
+        self, out: Any, name: str, adapter: Adapter, like: Any, shape: Tuple[int, ...], kinds: str, kind: str, width: int
+    ) -> Tuple[Any, Memory, Adapter]:
+        """An array for a result: the caller's if `out` is one, of a kind that is allowed, else a new one."""
+        if out is None:
+            made = adapter.empty(like, shape, kind, width)
+            memory = adapter.look_own(made, name)
+            if adapter.waits:
+                self._waits = True
+            return made, memory, adapter
+        theirs = adapter_of(out)
+        if theirs is None:
+            raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
+        memory = theirs.look(out, name, True)
+        if memory.size and memory.pointer < self._read_end and self._read < memory.pointer + memory.size * memory.width:
+            raise BadArgument(f"{name}: shares memory with keys, which would change while they are read: pass another array")
+        size = 1
+        for extent in shape:
+            size *= extent
+        if memory.size != size:
+            raise BadArgument(f"{name}: has {memory.size} items: pass an array of {size}")
+        if memory.width != width or memory.kind not in kinds:
+            allowed = " or ".join(name_of(k, width) for k in kinds)
+            raise WrongType(f"{name}: is {name_of(memory.kind, memory.width)}: pass an array of {allowed}")
+        self._note(memory, theirs, name)
+        return out, memory, theirs
+
+    def _flags(self, out: Any, name: str, adapter: Adapter, like: Any, memory: Memory) -> Tuple[Any, Memory, Adapter]:
+        return self._result(out, name, adapter, like, memory.shape, "bu", "u", 1)
+
+    def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0) -> None:
+        self._call.__init__(_CALL_SIZE, self._stream, results, keys, values, missing, None)  # type: ignore[misc]
+
+    def _finish(self) -> None:
+        if self._waits and library.tsr_table_wait(self._handle, self._error_at):
+            self._fail()
+
+    def _need_values(self, operation: str) -> None:
+        if not self._value_width:
+            raise lib.Unsupported(f"{operation}: a {self._kind} has no values: use contains or count")
+
+    # ---- Inserting ---------------------------------------------------------------------------------------------------
+
+    def insert(self, keys: Any, values: Any = None, *, wait: bool = True, out: Optional[Tuple[Any, Any, Any]] = None) -> Any:
+        """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`.
+
+        keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set.
+
+        wait = True: returns None when the work is done, and raises `Full` where pairs found no room; the exception has
+        those that are not in the table. wait = False: does not wait for a GPU, and returns (codes, keys, values): codes
+        (...) uint8, a `Code` for each key; where it is NOT_PLACED, the other two hold at its index the pair that has no
+        room, perhaps one that was in the table before. Their other items are not written. out: three such arrays, any of
+        them None (then that part is not kept), with wait = False.
+
+        Where a table with growth = double cannot grow further, the exception has `unplaced`, (codes, keys, values) of
+        the same meaning; items with code 0 were not worked on.
+        """
+        if out is not None and wait:
+            raise BadArgument("out: needs wait = False: an insert that waits has no arrays to return")
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            values, values_at = self._values(values, "values", adapter, keys, memory)
+            codes = unplaced_keys = unplaced_values = None
+            places = [0, 0, 0]
+            made = out if out is not None else (True, True, bool(self._value_width))
+            kind, shape = memory.kind, memory.shape
+            if made[0] is not None:
+                mine = made[0] if out is not None else None
+                codes, at, _ = self._result(mine, "out[0]", adapter, keys, shape, "u", "u", 1)
+                places[0] = at.pointer
+            if made[1] is not None:
+                mine = made[1] if out is not None else None
+                unplaced_keys, at, _ = self._result(mine, "out[1]", adapter, keys, shape, "ui", kind, self._key_width)
+                places[1] = at.pointer
+            if made[2] is not None and self._value_width:
+                mine = made[2] if out is not None else None
+                unplaced_values, at, _ = self._result(
+                    mine, "out[2]", adapter, keys, shape, "uif", kind, self._value_width
+                )
+                places[2] = at.pointer
+            self._set_call(*places)
+            if library.tsr_insert(handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at):
+                self._fail_insert(codes, unplaced_keys, unplaced_values)
+            self._finish()
+            if not wait:
+                return codes, unplaced_keys, unplaced_values
+            self._raise_full(handle, adapter, codes, unplaced_keys, unplaced_values)
+            return None
+        finally:
+            self._lock.release()
+
+    def build(self, keys: Any, values: Any = None, *, tries: int = 8) -> None:
+        """`insert` into an empty table that starts again with a new seed where a pair found no room, `tries` times in
+        all. Waits."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            values, values_at = self._values(values, "values", adapter, keys, memory)
+            kind, shape = memory.kind, memory.shape
+            codes, codes_at, _ = self._result(None, "codes", adapter, keys, shape, "u", "u", 1)
+            back, back_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", kind, self._key_width)
+            back_values, back_values_at = None, 0
+            if self._value_width:
+                back_values, at, _ = self._result(None, "values", adapter, keys, shape, "ui", kind, self._value_width)
+                back_values_at = at.pointer
+            self._set_call(codes_at.pointer, back_at.pointer, back_values_at)
+            if library.tsr_build(
+                handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
+            ):
+                self._fail_insert(codes, back, back_values)
+            self._finish()
+            self._raise_full(handle, adapter, codes, back, back_values)
+        finally:
+            self._lock.release()
+
+    def _fail_insert(self, codes: Any, keys: Any, values: Any) -> NoReturn:
+        try:
+            self._fail()
+        except Error as error:
+            if self._grows:
+                error.unplaced = codes, keys, values  # type: ignore[attr-defined]
+            raise
+
+    def _raise_full(self, handle: c_void_p, adapter: Adapter, codes: Any, keys: Any, values: Any) -> None:
+        before = self._not_placed
+        report = self._read_report(handle)
+        if report.not_placed == before:
+            return
+        mask = adapter.is_code(codes, _NOT_PLACED)
+        keys = adapter.select(keys, mask)
+        number = int(keys.shape[0])
+        if number:
+            raise Full(
+                f"{number} pairs found no room: create the table with a larger capacity or growth = double, or rehash it",
+                keys,
+                adapter.select(values, mask) if values is not None else None,
+            )
+
+    def find_or_insert(self, keys: Any, values: Any = None, *, missing: int = 0, out: Any = None) -> Tuple[Any, Any]:
+        """Inserts the keys that are absent, with the values offered; returns (values, inserted): values (...) uint, the
+        value that each key then has (`missing` where it found no room; None for a set), and inserted (...) bool.
+        out: (values, inserted), any of them None."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            values, values_at = self._values(values, "values", adapter, keys, memory)
+            out_values, out_flags = _pair(out)
+            results, results_at, bits = None, 0, 0
+            if self._value_width:
+                results, at, _ = self._result(
+                    out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+                )
+                results_at, bits = at.pointer, _bits(missing, at.kind, self._value_width, "missing")
+            flags, flags_at, theirs = self._flags(out_flags, "out[1]", adapter, keys, memory)
+            self._set_call(flags_at.pointer, missing=bits)
+            if library.tsr_find_or_insert(
+                handle, memory.size, memory.pointer, values_at or None, results_at or None, self._call_at, self._error_at
+            ):
+                self._fail()
+            self._finish()
+            return results, _kept(out_flags, theirs.is_code(flags, int(Code.INSERTED)))
+        finally:
+            self._lock.release()
+
+    # ---- Looking up --------------------------------------------------------------------------------------------------
+
+    def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
+        """(values, mask): values (...) uint, the value of each key, or `missing`; in a multimap any one of its values.
+        mask (...) bool, whether the key is there. out: (values, mask), any of them None; values may be of floats."""
+        handle = self._begin()
+        try:
+            self._need_values("find")
+            adapter, keys, memory = self._keys(keys)
+            out_values, out_mask = _pair(out)
+            values, values_at, _ = self._result(
+                out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+            )
+            mask, mask_at, theirs = self._flags(out_mask, "out[1]", adapter, keys, memory)
+            bits = _bits(missing, values_at.kind, self._value_width, "missing") if missing else 0
+            self._set_call(mask_at.pointer, missing=bits)
+            if library.tsr_find(
+                handle, memory.size, memory.pointer, values_at.pointer, self._call_at, self._error_at
+            ):
+                self._fail()
+            if self._waits:
+                self._finish()
+            return values, _kept(out_mask, theirs.is_code(mask, _FOUND))
+        finally:
+            self._lock.release()
+
+    def get(self, keys: Any, missing: Union[int, float] = 0, *, out: Any = None) -> Any:
+        """The values of `find` alone: the fastest look-up. values (...) uint; a number for a number."""
+        handle = self._begin()
+        try:
+            self._need_values("get")
+            one = isinstance(keys, int)
+            adapter, keys, memory = self._keys(keys)
+            values, at, _ = self._result(
+                out, "out", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+            )
+            self._set_call(missing=_bits(missing, at.kind, self._value_width, "missing") if missing else 0)
+            if library.tsr_find(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+                self._fail()
+            if self._waits:
+                self._finish()
+            return int(values) if one and out is None else values
+        finally:
+            self._lock.release()
+
+    def contains(self, keys: Any, *, out: Any = None) -> Any:
+        """mask (...) bool: whether each key is there."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            mask, at, _ = self._result(out, "out", adapter, keys, memory.shape, "bu", "b", 1)
+            self._set_call()
+            if library.tsr_contains(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+                self._fail()
+            if self._waits:
+                self._finish()
+            return mask
+        finally:
+            self._lock.release()
+
+    def count(self, keys: Any, *, out: Any = None) -> Any:
+        """counts (...) uint64: the number of pairs of each key; 0 or 1 but in a multiset or multimap."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            counts, at, _ = self._result(out, "out", adapter, keys, memory.shape, "ui", memory.kind, 8)
+            self._set_call()
+            if library.tsr_count_all(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+                self._fail()
+            self._finish()
+            return counts
+        finally:
+            self._lock.release()
+
+    def find_all(self, keys: Any, *, out: Any = None) -> Tuple[Any, Any]:
+        """(offsets, values): all values of each key, in no order. offsets (n + 1) uint64; the values of the i-th key are
+        values[offsets[i]:offsets[i + 1]]. values (offsets[n]) uint.
+
+        Waits for the number of values. With out = (offsets, values) it does not: values that have no room there are not
+        written, and offsets[n] says how many there are."""
+        handle = self._begin()
+        try:
+            self._need_values("find_all")
+            adapter, keys, memory = self._keys(keys)
+            out_offsets, out_values = _pair(out)
+            n, kind = memory.size, memory.kind
+            offsets, offsets_at, _ = self._result(out_offsets, "out[0]", adapter, keys, (n + 1,), "ui", kind, 8)
+            if out_values is None:
+                self._set_call()
+                if library.tsr_find_all(
+                    handle, n, memory.pointer, offsets_at.pointer, 0, None, self._call_at, self._error_at
+                ):
+                    self._fail()
+                self._finish()
+                room = int(offsets.reshape(-1)[-1])
+            else:
+                theirs = adapter_of(out_values)
+                if theirs is None:
+                    raise WrongType(f"out[1]: is {type(out_values).__name__}: pass an array")
+                room = theirs.look(out_values, "out[1]", True).size
+            values, values_at, _ = self._result(
+                out_values, "out[1]", adapter, keys, (room,), "uif", kind, self._value_width
+            )
+            self._set_call()
+            if room or out_values is not None:
+                if library.tsr_find_all(
+                    handle,
+                    n,
+                    memory.pointer,
+                    offsets_at.pointer,
+                    room,
+                    values_at.pointer if room else None,
+                    self._call_at,
+                    self._error_at,
+                ):
+                    self._fail()
+                self._finish()
+            return offsets, values
+        finally:
+            self._lock.release()
+
+    # ---- Erasing, and operations of all kinds ------------------------------------------------------------------------
+
+    def erase(self, keys: Any, *, out: Any = None) -> Any:
+        """Removes keys, with all their pairs. mask (...) bool: whether there was something to remove; of equal keys in
+        one call one is told so, in a multiset or multimap at least one."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
+            self._set_call(at.pointer)
+            if library.tsr_erase(handle, memory.size, memory.pointer, self._call_at, self._error_at):
+                self._fail()
+            self._finish()
+            return _kept(out, theirs.is_code(mask, _ERASED))
+        finally:
+            self._lock.release()
+
+    def erase_pairs(self, keys: Any, values: Any = None, *, out: Any = None) -> Any:
+        """Removes one pair for each item: one that has this value, or with values = None any one. mask (...) bool."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            values_at = 0
+            if values is not None:
+                values, values_at = self._values(values, "values", adapter, keys, memory)
+            mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
+            self._set_call(at.pointer)
+            if library.tsr_erase_pairs(
+                handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
+            ):
+                self._fail()
+            self._finish()
+            return _kept(out, theirs.is_code(mask, _ERASED))
+        finally:
+            self._lock.release()
+
+    def apply(
+        self, operations: Any, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+    ) -> Tuple[Any, Any]:
+        """Does operations[i] (an `Op`) with keys[i], all at once, each as if at one moment; only with concurrency =
+        mixed. operations: (...) uint8. values: (...) uint, what inserts and replaces offer.
+
+        (values, codes): values (...) uint, what the finds found, or `missing`; other items are not written (None for a
+        set). codes (...) uint8: a `Code` for each item; NOT_PLACED as of `insert` with wait = False, but the pair without
+        room is not kept. out: (values, codes), any of them None."""
+        handle = self._begin()
+        try:
+            adapter, keys, memory = self._keys(keys)
+            theirs = adapter_of(operations)
+            if theirs is None:
+                operations = np.asarray(operations, dtype=np.uint8)
+                theirs = NUMPY
+            found = theirs.look(operations, "operations", False)
+            if found.kind != "u" or found.width != 1 or found.size != memory.size:
+                raise WrongType(
+                    f"operations: is {found.size} of {name_of(found.kind, found.width)}: pass a uint8 for each key"
+                )
+            self._note(found, theirs, "operations")
+            values_at, results, results_at, bits = 0, None, 0, 0
+            out_values, out_codes = _pair(out)
+            if self._value_width:
+                values, values_at = self._values(0 if values is None else values, "values", adapter, keys, memory)
+                results, at, _ = self._result(
+                    out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+                )
+                results_at, bits = at.pointer, _bits(missing, at.kind, self._value_width, "missing")
+            elif values is not None:
+                raise BadArgument(f"values: a {self._kind} has no values: leave them out")
+            codes, codes_at, _ = self._result(out_codes, "out[1]", adapter, keys, memory.shape, "u", "u", 1)
+            self._set_call(codes_at.pointer, missing=bits)
+            if library.tsr_apply(
+                handle,
+                memory.size,
+                found.pointer,
+                memory.pointer,
+                values_at or None,
+                results_at or None,
+                self._call_at,
+                self._error_at,
+            ):
+                self._fail()
+            self._finish()
+            return results, codes
+        finally:
+            self._lock.release()
+
+    # ---- As a dict ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of pairs. Waits."""
+        handle = self._begin()
+        try:
+            return self._size(handle)
+        finally:
+            self._lock.release()
+
+    def _size(self, handle: c_void_p) -> int:
+        size = c_uint64()
+        if library.tsr_size(handle, byref(size), self._error_at):
+            self._fail()
+        return size.value
+
+    def __contains__(self, key: object) -> bool:
+        if adapter_of(key) is not None or not isinstance(key, (int, np.integer)):
+            raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
+        return bool(self.contains(key))
+
+    def __getitem__(self, keys: Any) -> Any:
+        """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
+        one = isinstance(keys, (int, np.integer))
+        if adapter_of(keys) is None:
+            keys = from_numbers(keys, "keys", self._key_width)
+        values, mask = self.find(keys)
+        adapter = adapter_of(keys)
+        assert adapter is not None
+        absent = adapter.first(keys, mask)
+        if absent is not None:
+            raise Missing(f"the key {absent} is not in the table: table.get answers absent keys with a value of your own")
+        return int(values) if one else values
+
+    def __setitem__(self, keys: Any, values: Any) -> None:
+        """As `insert`: what a key gets that is there already says the spec's `duplicates`."""
+        self.insert(keys, values)
+
+    def __iter__(self) -> Iterator[int]:
+        """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
+        return iter(self.items()[0].tolist())
+
+    def items(self, *, like: Any = None) -> Tuple[Any, Any]:
+        """(keys, values): all pairs, in no order, as two arrays (n) uint; values is None for a set. Arrays of NumPy, or
+        of the library and device of the array `like`. Waits."""
+        handle = self._begin()
+        try:
+            adapter, like = self._like(like)
+            sign = self._sign_of(like, adapter)
+            size = self._size(handle)
+            keys, keys_at, _ = self._result(None, "keys", adapter, like, (size,), "ui", sign, self._key_width)
+            values, values_at = None, 0
+            if self._value_width:
+                values, at, _ = self._result(None, "values", adapter, like, (size,), "ui", sign, self._value_width)
+                values_at = at.pointer
+            adapter.synchronize(self._stream)
+            count = c_uint64()
+            if library.tsr_export(
+                handle, size, keys_at.pointer or None, values_at or None, byref(count), self._error_at
+            ):
+                self._fail()
+            return keys, values
+        finally:
+            self._lock.release()
+
+    def _like(self, like: Any) -> Tuple[Adapter, Any]:
+        adapter = NUMPY if like is None else adapter_of(like)
+        if adapter is None:
+            raise WrongType(f"like: is {type(like).__name__}: pass an array")
+        return adapter, like
+
+    def _sign_of(self, like: Any, adapter: Adapter) -> str:
+        if like is None:
+            return "u"
+        memory = adapter.look(like, "like", False)
+        self._note(memory, adapter, "like")
+        return "i" if memory.kind == "i" else "u"
+
+    def join(
+        self, right: "Table", kind: str = "inner", *, missing: int = 0, like: Any = None
+    ) -> Tuple[Any, Any, Any]:
+        """The rows of the pairs of this table and another one that have the same key, in no order: (keys, left_values,
+        right_values), arrays (rows) uint; a part that there is not is None.
+
+        kind: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
+        for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
+        like: as of `items`. Waits."""
+        if kind not in _JOINS:
+            raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}")
+        if not isinstance(right, Table):
+            raise WrongType(f"right: is {type(right).__name__}: pass a Table")
+        handle = self._begin()
+        try:
+            theirs = handle if right is self else right._begin()
+            try:
+                return self._join(handle, theirs, right, kind, missing, like)
+            finally:
+                if right is not self:
+                    right._lock.release()
+        finally:
+            self._lock.release()
+
+    def _join(self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, like: Any) -> Any:
+        adapter, like = self._like(like)
+        sign = self._sign_of(like, adapter)
+        number = _JOINS.index(kind)
+        count = c_uint64()
+        if library.tsr_join(left, right, number, None, byref(count), self._error_at):
+            self._fail()
+        rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=count.value)
+        keys, at, _ = self._result(None, "keys", adapter, like, (count.value,), "ui", sign, self._key_width)
+        rows.keys = at.pointer
+        left_values = right_values = None
+        if self._value_width:
+            left_values, at, _ = self._result(
+                None, "left_values", adapter, like, (count.value,), "ui", sign, self._value_width
+            )
+            rows.left_values = at.pointer
+        if other._value_width and kind in ("inner", "left"):
+            right_values, at, _ = self._result(
+                None, "right_values", adapter, like, (count.value,), "ui", sign, other._value_width
+            )
+            rows.right_values = at.pointer
+            rows.missing = _bits(missing, sign, other._value_width, "missing") if missing else 0
+        adapter.synchronize(self._stream)
+        if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
+            self._fail()
+        return keys, left_values, right_values
+
+    # ---- The whole table ---------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Removes everything. Waits."""
+        handle = self._begin()
+        try:
+            if library.tsr_clear(handle, None, self._error_at) or library.tsr_table_wait(handle, self._error_at):
+                self._fail()
+        finally:
+            self._lock.release()
+
+    def rehash(
+        self, spec: Optional[SpecSource] = None, *, capacity: int = 0, seed: int = 0,
+        settings: Optional[Mapping[str, object]] = None,
+    ) -> None:
+        """Moves all pairs to a new table of these sizes and parts, in this one's place; with no arguments it gets rid of
+        erased slots. spec: of the same kind and widths; `settings` changes entries of it. On failure the table is as it was. Waits."""
+        if settings and spec is None:
+            raise BadArgument("settings: change entries of the spec that is passed: pass one")
+        chosen = options(None, capacity, seed)
+        made = Spec(spec, settings) if spec is not None else None
+        handle = self._begin()
+        try:
+            change = lib.RehashOptions(
+                ctypes.sizeof(lib.RehashOptions), chosen.capacity, chosen.seed, made.handle if made else None
+            )
+            if library.tsr_rehash(handle, byref(change), self._error_at):
+                self._fail()
+            self._describe()
+        finally:
+            self._lock.release()
+
+    def flush(self) -> int:
+        """Packs lists of buckets, and returns the number of units that went back to the allocator. Waits."""
+        handle = self._begin()
+        try:
+            units = c_uint64()
+            if library.tsr_flush(handle, byref(units), self._error_at):
+                self._fail()
+            return units.value
+        finally:
+            self._lock.release()
+
+    def save(self, path: "Union[str, os.PathLike[str]]") -> None:
+        """Writes the table to a file, which appears whole or not at all. Waits."""
+        handle = self._begin()
+        try:
+            if library.tsr_table_save(handle, lib.path_bytes(path), self._error_at):
+                self._fail()
+        finally:
+            self._lock.release()
+
+    def wait(self) -> None:
+        """Waits for all work on the table, on all streams, and raises what went wrong in it."""
+        handle = self._begin()
+        try:
+            if library.tsr_table_wait(handle, self._error_at):
+                self._fail()
+        finally:
+            self._lock.release()
+
+    # ---- What it is and what happened --------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What the table is: backend, device, key_bits, value_bits, capacity, slots, bytes, ... as of tsr_table_info."""
+        self._begin()
+        try:
+            return _dict(self._info())
+        finally:
+            self._lock.release()
+
+    def usage(self) -> Dict[str, Any]:
+        """How the memory is used: pairs, tombstones, units, slots, utilization. Waits."""
+        handle = self._begin()
+        try:
+            usage = lib.Usage(size=ctypes.sizeof(lib.Usage))
+            if library.tsr_table_usage(handle, byref(usage), self._error_at):
+                self._fail()
+            return _dict(usage)
+        finally:
+            self._lock.release()
+
+    def report(self, *, reset: bool = False) -> Dict[str, Any]:
+        """Counters since the table was created or they were reset: insert_keys, inserted, not_placed, find_keys, found,
+        ... as of tsr_report; histograms are lists. reset = True: they start from 0 afterwards. Waits."""
+        handle = self._begin()
+        try:
+            report = _dict(self._read_report(handle))
+            if reset:
+                if library.tsr_table_report_reset(handle, self._error_at):
+                    self._fail()
+                self._not_placed = 0
+            return report
+        finally:
+            self._lock.release()
+
+    def _read_report(self, handle: c_void_p) -> lib.Report:
+        report = self._report
+        report.size = ctypes.sizeof(lib.Report)
+        if library.tsr_table_report(handle, byref(report), self._error_at):
+            self._fail()
+        self._not_placed = report.not_placed
+        return report
+
+
+def _pair(out: Any) -> Tuple[Any, Any]:
+    if out is None:
+        return None, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise WrongType("out: is a tuple of two arrays, of which any may be None")
+    return out
+
+
+def _kept(out: Any, made: Any) -> Any:
+    return made if out is None else out
+
+
+def _bits(value: Union[int, float], kind: str, width: int, name: str) -> int:
+    """The bits of a value of this kind."""
+    if kind == "f":
+        return int.from_bytes(struct.pack("<f" if width == 4 else "<d", value), "little")
+    if not isinstance(value, (int, np.integer)):
+        raise WrongType(f"{name} = {value!r}: values are whole numbers here")
+    low, high = (-(1 << 8 * width - 1), 1 << 8 * width - 1) if kind == "i" else (0, 1 << 8 * width)
+    if not low <= value < high:
+        raise BadArgument(f"{name} = {value}: is no {name_of(kind, width)}")
+    return int(value) & ((1 << 8 * width) - 1)
+
+
+def _number(text: str) -> int:
+    """A small number as specs write it."""
+    base, power, exponent = text.partition("^")
+    return int(base, 0) ** int(exponent) if power else int(text, 0)
+
+
+def _dict(made: ctypes.Structure) -> Dict[str, Any]:
+    fields: Dict[str, Any] = {}
+    for name, *_ in made._fields_:
+        value = getattr(made, name)
+        if name != "size":
+            fields[name] = (
+                value.decode(errors="replace")
+                if isinstance(value, bytes)
+                else list(value) if isinstance(value, ctypes.Array) else value
+            )
+    return fields
+
+
+# ---- Forks -----------------------------------------------------------------------------------------------------------
+
+# A child of fork() has the memory of its parent, and none of its threads and no use of its GPU: calls would hang.
+_FORKED = (
+    "this process is a fork of one that had loaded Tessera, whose threads and GPU it does not have: start processes by "
+    'multiprocessing.set_start_method("spawn"), and hand over a table by save and load'
+)
+_forked = False
+_tables: "weakref.WeakSet[Table]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+    for table in list(_tables):
+        table._handle = None
+        table._why_closed = _FORKED
+
+
+os.register_at_fork(after_in_child=_after_fork)

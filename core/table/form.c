@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables of one store (form.h). The other form is in ../devices/shards.c.
+ */
+#include "core/table/form.h"
+
+const tsr_form tsr_form_store = {
+    .furnish = tsr_single_furnish,
+    .release = tsr_single_release,
+    .describe = tsr_single_describe,
+    .operate = tsr_single_operate,
+    .clear = tsr_single_clear,
+    .size = tsr_single_size,
+    .write_out = tsr_single_write_out,
+    .use = tsr_single_use,
+    .flush = tsr_single_flush,
+    .build = tsr_single_build,
+    .rehash = tsr_single_rehash,
+    .join = tsr_single_join,
+    .save = tsr_single_save,
+    .load = tsr_single_load,
+    .report = tsr_single_report,
+    .report_reset = tsr_single_report_reset,
+    .wait = tsr_single_wait,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a kernel of your own includes, and nothing else, to work on tables whose parts an INI file names. The file is
+ * compiled for a GPU by NVRTC when the program runs, or by nvcc before, and for the cpu backend by the system's C
+ * compiler: so it keeps to what C and CUDA C have in common. The host's half is tessera_kernels.h.
+ *
+ *   #include "tessera.cuh"
+ *
+ *   TSR_TABLE(counts, inserts)
+ *
+ *   TSR_KERNEL(count, (tsr_table_ref counts, const uint32_t *keys, uint64_t n)) {
+ *     const uint64_t i = tsr_item();
+ *     const uint32_t mine = i < n;
+ *     tsr_insert(counts, mine, mine ? keys[i] : 0, 1);
+ *   }
+ *
+ * TSR_TABLE(name, does) declares a table and what all kernels of the file do to it: finds, inserts, erases, or all of
+ * these at once, `all`, for which its spec has to say concurrency = mixed. Only these functions are there. A table is
+ * known by its name: a kernel takes it as a parameter of this name and type tsr_table_ref, before all other parameters,
+ * and a function of yours that works on it does so, too.
+ *
+ * Law: all lanes of a warp make each call together, whatever the table's tiles are, each lane with its own key, and
+ * mine = 0 where it has none: then nothing is done and 0 returned. So a call stands in no branch that lanes of a warp
+ * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item are there,
+ * too: hence i < n. Kernels keep to this in blocks of TSR_KERNEL_THREADS threads.
+ *
+ * Keys and values are uint64_t in these calls, whatever widths the table has; what does not fit is cut off.
+ */
+#ifndef TESSERA_CUH
+#define TESSERA_CUH
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an insert did, as TSR_INSERTED and its neighbours in tessera.h; 0 where nothing was asked for. */
+enum { TSR_WAS_INSERTED = 1, TSR_WAS_PRESENT, TSR_WAS_REPLACED, TSR_WAS_COMBINED, TSR_WAS_NOT_PLACED, TSR_WAS_FOUND };
+
+enum { TSR_KERNEL_THREADS = 256 };
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+typedef struct tsr_kernel_run {
+  uint64_t items; /* of the launch */
+  uint64_t item;  /* the CPU's */
+} tsr_kernel_run;
+
+#ifdef __CUDACC__
+#define TSR_KERNEL_DEVICE extern "C" __device__
+#define TSR_KERNEL_INLINE static __device__ __forceinline__ __attribute__((unused))
+
+typedef struct tsr_table_ref { /* the library's to fill: where the table lies, by value */
+  uint64_t words[56];
+} tsr_table_ref;
+
+/* How many blocks a multiprocessor is to hold. The library compiles a text for more or fewer, until it needs no stack; what
+ * nvcc compiles has one form, and asks for nothing. */
+#if !defined(TSR_KERNEL_BLOCKS) && !defined(__CUDACC_RTC__)
+#define TSR_KERNEL_BLOCKS 1
+#endif
+#ifdef TSR_KERNEL_BLOCKS
+#define TSR_KERNEL_BOUNDS_ __launch_bounds__(TSR_KERNEL_THREADS, TSR_KERNEL_BLOCKS)
+#else
+#define TSR_KERNEL_BOUNDS_ __launch_bounds__(TSR_KERNEL_THREADS)
+#endif
+#define TSR_KERNEL(name, parameters) extern "C" __global__ void TSR_KERNEL_BOUNDS_ name TSR_WITH_RUN_ parameters
+
+TSR_KERNEL_INLINE uint64_t tsr_item_of_(const tsr_kernel_run *run) {
+  (void)run;
+  return blockIdx.x * (uint64_t)TSR_KERNEL_THREADS + threadIdx.x;
+}
+TSR_KERNEL_INLINE bool tsr_any(uint32_t condition) { return __any_sync(0xFFFFFFFFu, condition != 0) != 0; }
+TSR_KERNEL_INLINE uint64_t tsr_add(uint64_t *sum, uint64_t value) {
+  return atomicAdd((unsigned long long *)sum, (unsigned long long)value);
+}
+TSR_KERNEL_INLINE uint64_t tsr_append(uint64_t *length, uint32_t mine) {
+  const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, mine != 0), lane = threadIdx.x & 31u;
+  uint64_t at = 0;
+  if (lane == 0 && lanes) at = tsr_add(length, (uint64_t)__popc(lanes));
+  at = __shfl_sync(0xFFFFFFFFu, (unsigned long long)at, 0);
+  return at + (uint64_t)__popc(lanes & ((1u << lane) - 1u));
+}
+#else
+#define TSR_KERNEL_DEVICE
+#define TSR_KERNEL_INLINE static inline __attribute__((always_inline, unused))
+
+typedef struct tsr_table_ref {
+  const void *table;
+} tsr_table_ref;
+
+#define TSR_KERNEL(name, parameters)                                                                                   \
+  static inline __attribute__((always_inline, unused)) void name TSR_WITH_RUN_ parameters
+
+TSR_KERNEL_INLINE uint64_t tsr_item_of_(const tsr_kernel_run *run) { return run->item; }
+TSR_KERNEL_INLINE bool tsr_any(uint32_t condition) { return condition != 0; }
+TSR_KERNEL_INLINE uint64_t tsr_add(uint64_t *sum, uint64_t value) {
+  return __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
+}
+TSR_KERNEL_INLINE uint64_t tsr_append(uint64_t *length, uint32_t mine) { return mine ? tsr_add(length, 1) : 0; }
+#endif
+#define TSR_WITH_RUN_(...) (const tsr_kernel_run tsr_run_, __VA_ARGS__)
+
+/* This thread's item, and how many the launch has; in the body of a kernel. */
+#define tsr_item() tsr_item_of_(&tsr_run_)
+#define tsr_items() (tsr_run_.items)
+
+/* A branch that a warp takes together, if the condition holds for any of its lanes. tsr_any(condition) alone says so.
+ * tsr_add(sum, value) adds to a number in memory that many threads add to, and returns what it was.
+ * tsr_append(length, mine) gives each lane with `mine` a place of its own at the end of a list, whose length grows by
+ * them; a call of the warp, like those on tables. */
+#define if_any(condition) if (tsr_any(condition))
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+/* Where a lane has come in the values of its key: the library's own. */
+typedef struct tsr_values {
+  uint64_t key, ref, word[2];
+  uint32_t visited, stashed, page, passed, walks, bucket;
+} tsr_values;
+
+#define TSR_TABLE_finds(table)                                                                                         \
+  TSR_KERNEL_DEVICE uint32_t tsr_find_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t *value);         \
+  TSR_KERNEL_DEVICE uint32_t tsr_contains_in_##table(const void *t, uint32_t mine, uint64_t key);                      \
+  TSR_KERNEL_DEVICE uint64_t tsr_count_in_##table(const void *t, uint32_t mine, uint64_t key);                         \
+  TSR_KERNEL_DEVICE void tsr_values_in_##table(const void *t, uint32_t mine, uint64_t key, tsr_values *values);        \
+  TSR_KERNEL_DEVICE uint32_t tsr_next_value_in_##table(const void *t, tsr_values *values, uint64_t *value);            \
+  TSR_KERNEL_INLINE tsr_values tsr_values_of_##table(const void *t, uint32_t mine, uint64_t key) {                     \
+    tsr_values values;                                                                                                 \
+    tsr_values_in_##table(t, mine, key, &values);                                                                      \
+    return values;                                                                                                     \
+  }
+#define TSR_TABLE_inserts(table)                                                                                       \
+  TSR_KERNEL_DEVICE uint32_t tsr_insert_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t value);        \
+  TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, uint64_t *key, uint64_t *value); \
+  TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t *value);
+#define TSR_TABLE_erases(table)                                                                                        \
+  TSR_KERNEL_DEVICE uint64_t tsr_erase_in_##table(const void *t, uint32_t mine, uint64_t key);
+#define TSR_TABLE_all(table) TSR_TABLE_finds(table) TSR_TABLE_inserts(table) TSR_TABLE_erases(table)
+#define TSR_TABLE(table, does) TSR_TABLE_##does(table)
+
+/* finds: 1 if the key is there, and then *value, a uint64_t, becomes its value; in a multimap any one of them. */
+#define tsr_find(table, mine, key, value) tsr_find_in_##table(&(table), mine, key, value)
+/* finds: 1 if the key is there. */
+#define tsr_contains(table, mine, key) tsr_contains_in_##table(&(table), mine, key)
+/* finds: how many pairs the key has. */
+#define tsr_count(table, mine, key) tsr_count_in_##table(&(table), mine, key)
+/* finds, before a statement or block: goes through the values of each lane's key, one of each lane at a time. value, a
+ * uint64_t, and is_there, a uint32_t, are yours: in the block is_there says whether this lane has a value. All lanes
+ * pass through it as often as the one with the most values, so that it may hold calls. Leave it by no break. */
+#define tsr_for_each_value(table, mine, key, value, is_there)                                                          \
+  for (tsr_values tsr_of_##value = tsr_values_of_##table(&(table), mine, key);                                         \
+       tsr_any(is_there = tsr_next_value_in_##table(&(table), &tsr_of_##value, &(value)));)
+/* inserts: as tsr_insert of tessera.h, by the spec's `duplicates`; returns what it did. A pair that found no room is
+ * counted in the table's report. */
+#define tsr_insert(table, mine, key, value) tsr_insert_in_##table(&(table), mine, key, value)
+/* inserts: the same, and what is handed back with TSR_WAS_NOT_PLACED, perhaps another pair that was in the table before,
+ * is in *key and *value, both uint64_t. */
+#define tsr_insert_pair(table, mine, key, value) tsr_insert_pair_in_##table(&(table), mine, key, value)
+/* inserts: inserts the key, if it is absent, with *value; if it is present, *value becomes its value, and the result is
+ * TSR_WAS_FOUND. Only where the layout stores pairs whole, and keys are looked up. */
+#define tsr_find_or_insert(table, mine, key, value) tsr_find_or_insert_in_##table(&(table), mine, key, value)
+/* erases: removes the key with all its pairs; returns how many they were. */
+#define tsr_erase(table, mine, key) tsr_erase_in_##table(&(table), mine, key)
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Users' kernels over tables (tessera_kernels.h): a launch takes part in the order of each of its tables as a bulk
+ * operation does.
+ */
+#define _POSIX_C_SOURCE 200809L /* strdup */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cuda/link.h"
+#include "core/sized.h"
+#include "core/table/order.h"
+#include "core/table/store.h"
+#include "core/tessera_kernels.h"
+#include "core/user/code.h"
+
+struct tsr_kernel {
+  tsr_user_code code;
+  char *text, *file;
+  void *image;
+  tsr_table *tables[TSR_KERNEL_TABLES_MAX]; /* in the order of the parameters */
+  tsr_code *linked[TSR_KERNEL_TABLES_MAX];  /* the code that they had when it was linked */
+  tsr_user_program *program;
+};
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static tsr_status check_source(const char *call, const tsr_kernel_source *source, const char *name, const void *tables,
+                               const char *const *names, size_t count, tsr_kernel_source *known, tsr_error *error) {
+  if (!source || !name || !tables || !names)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a source, a kernel's name, tables and their names", call);
+  if (count == 0 || count > TSR_KERNEL_TABLES_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %zu tables: a kernel has between 1 and %d", call, count,
+                    TSR_KERNEL_TABLES_MAX);
+  for (size_t i = 0; i < count; i++)
+    if (!names[i]) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the name of table %zu is NULL", call, i);
+  tsr_status status = tsr_take_over(call, known, source, sizeof *known, error);
+  if (status == TSR_OK && !known->text)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "%s: the source has no text: beside an image it has at least the lines TSR_TABLE and TSR_KERNEL",
+                      call);
+  return status;
+}
+
+static tsr_status check_tables(const char *kernel, tsr_table *const *tables, size_t count, tsr_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    const tsr_table *t = tables[i];
+    if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: table %zu is NULL", kernel, i);
+    if (t->form != &tsr_form_store)
+      return tsr_fail(error, TSR_UNSUPPORTED,
+                      "%s: table %zu has [table] devices: a kernel runs on one device, so use device there", kernel, i);
+    if (t->backend != tables[0]->backend ||
+        t->store.composition->settings.device != tables[0]->store.composition->settings.device)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
+    for (size_t j = 0; j < i; j++)
+      if (tables[j] == t)
+        return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: one table was given under two names: declare it once", kernel);
+  }
+  return TSR_OK;
+}
+
+/* Keeps the source for links to come. */
+static tsr_status keep_source(tsr_kernel *k, tsr_error *error) {
+  tsr_kernel_source *s = &k->code.source;
+  k->text = strdup(s->text);
+  k->file = s->file ? strdup(s->file) : NULL;
+  k->image = s->image ? malloc(s->image_bytes) : NULL;
+  if (!k->text || (s->file && !k->file) || (s->image && !k->image))
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel's source");
+  if (k->image) memcpy(k->image, s->image, s->image_bytes);
+  s->text = k->text;
+  s->file = k->file;
+  s->image = k->image;
+  return TSR_OK;
+}
+
+static void leave_codes(tsr_kernel *k) {
+  for (size_t i = 0; k->program && i < k->code.facts.tables; i++) {
+    tsr_store_leave_code(k->tables[0]->backend, k->linked[i]);
+    k->linked[i] = NULL;
+  }
+}
+
+/* Links the kernel with what the tables are made of now. On failure it stays as it was. */
+static tsr_status link_now(tsr_kernel *k, tsr_error *error) {
+  tsr_user_program *made = NULL;
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < k->code.facts.tables; i++)
+    status = tsr_user_code_take(&k->code, i, k->tables[i]->store.code->composition, error);
+  if (status == TSR_OK) status = k->tables[0]->backend->user_create(k->tables[0]->device, &k->code, &made, error);
+  if (status) return status;
+  leave_codes(k);
+  if (k->program) k->tables[0]->backend->user_destroy(k->program);
+  k->program = made;
+  for (size_t i = 0; i < k->code.facts.tables; i++) k->linked[i] = tsr_store_keep_code(&k->tables[i]->store);
+  return TSR_OK;
+}
+
+tsr_status tsr_kernel_create(const tsr_kernel_source *source, const char *name, tsr_table *const *tables,
+                             const char *const *names, size_t count, tsr_kernel **kernel, tsr_error *error) {
+  tsr_kernel_source known;
+  size_t order[TSR_KERNEL_TABLES_MAX];
+  if (!kernel) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_kernel_create needs a place for the kernel");
+  tsr_status status = check_source("tsr_kernel_create", source, name, tables, names, count, &known, error);
+  if (status == TSR_OK) status = check_tables(name, tables, count, error);
+  if (status) return status;
+  tsr_kernel *made = calloc(1, sizeof *made);
+  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel");
+  status = tsr_user_code_open(&known, name, names, count, &made->code, order, error);
+  for (size_t i = 0; status == TSR_OK && i < count; i++) made->tables[i] = tables[order[i]];
+  if (status == TSR_OK) status = keep_source(made, error);
+  if (status == TSR_OK) status = link_now(made, error);
+  if (status)
+    tsr_kernel_destroy(made);
+  else
+    *kernel = made;
+  return status;
+}
+
+void tsr_kernel_destroy(tsr_kernel *k) {
+  if (!k) return;
+  for (size_t i = 0; k->program && i < k->code.facts.tables; i++) {
+    tsr_status status = tsr_table_wait(k->tables[i], NULL);
+    (void)status; /* nobody is left to hear of it */
+  }
+  leave_codes(k);
+  if (k->program) k->tables[0]->backend->user_destroy(k->program);
+  free(k->text);
+  free(k->file);
+  free(k->image);
+  free(k);
+}
+
+/* ---- Launching ------------------------------------------------------------------------------- */
+
+static tsr_phase phase_of(uint32_t does) {
+  return does == TSR_DOES_FINDS     ? TSR_PHASE_FIND
+         : does == TSR_DOES_INSERTS ? TSR_PHASE_INSERT
+         : does == TSR_DOES_ERASES  ? TSR_PHASE_ERASE
+                                    : TSR_PHASE_MIXED;
+}
+
+/* What the host knows of a table before a kernel works on it. */
+static void announce(tsr_table *t, uint32_t does) {
+  if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
+  if (does & TSR_DOES_ERASES) t->store.state.has_erased = 1;
+  if (does != TSR_DOES_FINDS) t->knows_pairs = false;
+}
+
+static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments, void *stream, tsr_error *error) {
+  const tsr_kernel_facts *facts = &k->code.facts;
+  tsr_user_table tables[TSR_KERNEL_TABLES_MAX];
+  unsigned char refs[TSR_KERNEL_TABLES_MAX][TSR_USER_REF_BYTES] = {{0}};
+  const void *all[TSR_KERNEL_PARAMETERS_MAX];
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
+    tsr_table *t = k->tables[i];
+    status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
+    announce(t, facts->parameter[i].does);
+    tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert};
+    memcpy(refs[i], &tables[i], sizeof tables[i]);
+    all[i] = refs[i];
+  }
+  for (size_t i = facts->tables; i < facts->parameters; i++) all[i] = arguments[i - facts->tables];
+  if (status == TSR_OK) status = k->tables[0]->backend->user_launch(k->program, n, all, stream, error);
+  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_table_leave(k->tables[i], stream, error);
+  if (status == TSR_OK) return TSR_OK;
+  tsr_status waited = k->tables[0]->backend->synchronize(k->tables[0]->device, stream, NULL);
+  (void)waited; /* no later phase knows of a call that failed; what is wrong is said already */
+  return status;
+}
+
+tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *arguments, size_t count, void *stream,
+                             tsr_error *error) {
+  static const uint64_t items_max = (uint64_t)INT32_MAX * TSR_BLOCK_THREADS;
+  if (!k) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_kernel_launch: the kernel is NULL");
+  const tsr_kernel_facts *facts = &k->code.facts;
+  if (count != facts->parameters - facts->tables || (count && !arguments))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s has %zu parameters behind its tables, and %zu arguments were given",
+                    facts->name, facts->parameters - facts->tables, arguments ? count : 0);
+  for (size_t i = 0; i < count; i++)
+    if (!arguments[i])
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: argument %zu, %s, is NULL: it points to the parameter's value",
+                      facts->name, i, facts->parameter[facts->tables + i].name);
+  if (n > items_max)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 - 256 items a launch: split them", facts->name,
+                    (unsigned long long)n);
+  tsr_status status = TSR_OK;
+  bool is_stale = false;
+  for (size_t i = 0; i < facts->tables; i++) is_stale = is_stale || k->tables[i]->store.code != k->linked[i];
+  for (size_t i = 0; is_stale && status == TSR_OK && i < facts->tables; i++)
+    status = tsr_table_wait(k->tables[i], error);
+  if (is_stale && status == TSR_OK) status = link_now(k, error);
+  return status || n == 0 ? status : launch(k, n, arguments, stream, error);
+}
+
+/* ---- Linking alone --------------------------------------------------------------------------- */
+
+tsr_status tsr_kernel_link(const tsr_kernel_source *source, const char *name, const tsr_spec *const *specs,
+                           const char *const *names, size_t count, const tsr_options *options, uint32_t sm,
+                           bool use_cache, tsr_link *link, tsr_error *error) {
+  tsr_kernel_source known;
+  tsr_options known_options;
+  size_t order[TSR_KERNEL_TABLES_MAX];
+  tsr_composition *compositions[TSR_KERNEL_TABLES_MAX] = {NULL};
+  tsr_link ours = {0};
+  if (!link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_kernel_link needs a place for the code");
+  tsr_status status = check_source("tsr_kernel_link", source, name, specs, names, count, &known, error);
+  if (status == TSR_OK) status = tsr_take_over("tsr_kernel_link", &known_options, options, sizeof known_options, error);
+  if (status) return status;
+  tsr_user_code *code = calloc(1, sizeof *code);
+  if (!code) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel");
+  status = tsr_user_code_open(&known, name, names, count, code, order, error);
+  for (size_t i = 0; status == TSR_OK && i < count; i++) {
+    status = tsr_compose(specs[order[i]], &known_options, sm, 1, &compositions[i], error);
+    if (status == TSR_OK) status = tsr_composition_check_code(compositions[i], error);
+    if (status == TSR_OK) status = tsr_user_code_take(code, i, compositions[i], error);
+  }
+  if (status == TSR_OK) status = tsr_cuda_link_user(code, sm, use_cache, &ours, error);
+  for (size_t i = 0; i < count; i++) tsr_composition_free(compositions[i]);
+  free(code);
+  if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);
+  return status;
+}

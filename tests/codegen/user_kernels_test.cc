@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of a user's, linked for GPUs: of the examples, and of each call for tiles of all widths, nothing is left that
+// is a call, and nothing has a stack. Nothing is run: linking needs no GPU.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "core/tessera_kernels.h"
+#include "tests/codegen/linking.h"
+
+namespace {
+
+std::string file(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+}
+
+choices::Spec parse(const std::string &text) {
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  EXPECT_EQ(tsr_spec_parse(text.c_str(), "test", &spec, &error), TSR_OK) << error.message;
+  return choices::Spec(spec);
+}
+
+// Links a kernel over tables of these specs.
+tsr_status link_kernel(const tsr_kernel_source &source, const char *name, const std::vector<choices::Spec> &specs,
+                       const std::vector<const char *> &names, uint32_t sm, linking::Link *link, tsr_error *error) {
+  std::vector<const tsr_spec *> all;
+  for (const choices::Spec &spec : specs) all.push_back(spec.get());
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  options.capacity = 1u << 20;
+  return tsr_kernel_link(&source, name, all.data(), names.data(), names.size(), &options, sm, false, &link->link,
+                         error);
+}
+
+void expect_sound(const tsr_kernel_source &source, const char *name, const std::vector<choices::Spec> &specs,
+                  const std::vector<const char *> &names, uint32_t sm) {
+  SCOPED_TRACE(testing::Message() << name << ", sm_" << sm);
+  linking::Link link;
+  tsr_error error = {};
+  ASSERT_EQ(link_kernel(source, name, specs, names, sm, &link, &error), TSR_OK) << error.message;
+  ASSERT_EQ(link.link.kernel_count, 1u);
+  EXPECT_EQ(link.link.other_functions, 0u);
+  EXPECT_EQ(link.link.kernels[0].stack_bytes, 0u);
+  EXPECT_LE(link.link.kernels[0].registers, 96u);
+  std::printf("%s sm_%u: %u registers\n", name, sm, link.link.kernels[0].registers);
+}
+
+tsr_kernel_source source_of(const char *text) {
+  tsr_kernel_source source = {};
+  source.text = text;
+  source.file = "test.cu";
+  return source;
+}
+
+class Targets : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(Targets, Kmers) {
+  const std::string text = file("examples/kmers/kmers.cu");
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(file("examples/kmers/counts.ini")));
+  specs.push_back(parse(file("examples/kmers/wanted.ini")));
+  expect_sound(source_of(text.c_str()), "count_kmers", specs, {"counts", "wanted"}, GetParam());
+}
+
+TEST_P(Targets, JoinSum) {
+  const std::string text = file("examples/join_sum/join_sum.cu");
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(file("examples/join_sum/groups.ini")));
+  specs.push_back(parse(file("examples/join_sum/sums.ini")));
+  expect_sound(source_of(text.c_str()), "join_sum", specs, {"groups", "sums"}, GetParam());
+}
+
+// From an image that nvcc has made; of the text the declarations are enough.
+TEST_P(Targets, FromLtoIr) {
+  const std::string image = file("tests/codegen/join_sum.fatbin");
+  const std::string text = "TSR_TABLE(groups, finds)\nTSR_TABLE(sums, inserts)\nTSR_KERNEL(join_sum, (tsr_table_ref "
+                           "groups, tsr_table_ref sums, const uint32_t *keys, const uint32_t *amounts))\n";
+  tsr_kernel_source source = source_of(text.c_str());
+  source.image = image.data();
+  source.image_bytes = image.size();
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(file("examples/join_sum/groups.ini")));
+  specs.push_back(parse(file("examples/join_sum/sums.ini")));
+  expect_sound(source, "join_sum", specs, {"groups", "sums"}, GetParam());
+}
+
+const char kCalls[] = R"(#include "tessera.cuh"
+TSR_TABLE(from, finds)
+TSR_TABLE(into, inserts)
+TSR_TABLE(out_of, erases)
+TSR_KERNEL(looks, (tsr_table_ref from, const uint64_t *keys, uint64_t *out)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t value = 0, sum = 0;
+  uint32_t is_there;
+  const uint64_t key = mine ? keys[i] : 0;
+  if_any(tsr_contains(from, mine, key)) {
+    sum += tsr_count(from, mine, key);
+    tsr_for_each_value(from, mine, key, value, is_there) {
+      if (is_there) sum += value;
+    }
+  }
+  if (tsr_find(from, mine, key + 1, &value)) sum += value;
+  if (tsr_find(from, mine, key + 2, &value)) sum += value;
+  if (mine) out[i] = sum;
+}
+TSR_KERNEL(puts, (tsr_table_ref into, const uint64_t *keys)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t key = mine ? keys[i] : 0;
+  if_any(mine) tsr_insert(into, mine, key, 1);
+}
+TSR_KERNEL(takes, (tsr_table_ref out_of, const uint64_t *keys, uint64_t *counts)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t count = tsr_erase(out_of, mine, mine ? keys[i] : 0);
+  if (mine) counts[i] = count;
+}
+)";
+
+const char kHead[] = "[table]\nkey_bits=32\nvalue_bits=32\nhasher=murmur3\n";
+
+// Tiles of every width, layouts and schemes of every kind, each with one kind of call.
+TEST_P(Targets, EveryCallIsInlined) {
+  const tsr_kernel_source source = source_of(kCalls);
+  const std::pair<const char *, std::string> tables[] = {
+      {"looks", "kind=multimap\nlayout=aos\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=1\n"},
+      {"looks", "kind=multimap\nlayout=aos\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=8\n"},
+      {"puts", "kind=map\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=16\ntile_lanes=16\n"},
+      {"puts", "kind=map\nlayout=packed\nprobing=cuckoo\nduplicates=add\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"puts", "kind=map\nlayout=soa\nprobing=double_hashing\nduplicates=add\n[layout]\nbucket_slots=32\n"
+               "tile_lanes=32\n"},
+      {"takes", "kind=map\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=2\n"},
+      {"takes", "kind=map\nlayout=slab\nprobing=slab_list\nallocator=slab_light\n[layout]\ntile_lanes=4\n"}};
+  for (const auto &[kernel, text] : tables) {
+    SCOPED_TRACE(text);
+    std::vector<choices::Spec> specs;
+    specs.push_back(parse(kHead + text));
+    const std::string name = kernel;
+    expect_sound(source, kernel, specs, {name == "looks" ? "from" : name == "puts" ? "into" : "out_of"}, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Targets, testing::Values(80u, 90u),
+                         [](const auto &info) { return "sm" + std::to_string(info.param); });
+
+TEST(Refusals, OfWhatATableDoesNotHave) {
+  const std::string text = "#include \"tessera.cuh\"\nTSR_TABLE(into, inserts)\nTSR_KERNEL(k, (tsr_table_ref into, "
+                           "uint64_t *out)) {\n  tsr_find_or_insert(into, 1, tsr_item(), out);\n}\n";
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(std::string(kHead) + "kind=map\nlayout=soa\nprobing=double_hashing\n"));
+  linking::Link link;
+  tsr_error error = {};
+  EXPECT_EQ(link_kernel(source_of(text.c_str()), "k", specs, {"into"}, 90, &link, &error), TSR_LINK_FAILED);
+  EXPECT_NE(std::string(error.message).find("calls a function that its table does not have"), std::string::npos)
+      << error.message;
+}
+
+TEST(Refusals, OfTextThatIsNoCode) {
+  const std::string text = "#include \"tessera.cuh\"\nTSR_TABLE(into, inserts)\nTSR_KERNEL(k, (tsr_table_ref into, "
+                           "uint64_t *out)) {\n  this is no code;\n}\n";
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(std::string(kHead) + "kind=map\nlayout=soa\nprobing=double_hashing\n"));
+  linking::Link link;
+  tsr_error error = {};
+  EXPECT_EQ(link_kernel(source_of(text.c_str()), "k", specs, {"into"}, 90, &link, &error), TSR_LINK_FAILED);
+  EXPECT_NE(std::string(error.message).find("test.cu"), std::string::npos) << error.message;
+}
+
+} // namespace

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of several devices for the tests of this folder: specs in one line. They live on the cpu backend, where every
+// number names the same device. Read next: shards_test.cc.
+#ifndef TSR_TESTS_DEVICES_TABLES_H
+#define TSR_TESTS_DEVICES_TABLES_H
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tessera.h"
+#include "plugins/table.h"
+#include "tests/oracle/exercise.h"
+#include "tests/oracle/random.h"
+#include "tests/oracle/subject.h"
+
+namespace tessera_test {
+
+// "0,1,2"
+inline std::string numbers(unsigned count) {
+  std::string list = "0";
+  for (unsigned i = 1; i < count; i++) list += "," + std::to_string(i);
+  return list;
+}
+
+struct Made {
+  std::string words; // of a spec, those without a section belong to [table]
+  uint32_t key_bits, value_bits, policy;
+};
+
+// Every kind, and every way in which a scheme may treat pairs: they move, they stay, they have a value column.
+inline std::vector<Made> kinds() {
+  const std::string parts = " layout=packed probing=cuckoo hasher=murmur3 ";
+  const std::string stays = " layout=packed probing=double_hashing hasher=murmur3 ";
+  const std::string columns = " layout=soa probing=double_hashing hasher=murmur3 ";
+  return {
+      {"kind=map key_bits=32 value_bits=32 duplicates=first" + parts, 32, 32, TSR_DUPLICATES_FIRST},
+      {"kind=map key_bits=64 value_bits=32 duplicates=add" + columns, 64, 32, TSR_DUPLICATES_ADD},
+      {"kind=map key_bits=32 value_bits=64 duplicates=replace" + columns, 32, 64, TSR_DUPLICATES_REPLACE},
+      {"kind=map key_bits=32 value_bits=32 duplicates=min" + parts, 32, 32, TSR_DUPLICATES_MIN},
+      {"kind=map key_bits=32 value_bits=32 duplicates=promise_unique" + parts, 32, 32, TSR_DUPLICATES_PROMISE_UNIQUE},
+      {"kind=set key_bits=64" + parts, 64, 0, TSR_DUPLICATES_FIRST},
+      {"kind=multiset key_bits=32" + stays, 32, 0, TSR_DUPLICATES_KEEP},
+      {"kind=multimap key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_KEEP},
+      {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP}};
+}
+
+inline tsr_spec *spec_of(const std::string &words) {
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  EXPECT_EQ(tsr_spec_parse("[table]\nbackend = cpu\n", "test.ini", &spec, &error), TSR_OK) << error.message;
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(' ', at), words.size());
+    std::string word = words.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (word.find('.') > word.find('=')) word = "table." + word;
+    EXPECT_EQ(tsr_spec_set(spec, word.c_str(), &error), TSR_OK) << error.message;
+  }
+  return spec;
+}
+
+inline tsr_status try_table(const std::string &words, tsr_table **table, tsr_error *error) {
+  tsr_options options = {};
+  options.plugins = "layouts:probing:hashers:allocators";
+  tsr_spec *spec = spec_of(words);
+  const tsr_status status = tsr_table_create(spec, &options, table, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
+inline tsr_table *table_of(const std::string &words) {
+  tsr_error error = {};
+  tsr_table *table = nullptr;
+  EXPECT_EQ(try_table(words, &table, &error), TSR_OK) << words << ": " << error.message;
+  return table;
+}
+
+inline tsr_table_info info_of(const tsr_table *table) {
+  tsr_table_info info = {};
+  tsr_table_describe(table, &info);
+  return info;
+}
+
+} // namespace tessera_test
+
+#endif

@@ -1,0 +1,561 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tessera.Table on the cpu backend against a dict, and the sentences for what it refuses."""
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from collections import defaultdict
+
+import numpy as np
+
+import tessera
+from tessera import Code, Op, Table
+
+CPU = {"table.backend": "cpu"}
+
+
+def spec(kind="map", key_bits=32, value_bits=32, layout="packed", probing="double_hashing", **entries):
+    table = dict(kind=kind, key_bits=key_bits, layout=layout, probing=probing, hasher="murmur3", backend="cpu")
+    if kind in ("map", "multimap"):
+        table["value_bits"] = value_bits
+    table.setdefault("capacity", 1000)
+    table.update(entries)
+    return {"table": table}
+
+
+class SpecTest(unittest.TestCase):
+    def test_a_path_a_text_and_a_dict_are_one(self):
+        path = tessera.recipe("quickstart")
+        with open(path) as file:
+            text = file.read()
+        sections = {
+            "table": dict(
+                kind="map",
+                key_bits=32,
+                value_bits=32,
+                capacity="1M",
+                layout="packed",
+                probing="cuckoo",
+                hasher="murmur3",
+            )
+        }
+        infos = []
+        for source in (path, os.fsencode(path).decode(), text, sections):
+            with Table(source, settings=CPU) as table:
+                infos.append(table.info)
+        self.assertTrue(all(info == infos[0] for info in infos))
+
+    def test_settings_capacity_and_seed(self):
+        with Table(spec(), settings={"table.capacity": 77, "table.statistics": True}) as table:
+            self.assertEqual((table.info["capacity"], table.info["statistics"]), (77, True))
+        with Table(spec(), capacity=500, seed=9) as table:
+            self.assertEqual((table.info["capacity"], table.info["seed"]), (500, 9))
+
+    def test_refusals(self):
+        for source, kind, sentence in (
+            (spec(kind="mop"), tessera.BadSpec, "dict:2: .*kind = mop"),
+            ({"table": {"kind": "map\nlayout = x"}}, tessera.BadSpec, "no line break"),
+            ({"table": {"kind": "map ; x"}}, tessera.BadSpec, "no line break, ; or #"),
+            ({"table": 5}, tessera.BadSpec, "dict of sections"),
+            (5, tessera.WrongType, "a path, a text of several lines or a dict"),
+            ("absent.ini", tessera.NotFound, "'absent.ini'"),
+            ("absent.ini", FileNotFoundError, "'absent.ini'"),
+            ("a\0b", tessera.BadArgument, "NUL"),
+            ("[table]\n\0", tessera.BadSpec, "NUL"),
+            ("[table]\nkind = map\n", tessera.BadSpec, "key_bits is missing"),
+            (spec(probing="absent"), tessera.NotFound, "absent"),
+        ):
+            with self.subTest(source=source), self.assertRaisesRegex(kind, sentence):
+                Table(source)
+        with self.assertRaisesRegex(tessera.BadSpec, '"section.key"'):
+            Table(spec(), settings={"capacity": 5})
+        for wrong in (-1, 1 << 64, 1.5, "5"):
+            with self.assertRaisesRegex(tessera.BadArgument, "capacity ="):
+                Table(spec(), capacity=wrong)
+
+    def test_check_plugins_and_recipes(self):
+        self.assertIn("murmur3", tessera.check(spec(), settings={"table.capacity": "2K"}))
+        with self.assertRaises(tessera.BadSpec):
+            tessera.check(spec(kind="mop"))
+        found = {f"{plugin.role}/{plugin.name}": plugin for plugin in tessera.plugins()}
+        self.assertIn("probing/cuckoo", found)
+        self.assertTrue(os.path.isfile(found["probing/cuckoo"].path))
+        names = [parameter.name for parameter in found["layout/packed"].parameters]
+        self.assertIn("bucket_slots", names)
+        with self.assertRaises(tessera.Error):
+            tessera.plugins("/absent")
+        with self.assertRaisesRegex(tessera.NotFound, "quickstart"):
+            tessera.recipe("absent")
+
+    def test_bench(self):
+        rows = tessera.bench(spec(capacity=2000), n=2000, loads=[0.5, 0.8], ops=["insert", "find100"])
+        self.assertEqual([(row["op"], row["load"], row["ok"]) for row in rows], [
+            ("insert", 0.5, "yes"), ("find100", 0.5, "yes"), ("insert", 0.8, "yes"), ("find100", 0.8, "yes")])
+        with self.assertRaisesRegex(tessera.Error, "bench: .*mop"):
+            tessera.bench(spec(kind="mop"), n=1000)
+
+
+class OperationsTest(unittest.TestCase):
+    """Random batches on maps of every width, against a dict."""
+
+    def test_maps_against_a_dict(self):
+        for key_bits, value_bits, probing in (
+            (32, 32, "cuckoo"),
+            (32, 64, "double_hashing"),
+            (64, 32, "double_hashing"),
+            (64, 64, "cuckoo"),
+        ):
+            for policy in ("replace", "add", "min", "first"):
+                with self.subTest(key_bits=key_bits, value_bits=value_bits, policy=policy):
+                    self.exercise(key_bits, value_bits, probing, policy)
+
+    def exercise(self, key_bits, value_bits, probing, policy):
+        seed = 7  # every run is the same
+        numbers = np.random.default_rng(seed)
+        key_type, value_type = np.dtype(f"u{key_bits // 8}"), np.dtype(f"u{value_bits // 8}")
+        made = spec(key_bits=key_bits, value_bits=value_bits, probing=probing, duplicates=policy, capacity=4000)
+        # Some keys are the largest ones, whose bits mark empty and erased slots.
+        universe = np.concatenate(
+            [numbers.integers(0, 1 << key_bits, 3000, dtype=key_type), np.array([-1, -2, 0]).astype(key_type)]
+        )
+        oracle = {}
+        with Table(made) as table:
+            for _ in range(6):
+                keys = numbers.choice(universe, 700, replace=False)
+                values = numbers.integers(0, 1000, 700, dtype=value_type)
+                table.insert(keys, values)
+                for key, value in zip(keys.tolist(), values.tolist()):
+                    old = oracle.get(key)
+                    if old is None or policy == "replace":
+                        oracle[key] = value
+                    elif policy != "first":
+                        oracle[key] = old + value if policy == "add" else min(old, value)
+                gone = numbers.choice(universe, 100, replace=False)
+                erased = table.erase(gone)
+                self.assertEqual(erased.tolist(), [oracle.pop(key, None) is not None for key in gone.tolist()])
+                self.assertEqual(len(table), len(oracle))
+                found, mask = table.find(universe, missing=1 << 20)
+                want = [oracle.get(key, 1 << 20) for key in universe.tolist()]
+                self.assertEqual((found.dtype, mask.dtype), (value_type, np.dtype(bool)))
+                self.assertEqual(found.tolist(), want)
+                self.assertEqual(mask.tolist(), [key in oracle for key in universe.tolist()])
+                self.assertEqual(table.get(universe, 1 << 20).tolist(), want)
+                self.assertEqual(table.contains(universe).tolist(), mask.tolist())
+                self.assertEqual(table.count(universe).tolist(), mask.astype(int).tolist())
+            keys, values = table.items()
+            self.assertEqual(dict(zip(keys.tolist(), values.tolist())), oracle)
+            self.assertEqual(set(table), set(oracle))
+            table.rehash(capacity=8000)
+            self.assertEqual((len(table), table.info["capacity"]), (len(oracle), 8000))
+            table.clear()
+            self.assertEqual(len(table), 0)
+
+    def test_sets_multisets_and_multimaps(self):
+        numbers = random.Random(5)
+        with Table(spec(kind="set")) as table:
+            table.insert([3, 4, 3])
+            self.assertEqual(sorted(table), [3, 4])
+            self.assertIsNone(table.items()[1])
+            for call in (lambda: table.find([3]), lambda: table.get([3]), lambda: table.find_all([3])):
+                with self.assertRaisesRegex(tessera.Unsupported, "a set has no values: use contains"):
+                    call()
+            with self.assertRaisesRegex(tessera.BadArgument, "a set has no values"):
+                table.insert([5], [5])
+            values, inserted = table.find_or_insert([4, 5])
+            self.assertIsNone(values)
+            self.assertEqual(inserted.tolist(), [False, True])
+        with Table(spec(kind="multiset", layout="aos")) as table:
+            table.insert([3, 4, 3])
+            self.assertEqual(table.count([3, 4, 5]).tolist(), [2, 1, 0])
+            self.assertEqual(table.erase_pairs([3, 5]).tolist(), [True, False])
+            self.assertEqual(len(table), 2)
+        with Table(spec(kind="multimap", layout="aos", key_bits=64)) as table:
+            oracle = defaultdict(list)
+            pairs = [(numbers.randrange(50), numbers.randrange(1000)) for _ in range(300)]
+            for key, value in pairs:
+                oracle[key].append(value)
+            table.insert([key for key, _ in pairs], [value for _, value in pairs])
+            asked = np.arange(60, dtype=np.int64).reshape(6, 10)
+            offsets, values = table.find_all(asked)
+            self.assertEqual((offsets.dtype, values.dtype, offsets.shape), (np.int64, np.int32, (61,)))
+            for i, key in enumerate(asked.reshape(-1).tolist()):
+                self.assertEqual(sorted(values[offsets[i] : offsets[i + 1]].tolist()), sorted(oracle[key]))
+            self.assertEqual(table.count(asked).shape, (6, 10))
+            small = np.zeros(10, np.int32), np.empty(61, np.uint64)
+            offsets, values = table.find_all(asked, out=(small[1], small[0]))
+            self.assertEqual((int(offsets[-1]), values is small[0]), (300, True))
+            offsets, values = table.find_all([1000, 1001])
+            self.assertEqual((offsets.tolist(), values.size), ([0, 0, 0], 0))
+            key, value = pairs[0]
+            self.assertEqual(table.erase_pairs([key], [value]).tolist(), [True])
+            self.assertEqual(len(table), 299)
+
+    def test_joins(self):
+        left_pairs, right_pairs = [(1, 10), (2, 20), (2, 21)], [(2, 200), (3, 300), (2, 201)]
+        entries = dict(kind="multimap", layout="aos")
+        with Table(spec(**entries)) as left, Table(spec(**entries)) as right:
+            left.insert(*map(list, zip(*left_pairs)))
+            right.insert(*map(list, zip(*right_pairs)))
+
+            def rows(*columns):
+                return sorted(zip(*(column.tolist() for column in columns)))
+
+            inner = sorted((k, a, b) for k, a in left_pairs for j, b in right_pairs if k == j)
+            self.assertEqual(rows(*left.join(right)), inner)
+            self.assertEqual(rows(*left.join(right, "left", missing=9)), sorted(inner + [(1, 10, 9)]))
+            keys, values, none = left.join(right, "semi")
+            self.assertEqual((rows(keys, values), none), ([(2, 20), (2, 21)], None))
+            self.assertEqual(left.join(right, "anti")[0].tolist(), [1])
+            self.assertEqual(len(left.join(left)[0]), 5)
+            self.assertEqual(left.join(right, like=np.empty(0, np.int32))[2].dtype, np.int32)
+            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti"):
+                left.join(right, "outer")
+            with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
+                left.join([1])
+
+    def test_apply(self):
+        with Table(tessera.recipe("mixed"), settings=CPU, capacity=100) as table:
+            table.insert([1, 2], [10, 20])
+            operations = np.array([Op.FIND, Op.ERASE, Op.INSERT, Op.REPLACE, Op.FIND], np.uint8)
+            values, codes = table.apply(operations, [1, 2, 3, 4, 5], [0, 0, 30, 40, 0], missing=99)
+            self.assertEqual((int(values[0]), int(values[4])), (10, 99))
+            self.assertEqual(codes.tolist(), [Code.FOUND, Code.ERASED, Code.INSERTED, Code.INSERTED, Code.MISSING])
+            self.assertEqual(sorted(table), [1, 3, 4])
+            with self.assertRaisesRegex(tessera.WrongType, "operations: is 1 of uint8"):
+                table.apply([0], [1, 2])
+        with Table(spec()) as table, self.assertRaisesRegex(tessera.Unsupported, "concurrency = mixed"):
+            table.apply([0], [1], [1])
+
+    def test_find_or_insert(self):
+        with Table(spec()) as table:
+            table.insert([1], [10])
+            values, inserted = table.find_or_insert([1, 2], [11, 22])
+            self.assertEqual((values.tolist(), inserted.tolist()), ([10, 22], [False, True]))
+
+    def test_a_full_table_hands_every_pair_back(self):
+        keys = np.arange(1, 2001, dtype=np.uint64)
+        with Table(spec(key_bits=64, value_bits=64, probing="cuckoo", capacity=1000)) as table:
+            with self.assertRaisesRegex(tessera.Full, r"^\d+ pairs found no room: ") as caught:
+                table.insert(keys, keys * 3)
+            full = caught.exception
+            inside = dict(zip(*(array.tolist() for array in table.items())))
+            back = dict(zip(full.keys.tolist(), full.values.tolist()))
+            self.assertGreater(len(back), 0)
+            self.assertEqual(len(inside) + len(back), 2000)
+            self.assertEqual({**inside, **back}, {key: 3 * key for key in range(1, 2001)})
+            # a call that has no pair without room does not raise for an earlier one
+            table.erase(keys[:1500])
+            table.insert(keys[:10], keys[:10])
+            table.report(reset=True)
+            table.insert(keys[10:20], keys[10:20])
+            self.assertEqual(table.report()["inserted"], 10)
+        with Table(spec(capacity=100)) as table:
+            few = keys[:1000].astype(np.uint32)
+            codes, back, back_values = table.insert(few, few, wait=False)
+            lost = codes == Code.NOT_PLACED
+            self.assertEqual(int(lost.sum()) + len(table), 1000)
+            self.assertTrue(np.isin(back[lost], few).all() and (back[lost] == back_values[lost]).all())
+            out = (np.zeros(1000, np.uint8), None, None)
+            self.assertIs(table.insert(few, few, wait=False, out=out)[0], out[0])
+            with self.assertRaisesRegex(tessera.BadArgument, "wait = False"):
+                table.insert(few, few, out=out)
+        with Table(spec(capacity=100, growth="double", growth_limit=400)) as table:
+            with self.assertRaises(tessera.Full) as caught:
+                table.insert(few, few)
+            self.assertEqual(len(table) + len(caught.exception.keys), 1000)
+
+    def test_build(self):
+        keys = np.arange(900, dtype=np.uint32)
+        with Table(spec(probing="cuckoo")) as table:
+            table.build(keys, keys)
+            self.assertEqual(table.get(keys).tolist(), keys.tolist())
+            with self.assertRaisesRegex(tessera.BadArgument, "holds 900 pairs already"):
+                table.build(keys, keys)
+
+    def test_no_keys(self):
+        none = np.empty(0, np.uint32)
+        with Table(spec()) as table:
+            table.insert(none, none)
+            values, mask = table.find([])
+            self.assertEqual((values.shape, mask.shape, len(table)), ((0,), (0,), 0))
+            self.assertEqual([len(column) for column in table.items()], [0, 0])
+            self.assertEqual([len(column) for column in table.join(table)], [0, 0, 0])
+            self.assertEqual(table.erase(none).shape, (0,))
+
+    def test_many_keys(self):
+        keys = np.random.default_rng(1).permutation(300_000).astype(np.uint32)
+        with Table(spec(probing="cuckoo", capacity=len(keys))) as table:
+            table.insert(keys, keys // 2)
+            values, mask = table.find(keys)
+            self.assertTrue(mask.all() and np.array_equal(values, keys // 2))
+
+    def test_as_a_dict(self):
+        with Table(spec(duplicates="replace")) as table:
+            table[5] = 50
+            table[np.array([6, 7], np.uint32)] = [60, 70]
+            table[5] = 51
+            self.assertEqual((table[5], table[[6, 7]].tolist(), len(table)), (51, [60, 70], 3))
+            self.assertTrue(5 in table and np.uint32(6) in table and 8 not in table)
+            self.assertIsInstance(table[5], int)
+            with self.assertRaisesRegex(KeyError, "^the key 9 is not in the table"):
+                table[[5, 9, 10]]
+            with self.assertRaisesRegex(tessera.WrongType, "contains"):
+                np.array([5], np.uint32) in table
+            with self.assertRaisesRegex(tessera.WrongType, "contains"):
+                "5" in table
+            self.assertEqual(repr(table), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+
+    def test_save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a table")
+            with Table(spec()) as table:
+                table.insert([1, 2], [10, 20])
+                table.save(path)
+            with Table.load(path, backend="cpu") as copy:
+                self.assertEqual(copy.get([1, 2, 3]).tolist(), [10, 20, 0])
+                self.assertEqual(repr(copy), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+            with open(path, "r+b") as file:
+                file.truncate(200)
+            with self.assertRaises(tessera.IoFailed):
+                Table.load(path)
+            with self.assertRaises(OSError):
+                Table.load(folder)
+
+    def test_rehash_to_another_spec(self):
+        with Table(spec()) as table:
+            table.insert([1, 2], [10, 20])
+            table.rehash(spec(probing="cuckoo", duplicates="min"))
+            self.assertEqual(table.get([1, 2]).tolist(), [10, 20])
+            with self.assertRaisesRegex(tessera.WrongType, "unsigned"):
+                table.insert([3], np.array([3], np.int32))
+            with self.assertRaises(tessera.Error):
+                table.rehash(spec(kind="set"))
+            with self.assertRaisesRegex(tessera.BadArgument, "settings"):
+                table.rehash(settings={"table.seed": 5})
+            self.assertEqual(len(table), 2)
+
+    def test_report_usage_and_flush(self):
+        with Table(spec(statistics="yes")) as table:
+            table.insert([1, 2, 2], [10, 20, 30])
+            table.find([1, 5])
+            report = table.report()
+            self.assertEqual(
+                [report[name] for name in ("insert_keys", "inserted", "find_keys", "found")], [3, 2, 2, 1]
+            )
+            self.assertEqual(sum(report["find_histogram"]), 2)
+            table.report(reset=True)
+            self.assertEqual(table.report()["insert_keys"], 0)
+            self.assertEqual(table.usage()["pairs"], 2)
+            with self.assertRaises(tessera.Unsupported):
+                table.flush()
+        with Table(tessera.recipe("slab_hash"), settings=CPU, capacity=1000) as table:
+            keys = np.arange(5000, dtype=np.uint32)
+            table.insert(keys, keys)
+            table.erase(keys[:4500])
+            self.assertGreater(table.flush(), 0)
+
+
+class ArgumentsTest(unittest.TestCase):
+    def setUp(self):
+        self.table = Table(spec())
+        self.addCleanup(self.table.close)
+        self.keys = np.arange(10, dtype=np.uint32)
+        self.table.insert(self.keys, self.keys)
+
+    def refused(self, kind, sentence, call, *arguments, **options):
+        with self.assertRaisesRegex(kind, sentence):
+            call(*arguments, **options)
+        self.assertEqual(len(self.table), 10)  # nothing has happened, and the table works
+
+    def test_wrong_keys(self):
+        find, wrong = self.table.find, tessera.WrongType
+        self.refused(wrong, "keys: is int64, and this table has 32-bit keys: pass uint32 or int32", find, np.arange(3))
+        self.refused(TypeError, "keys: is float32", find, np.zeros(3, np.float32))
+        self.refused(wrong, "keys: is byte-swapped", find, self.keys.astype(">u4"))
+        self.refused(wrong, "keys: ", find, np.array(["a"]))
+        self.refused(wrong, "keys: ", find, np.array([None]))
+        self.refused(wrong, "keys: holds more than whole numbers", find, [1.5])
+        self.refused(wrong, "keys: holds more than whole numbers", find, "abc")
+        self.refused(wrong, "keys: holds more than whole numbers", find, None)
+        self.refused(wrong, "keys: holds more than whole numbers", find, [True])
+        self.refused(wrong, "masked", find, np.ma.array(self.keys))
+        self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [1 << 32])
+        self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [-1, 1 << 31])
+        self.refused(tessera.BadArgument, "do not fit into 32 bits", find, -(1 << 31) - 1)
+        self.refused(ValueError, "do not lie one behind the other", find, self.keys[::2])
+        self.refused(ValueError, "do not lie one behind the other", find, np.zeros((3, 3), np.uint32).T)
+
+    def test_keys_of_many_makes(self):
+        two = [1, 2]
+        for keys in (two, tuple(two), range(1, 3), np.array(two, np.uint32), np.array(two, np.int32)):
+            self.assertEqual(self.table.get(keys).tolist(), two)
+        self.assertEqual(self.table.get(memoryview(np.array(two, np.uint32))).tolist(), two)
+        self.assertEqual(self.table.get(np.uint32(7)), 7)
+        self.assertEqual(self.table.get(7), 7)
+        read_only = self.keys.copy()
+        read_only.flags.writeable = False
+        self.assertEqual(self.table.get(read_only).tolist(), self.keys.tolist())
+        grid = self.keys.reshape(2, 5)
+        values, mask = self.table.find(grid)
+        self.assertEqual((values.tolist(), mask.shape), (grid.tolist(), (2, 5)))
+        try:
+            import pandas
+        except ImportError:
+            return
+        self.assertEqual(self.table.get(pandas.Series(self.keys)).tolist(), self.keys.tolist())
+
+    def test_wrong_values(self):
+        insert = self.table.insert
+        self.refused(tessera.BadArgument, "values: a map needs a value for each key", insert, [20])
+        self.refused(tessera.BadArgument, "values: has 2 items, and keys 1", insert, [20], [1, 2])
+        self.refused(tessera.WrongType, "values: is int64", insert, [20], np.array([1]))
+        self.refused(tessera.BadArgument, "values: -1: keys are unsigned", insert, [20], -1)
+        self.refused(tessera.BadArgument, "values = 4294967296", insert, [20], 1 << 32)
+        with Table(spec(duplicates="add")) as table:
+            with self.assertRaisesRegex(tessera.WrongType, "float32, and duplicates = add calculates"):
+                table.insert([1], np.array([1.5], np.float32))
+            table.insert(np.array([1, 1], np.int32), np.array([-5, 3], np.int32))
+            self.assertEqual(table.get(np.array([1], np.int32)).tolist(), [-2])
+        with Table(spec(duplicates="max")) as table, self.assertRaisesRegex(tessera.WrongType, "compares unsigned"):
+            table.insert([1], np.array([1], np.int32))
+
+    def test_missing(self):
+        get = self.table.get
+        self.assertEqual(get(np.array([1, 99], np.int32), missing=-1).tolist(), [1, -1])
+        self.assertEqual(get([99], missing=(1 << 32) - 1).tolist(), [(1 << 32) - 1])
+        self.refused(tessera.BadArgument, "missing = -1: is no uint32", get, [99], missing=-1)
+        self.refused(tessera.WrongType, "whole numbers", get, [99], missing=1.5)
+
+    def test_wrong_out(self):
+        get, find = self.table.get, self.table.find
+        out = np.zeros(10, np.uint32)
+        self.assertIs(get(self.keys, out=out), out)
+        self.assertEqual(out.tolist(), self.keys.tolist())
+        mask = np.zeros(10, bool)
+        self.assertIs(find(self.keys, out=(None, mask))[1], mask)
+        self.assertTrue(mask.all())
+        read_only = np.zeros(10, np.uint32)
+        read_only.flags.writeable = False
+        self.refused(ValueError, "out: is read-only", get, self.keys, out=read_only)
+        self.refused(ValueError, "out: has 9 items: pass an array of 10", get, self.keys, out=out[:9])
+        self.refused(TypeError, "out: is uint64: pass an array of uint32", get, self.keys, out=np.zeros(10, np.uint64))
+        self.refused(ValueError, "one behind the other", get, self.keys, out=np.zeros(20, np.uint32)[::2])
+        self.refused(TypeError, "out: is list: pass an array", get, self.keys, out=[0] * 10)
+        self.refused(ValueError, "out: shares memory with keys", get, self.keys, out=self.keys)
+        self.refused(TypeError, "a tuple of two arrays", find, self.keys, out=out)
+        self.refused(TypeError, r"out\[1\]: is uint32", find, self.keys, out=(None, out))
+
+    def test_a_closed_table(self):
+        table = Table(spec())
+        table.close()
+        table.close()
+        for call in (lambda: table.find([1]), lambda: len(table), table.wait, lambda: table.join(self.table)):
+            with self.assertRaisesRegex(tessera.Closed, "^the table is closed$"):
+                call()
+        with self.assertRaisesRegex(tessera.Closed, "closed"):
+            self.table.join(table)
+        self.assertEqual((repr(table), len(self.table)), ("<tessera.Table, closed>", 10))
+
+    def test_no_copies(self):
+        with self.assertRaisesRegex(TypeError, "cannot be copied or pickled"):
+            pickle.dumps(self.table)
+
+    def test_every_error_is_tesseras(self):
+        for name in tessera.__all__:
+            kind = getattr(tessera, name)
+            if isinstance(kind, type) and issubclass(kind, BaseException):
+                self.assertTrue(issubclass(kind, tessera.Error), name)
+                self.assertEqual(str(kind("a sentence")), "a sentence")
+
+
+class ThreadsTest(unittest.TestCase):
+    def test_two_threads_at_once_get_a_sentence(self):
+        keys = np.arange(300_000, dtype=np.uint32)
+        table = Table(spec(capacity=1_000_000))
+        busy, working, stop = [], threading.Event(), threading.Event()
+
+        def work():
+            while not stop.is_set():
+                try:
+                    table.insert(keys, keys)
+                except tessera.Busy:
+                    pass
+                working.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        working.wait()
+        deadline = time.monotonic() + 60
+        while not busy and time.monotonic() < deadline:
+            try:
+                table.find(keys[:10])
+            except tessera.Busy as error:
+                busy.append(str(error))
+        stop.set()
+        thread.join()
+        self.assertTrue(busy and busy[0].startswith("another thread is using this table"), busy)
+        self.assertEqual(len(table), len(keys))
+        table.close()
+
+    def test_different_tables_work_at_once(self):
+        def work(seed, answers):
+            keys = np.random.default_rng(seed).permutation(50_000).astype(np.uint32)
+            with Table(spec(capacity=60_000)) as table:
+                table.insert(keys, keys + seed)
+                answers.append(bool((table.get(keys) == keys + seed).all()))
+
+        answers = []
+        threads = [threading.Thread(target=work, args=(seed, answers)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [True] * 4)
+
+    def test_the_gil_is_released(self):
+        keys = np.arange(2_000_000, dtype=np.uint32)
+        table = Table(spec(capacity=len(keys)))
+        ended, steps = threading.Event(), 0
+
+        def work():
+            table.insert(keys, keys)
+            ended.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while not ended.is_set():
+            steps += 1
+            time.sleep(0.0005)
+        thread.join()
+        table.close()
+        self.assertGreater(steps, 3)
+
+    def test_a_fork_is_told(self):
+        program = (
+            "import os, sys, tessera\n"
+            f"spec = {spec()!r}\n"
+            "table = tessera.Table(spec)\n"
+            "if os.fork() == 0:\n"
+            "    for call in (lambda: table.find([1]), lambda: tessera.Table(spec)):\n"
+            "        try:\n            call()\n"
+            "        except tessera.Closed as error:\n            print(error)\n"
+            "    sys.stdout.flush()\n"
+            "    os._exit(0)\n"
+            "os.wait()\n"
+            "table.insert([1], [1])\n"
+            "print(len(table))\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+        lines = done.stdout.splitlines()
+        self.assertEqual((len(lines), lines[-1]), (3, "1"))
+        self.assertTrue(all("fork" in line and "spawn" in line for line in lines[:2]), lines)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says and
+# does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, venv and pip.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+here=$PWD
+wheels=(tessera-*.whl)
+wheel=$here/${wheels[0]}
+unset TESSERA_PLUGINS TESSERA_SPECS TESSERA_SDK PYTHONPATH PYTHONHOME
+export PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES=
+venv=$work/"a venv"
+python="$venv/bin/python"
+
+case_of "the same inputs make the same wheel"
+again=$work/${wheels[0]}
+/usr/bin/python3 -I "$here/core/python/make_wheel.py" "$again" "$here/tessera.tar.gz" "$here/LICENSE" \
+  "$here"/core/python/README.md "$here"/core/python/tessera/* >log 2>&1 || fail "$(cat log)"
+cmp "$wheel" "$again" || fail "it differs"
+! /usr/bin/python3 -I "$here/core/python/make_wheel.py" "$work/other.whl" "$here/tessera.tar.gz" >log 2>&1 ||
+  fail "makes a wheel of a name that pip does not read"
+grep -q "call it ${wheels[0]}" log || fail "$(cat log)"
+
+case_of "pip installs it without a network"
+/usr/bin/python3 -m venv --system-site-packages "$venv" >log 2>&1 || fail "$(cat log)"
+"$python" -m pip install --no-index --no-cache-dir --disable-pip-version-check "$wheel" >log 2>&1 || fail "$(cat log)"
+site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
+[[ $site == "$venv"/* ]] || fail "it lies in $site"
+[[ -f $site/py.typed ]] || fail "it has no py.typed"
+
+# What imports it must not find the sources of the checkout.
+for test in structs table arrays; do
+  case_of "${test}_test.py"
+  "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
+  grep -qE '^Ran [0-9]+ tests' log || fail "runs no test"
+done
+
+case_of "the tutorial is right"
+"$python" "$here/tests/python/tutorial_test.py" "$here/core/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
+
+for example in "$here"/core/python/examples/*.py; do
+  case_of "the example ${example##*/} has the right answers"
+  "$python" "$example" >log 2>&1 || fail "$(cat log)"
+  grep -qE 'as (pandas|NumPy|a dict) has them$' log || fail "does not say who has checked them: $(cat log)"
+done
+
+case_of "its program works, by both names"
+version=$("$python" -c 'import tessera; print(tessera.__version__)')
+[[ $("$venv/bin/tessera" version) == "tessera $version" ]] || fail "tessera: $("$venv/bin/tessera" version 2>&1)"
+[[ $("$python" -m tessera version) == "tessera $version" ]] || fail "-m tessera: $("$python" -m tessera version 2>&1)"
+printf '1 10\n2 20\n' >pairs.tsv
+"$venv/bin/tessera" run "$site/dist/share/tessera/specs/quickstart.ini" --set table.backend=cpu --insert pairs.tsv \
+  --find pairs.tsv --out rows.tsv >log 2>&1 || fail "$(cat log)"
+expect_rows rows.tsv '1 10' '2 20'
+status=0
+"$python" -m tessera run absent.ini >log 2>&1 || status=$?
+((status == 2)) || fail "status $status of a spec that is not there"
+
+case_of "a plugin is built against it without Bazel, and Python uses it"
+"$venv/bin/tessera" new probing mine --at "$work/mine" >log 2>&1 || fail "$(cat log)"
+sdk=$("$python" -c 'import tessera; print(tessera.prefix)')/share/tessera/sdk
+TSR_NVCC='' bash "$sdk/plugins/build_plugin.sh" --role probing --name mine --widths key_payload \
+  --out "$work/mine/probing_mine.so" "$work/mine/mine.c" "$work/mine/mine.cuh" >log 2>&1 || fail "$(cat log)"
+"$python" - "$work/mine" >log 2>&1 <<'PROGRAM' || fail "$(cat log)"
+import sys
+import numpy as np
+import tessera
+
+settings = {"table.probing": "mine", "table.backend": "cpu", "table.capacity": 1000}
+with tessera.Table(tessera.recipe("quickstart"), settings=settings, plugins=sys.argv[1]) as table:
+    keys = np.arange(1000, dtype=np.uint32)
+    table.insert(keys, keys)
+    assert table.find(keys)[1].all()
+assert "mine" in [plugin.name for plugin in tessera.plugins(sys.argv[1])]
+PROGRAM
+
+case_of "a C program is built against it"
+printf '#include <tessera.h>\nint main(void) { return !tsr_version()[0]; }\n' >program.c
+prefix=$site/dist
+flags=$(PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config --cflags --libs tessera) &&
+  eval "gcc -o program program.c $flags" >log 2>&1 && env -i ./program || fail "$(cat log)"
+
+case_of "a library that is not there is told"
+TESSERA_LIBRARY=$work/absent.so "$python" -c 'import tessera' >log 2>&1 && fail "imports without a library"
+grep -q 'ImportError: .*/absent.so cannot be loaded' log || fail "$(cat log)"
+
+case_of "it goes away as a whole"
+"$python" -m pip uninstall -y --disable-pip-version-check tessera >log 2>&1 || fail "$(cat log)"
+[[ ! -e $site && ! -e $venv/bin/tessera ]] || fail "left $(find "$site" | head -n 5)"
+
+finish python

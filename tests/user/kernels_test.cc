@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of a user's (core/tessera.cuh) on the cpu backend: each call that one may make, against an oracle, for tables
+// of many shapes; several tables in one kernel; and what is refused.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/tessera_kernels.h"
+#include "tests/codegen/choices.h"
+
+namespace {
+
+const char kText[] = R"(#include "tessera.cuh"
+/* TSR_KERNEL(no, (int kernel)) */ // TSR_TABLE(neither, nor)
+#define TWICE(x) ((x) * 2)
+TSR_TABLE(into, inserts)
+TSR_TABLE(from, finds)
+TSR_TABLE(out_of, erases)
+TSR_TABLE(any, all)
+
+TSR_KERNEL(put, (tsr_table_ref into, const uint64_t *keys, const uint64_t *values, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint32_t result = tsr_insert(into, mine, mine ? keys[i] : 0, mine ? values[i] : 0);
+  if (mine) results[i] = (uint8_t)result;
+}
+
+TSR_KERNEL(put_pairs, (tsr_table_ref into, uint64_t *keys, uint64_t *values, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t key = mine ? keys[i] : 0, value = mine ? values[i] : 0;
+  const uint32_t result = tsr_insert_pair(into, mine, &key, &value);
+  if (!mine) return;
+  results[i] = (uint8_t)result;
+  keys[i] = key;
+  values[i] = value;
+}
+
+TSR_KERNEL(get_or_put, (tsr_table_ref into, const uint64_t *keys, uint64_t *values, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t value = mine ? values[i] : 0;
+  const uint32_t result = tsr_find_or_insert(into, mine, mine ? keys[i] : 0, &value);
+  if (!mine) return;
+  results[i] = (uint8_t)result;
+  values[i] = value;
+}
+
+/* found, then the number of pairs, then the sum of the values */
+TSR_KERNEL(get, (tsr_table_ref from, const uint64_t *keys, uint64_t *values, uint64_t *counts, uint64_t *sums,
+                 uint8_t *found)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t key = mine ? keys[i] : 0;
+  uint64_t value = 0, each = 0, sum = 0;
+  uint32_t is_there = 0;
+  const uint32_t is_found = tsr_find(from, mine, key, &value), is_contained = tsr_contains(from, mine, key);
+  const uint64_t count = tsr_count(from, mine, key);
+  tsr_for_each_value(from, mine, key, each, is_there) {
+    if (is_there) sum += TWICE(each);
+  }
+  if (!mine) return;
+  found[i] = (uint8_t)(is_found + is_contained);
+  values[i] = value;
+  counts[i] = count;
+  sums[i] = sum;
+}
+
+TSR_KERNEL(take_out, (tsr_table_ref out_of, const uint64_t *keys, uint64_t *counts)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t count = tsr_erase(out_of, mine, mine ? keys[i] : 0);
+  if (mine) counts[i] = count;
+}
+
+/* Of each key: put, find, erase, find. */
+TSR_KERNEL(in_and_out, (tsr_table_ref any, const uint64_t *keys, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t key = mine ? keys[i] : 0;
+  uint64_t value = 0;
+  uint32_t sound = tsr_insert(any, mine, key, key % 1000) == TSR_WAS_INSERTED;
+  sound += tsr_find(any, mine, key, &value) && value == key % 1000;
+  sound += tsr_erase(any, mine, key) == 1;
+  sound += !tsr_contains(any, mine, key);
+  if (mine) results[i] = (uint8_t)sound;
+}
+
+/* Only keys that the one table holds go to the other, with what was found as key. */
+TSR_KERNEL(pass_on, (tsr_table_ref from, tsr_table_ref into, const uint64_t *keys, uint64_t *number, uint32_t times)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t value = 0;
+  const uint32_t found = tsr_find(from, mine, mine ? keys[i] : 0, &value);
+  if_any(found) tsr_insert(into, found, value, times);
+  (void)tsr_append(number, found);
+}
+)";
+
+const char kIncludes[] = "#include \"tessera.cuh\"\n";
+
+struct Shape {
+  const char *name, *entries;
+  uint32_t key_bits, value_bits;
+  const char *duplicates; // "keep": a multimap
+};
+
+const Shape kShapes[] = {
+    {"soa_add", "layout=soa\nprobing=double_hashing\nduplicates=add\n", 32, 32, "add"},
+    {"aos_max", "layout=aos\nprobing=quadratic\nduplicates=max\n", 64, 32, "max"},
+    {"packed_cuckoo_first", "layout=packed\nprobing=cuckoo\nduplicates=first\n", 32, 32, "first"},
+    {"packed_cuckoo_add", "layout=packed\nprobing=cuckoo\nduplicates=add\n", 32, 32, "add"},
+    {"packed_statistics", "layout=packed\nprobing=double_hashing\nduplicates=add\nstatistics=yes\n", 32, 32, "add"},
+    {"multimap", "layout=aos\nprobing=double_hashing\n", 32, 32, "keep"},
+    {"slab", "layout=slab\nprobing=slab_list\nallocator=slab_light\nduplicates=first\n", 32, 32, "first"},
+    {"set", "layout=soa\nprobing=double_hashing\n", 64, 0, "first"},
+};
+
+class Table {
+public:
+  Table(const Shape &shape, uint64_t capacity, const std::string &more = "") {
+    const bool keeps = std::string(shape.duplicates) == "keep";
+    std::string text = std::string("[table]\nkind=") +
+                       (keeps              ? "multimap"
+                        : shape.value_bits ? "map"
+                                           : "set") +
+                       "\nkey_bits=" + std::to_string(shape.key_bits) +
+                       "\nhasher=murmur3\nbackend=cpu\ncapacity=" + std::to_string(capacity) + "\n" + shape.entries +
+                       more;
+    if (shape.value_bits) text += "value_bits=" + std::to_string(shape.value_bits) + "\n";
+    tsr_error error = {};
+    tsr_spec *spec = nullptr;
+    tsr_options options = {};
+    options.plugins = choices::plugin_folders().c_str();
+    EXPECT_EQ(tsr_spec_parse(text.c_str(), shape.name, &spec, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+    tsr_spec_free(spec);
+  }
+  Table(const Table &) = delete;
+  Table &operator=(const Table &) = delete;
+  ~Table() { tsr_table_destroy(table); }
+  tsr_table *table = nullptr;
+};
+
+tsr_kernel_source source_of(const char *text) {
+  tsr_kernel_source source = {};
+  source.text = text;
+  source.file = "test.cu";
+  return source;
+}
+
+class Kernel {
+public:
+  Kernel(const char *name, std::vector<tsr_table *> tables, std::vector<const char *> names, const char *text = kText) {
+    unsetenv("TESSERA_CC"); // with which the other tests forbid compilers
+    const tsr_kernel_source source = source_of(text);
+    status = tsr_kernel_create(&source, name, tables.data(), names.data(), tables.size(), &kernel, &error);
+  }
+  Kernel(const Kernel &) = delete;
+  Kernel &operator=(const Kernel &) = delete;
+  ~Kernel() { tsr_kernel_destroy(kernel); }
+  void launch(uint64_t n, std::vector<const void *> arguments) {
+    ASSERT_EQ(status, TSR_OK) << error.message;
+    ASSERT_EQ(tsr_kernel_launch(kernel, n, arguments.data(), arguments.size(), nullptr, &error), TSR_OK)
+        << error.message;
+  }
+  tsr_kernel *kernel = nullptr;
+  tsr_status status = TSR_OK;
+  tsr_error error = {};
+};
+
+template <typename T>
+struct Array {
+  explicit Array(size_t n) : items(n), data(items.data()) {}
+  explicit Array(std::vector<T> from) : items(std::move(from)), data(items.data()) {}
+  std::vector<T> items;
+  T *data;
+};
+
+uint64_t narrowed(uint64_t number, uint32_t bits) { return bits < 64 ? number & ((uint64_t{1} << bits) - 1) : number; }
+
+// What a table holds, pair by pair.
+class Oracle {
+public:
+  explicit Oracle(const Shape &shape) : shape_(shape) {}
+  void insert(uint64_t key, uint64_t value) {
+    std::vector<uint64_t> &values = pairs_[key];
+    const std::string policy = shape_.duplicates;
+    if (values.empty() || policy == "keep")
+      values.push_back(value);
+    else if (policy == "add")
+      values[0] = narrowed(values[0] + value, shape_.value_bits);
+    else if (policy == "min")
+      values[0] = std::min(values[0], value);
+    else if (policy == "max")
+      values[0] = std::max(values[0], value);
+  }
+  std::vector<uint64_t> erase(uint64_t key) {
+    std::vector<uint64_t> values = pairs_[key];
+    pairs_.erase(key);
+    return values;
+  }
+  const std::vector<uint64_t> &of(uint64_t key) { return pairs_[key]; }
+
+private:
+  Shape shape_;
+  std::unordered_map<uint64_t, std::vector<uint64_t>> pairs_;
+};
+
+constexpr size_t kPairs = 6000;
+
+class Calls : public testing::TestWithParam<Shape> {};
+
+TEST_P(Calls, DoWhatTheOracleDoes) {
+  const Shape &shape = GetParam();
+  Table table(shape, 2 * kPairs);
+  Oracle oracle(shape);
+  Array<uint64_t> keys(kPairs), values(kPairs), counts(kPairs), sums(kPairs), found_values(kPairs);
+  Array<uint8_t> results(kPairs), found(kPairs);
+  // a third of the keys come again; with `first` equal keys bring equal values, for any one may win; the last two are
+  // those whose bits mark slots
+  for (size_t i = 0; i < kPairs; i++) {
+    keys.data[i] = narrowed((i % (kPairs * 2 / 3)) * 0x9E3779B97F4A7C15u, shape.key_bits);
+    values.data[i] = std::string(shape.duplicates) == "first" ? keys.data[i] % 977 : i + 1;
+  }
+  for (size_t i = 0; i < 2; i++) keys.data[kPairs / 2 + i] = narrowed(~uint64_t{i}, shape.key_bits);
+  for (size_t i = 0; i < kPairs; i++) oracle.insert(keys.data[i], shape.value_bits ? values.data[i] : 0);
+
+  Kernel put("put", {table.table}, {"into"});
+  put.launch(kPairs, {&keys.data, &values.data, &results.data});
+  std::set<uint64_t> seen;
+  size_t inserted = 0;
+  for (size_t i = 0; i < kPairs; i++) {
+    seen.insert(keys.data[i]);
+    inserted += results.items[i] == TSR_INSERTED;
+    EXPECT_NE(results.items[i], TSR_NOT_PLACED) << i;
+    EXPECT_NE(results.items[i], 0) << i;
+  }
+  EXPECT_EQ(inserted, std::string(shape.duplicates) == "keep" ? kPairs : seen.size());
+  uint64_t size = 0;
+  ASSERT_EQ(tsr_size(table.table, &size, nullptr), TSR_OK);
+  EXPECT_EQ(size, inserted);
+
+  Kernel get("get", {table.table}, {"from"});
+  Array<uint64_t> queries(keys.items);
+  for (size_t i = 0; i < kPairs; i += 4) queries.data[i] = 3 + i; // few of which are there
+  auto check = [&] {
+    get.launch(kPairs, {&queries.data, &found_values.data, &counts.data, &sums.data, &found.data});
+    for (size_t i = 0; i < kPairs; i++) {
+      const std::vector<uint64_t> &expected = oracle.of(queries.data[i]);
+      uint64_t sum = 0;
+      bool is_one = expected.empty();
+      for (uint64_t value : expected) {
+        sum += 2 * value;
+        is_one = is_one || value == found_values.items[i];
+      }
+      ASSERT_EQ(found.items[i], expected.empty() ? 0 : 2) << i;
+      ASSERT_EQ(counts.items[i], expected.size()) << i;
+      if (!shape.value_bits) continue;
+      ASSERT_TRUE(is_one) << i << ": " << found_values.items[i];
+      ASSERT_EQ(sums.items[i], sum) << i;
+    }
+  };
+  check();
+
+  Kernel take_out("take_out", {table.table}, {"out_of"});
+  Array<uint64_t> gone(std::vector<uint64_t>(seen.begin(), std::next(seen.begin(), (long)seen.size() / 2)));
+  take_out.launch(gone.items.size(), {&gone.data, &counts.data});
+  for (size_t i = 0; i < gone.items.size(); i++)
+    ASSERT_EQ(counts.items[i], oracle.erase(gone.items[i]).size()) << gone.items[i];
+  check();
+
+  put.launch(kPairs, {&keys.data, &values.data, &results.data}); // over erased slots
+  for (size_t i = 0; i < kPairs; i++) oracle.insert(keys.data[i], shape.value_bits ? values.data[i] : 0);
+  check();
+}
+
+void PrintTo(const Shape &shape, std::ostream *out) { *out << shape.name; }
+INSTANTIATE_TEST_SUITE_P(All, Calls, testing::ValuesIn(kShapes),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+// ---- Other calls ------------------------------------------------------------------------------
+
+TEST(Calls, FindOrInsert) {
+  Table table(kShapes[2], 4000);
+  Array<uint64_t> keys(4000), values(4000);
+  Array<uint8_t> results(4000);
+  for (size_t i = 0; i < 4000; i++) {
+    keys.data[i] = i % 1000;
+    values.data[i] = i;
+  }
+  Kernel kernel("get_or_put", {table.table}, {"into"});
+  kernel.launch(4000, {&keys.data, &values.data, &results.data});
+  std::map<uint64_t, uint64_t> won;
+  size_t inserted = 0;
+  for (size_t i = 0; i < 4000; i++) {
+    inserted += results.items[i] == TSR_INSERTED;
+    EXPECT_EQ(won.emplace(keys.data[i], values.data[i]).first->second, values.data[i]) << i; // one value a key
+  }
+  EXPECT_EQ(inserted, 1000u);
+}
+
+TEST(Calls, AllAtOnceWhereTheSpecIsMixed) {
+  Table table(kShapes[6], 4000, "concurrency=mixed\n");
+  Array<uint64_t> keys(3000);
+  Array<uint8_t> results(3000);
+  for (size_t i = 0; i < 3000; i++) keys.data[i] = i * 7919;
+  Kernel kernel("in_and_out", {table.table}, {"any"});
+  kernel.launch(3000, {&keys.data, &results.data});
+  for (size_t i = 0; i < 3000; i++) ASSERT_EQ(results.items[i], 4) << i;
+  uint64_t size = 1;
+  ASSERT_EQ(tsr_size(table.table, &size, nullptr), TSR_OK);
+  EXPECT_EQ(size, 0u);
+}
+
+// A pair that finds no room is handed to the kernel, and none is lost.
+TEST(Calls, HandBackWhatHasNoRoom) {
+  Table table(kShapes[2], 256);
+  Array<uint64_t> keys(2000), values(2000);
+  Array<uint8_t> results(2000);
+  for (size_t i = 0; i < 2000; i++) keys.data[i] = values.data[i] = i + 1;
+  Kernel kernel("put_pairs", {table.table}, {"into"});
+  kernel.launch(2000, {&keys.data, &values.data, &results.data});
+  uint64_t size = 0, handed = 0;
+  std::set<uint64_t> all;
+  for (size_t i = 0; i < 2000; i++)
+    if (results.items[i] == TSR_NOT_PLACED) {
+      handed++;
+      EXPECT_EQ(keys.data[i], values.data[i]);
+      all.insert(keys.data[i]);
+    }
+  ASSERT_EQ(tsr_size(table.table, &size, nullptr), TSR_OK);
+  std::vector<uint32_t> held(size), held_values(size);
+  ASSERT_EQ(tsr_export(table.table, size, held.data(), held_values.data(), &size, nullptr), TSR_OK);
+  all.insert(held.begin(), held.end());
+  EXPECT_GT(handed, 0u);
+  EXPECT_EQ(size + handed, 2000u);
+  EXPECT_EQ(all.size(), 2000u);
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table.table, &report, nullptr), TSR_OK);
+  EXPECT_EQ(report.not_placed, handed);
+}
+
+// ---- Several tables ---------------------------------------------------------------------------
+
+TEST(Tables, OfDifferentShapesInOneKernel) {
+  for (size_t first : {2u, 5u})
+    for (size_t second : {0u, 1u}) {
+      SCOPED_TRACE(std::string(kShapes[first].name) + " " + kShapes[second].name);
+      Table from(kShapes[first], 3000), into(kShapes[second], 3000);
+      std::vector<uint32_t> keys(1000), values(1000);
+      for (uint32_t i = 0; i < 1000; i++) {
+        keys[i] = i * 3;
+        values[i] = i % 10;
+      }
+      ASSERT_EQ(tsr_insert(from.table, 1000, keys.data(), values.data(), nullptr, nullptr), TSR_OK);
+      Kernel kernel("pass_on", {into.table, from.table}, {"into", "from"}); // in any order
+      Array<uint64_t> queries(3000), number(1);
+      for (uint64_t i = 0; i < 3000; i++) queries.data[i] = i;
+      const uint32_t times = 2;
+      kernel.launch(3000, {&queries.data, &number.data, &times});
+      EXPECT_EQ(number.items[0], 1000u);
+      uint64_t size = 0;
+      ASSERT_EQ(tsr_size(into.table, &size, nullptr), TSR_OK);
+      EXPECT_EQ(size, 10u);
+    }
+}
+
+// A table that was made of other parts since is linked again; one that only grew goes on.
+TEST(Tables, AreLinkedAgainAfterARebuild) {
+  Table table(kShapes[2], 1000);
+  Array<uint64_t> keys(800), values(800);
+  Array<uint8_t> results(800);
+  for (size_t i = 0; i < 800; i++) keys.data[i] = values.data[i] = i + 5;
+  Kernel put("put", {table.table}, {"into"});
+  put.launch(400, {&keys.data, &values.data, &results.data});
+  tsr_error error = {};
+  tsr_rehash_options larger = {};
+  larger.capacity = 4000;
+  ASSERT_EQ(tsr_rehash(table.table, &larger, &error), TSR_OK) << error.message;
+  put.launch(600, {&keys.data, &values.data, &results.data});
+  Table other(kShapes[4], 4000);
+  tsr_rehash_options parts = {};
+  parts.spec = tsr_table_spec(other.table);
+  ASSERT_EQ(tsr_rehash(table.table, &parts, &error), TSR_OK) << error.message;
+  put.launch(800, {&keys.data, &values.data, &results.data});
+  uint64_t size = 0;
+  ASSERT_EQ(tsr_size(table.table, &size, nullptr), TSR_OK);
+  EXPECT_EQ(size, 800u);
+}
+
+// ---- Refusals ---------------------------------------------------------------------------------
+
+void expect_refused(const char *name, std::vector<tsr_table *> tables, std::vector<const char *> names,
+                    tsr_status status, const char *words, const char *text = kText) {
+  Kernel kernel(name, std::move(tables), std::move(names), text);
+  EXPECT_EQ(kernel.status, status) << kernel.error.message;
+  EXPECT_NE(std::string(kernel.error.message).find(words), std::string::npos) << kernel.error.message;
+  EXPECT_EQ(kernel.kernel, nullptr);
+}
+
+TEST(Refusals, OfTables) {
+  Table one(kShapes[0], 100), two(kShapes[0], 100);
+  expect_refused("put", {one.table}, {"from"}, TSR_BAD_ARGUMENT, "into was given no table");
+  expect_refused("put", {one.table, two.table}, {"into", "into"}, TSR_BAD_ARGUMENT, "into was given twice");
+  expect_refused("put", {one.table, two.table}, {"into", "from"}, TSR_BAD_ARGUMENT, "has 1 tables, and 2 were given");
+  expect_refused("pass_on", {one.table, one.table}, {"into", "from"}, TSR_BAD_ARGUMENT, "two names");
+  expect_refused("put", {nullptr}, {"into"}, TSR_BAD_ARGUMENT, "is NULL");
+  expect_refused("none", {one.table}, {"into"}, TSR_NOT_FOUND, "no kernel none");
+  expect_refused("in_and_out", {one.table}, {"any"}, TSR_UNSUPPORTED, "concurrency = phased");
+}
+
+TEST(Refusals, OfCode) {
+  Table table(kShapes[0], 100);
+  expect_refused("k", {table.table}, {"from"}, TSR_LINK_FAILED, "tsr_insert_in_from",
+                 "#include \"tessera.cuh\"\nTSR_TABLE(from, finds)\n"
+                 "TSR_KERNEL(k, (tsr_table_ref from, uint64_t key)) { tsr_insert(from, 1, key, 1); }\n");
+  expect_refused("k", {table.table}, {"from"}, TSR_LINK_FAILED, "test.cu:3:",
+                 "#include \"tessera.cuh\"\nTSR_TABLE(from, finds)\n"
+                 "TSR_KERNEL(k, (tsr_table_ref from, uint64_t key)) { this is no C; }\n");
+}
+
+TEST(Refusals, OfLaunches) {
+  Table table(kShapes[0], 100);
+  Array<uint64_t> keys(1);
+  Kernel kernel("take_out", {table.table}, {"out_of"});
+  ASSERT_EQ(kernel.status, TSR_OK) << kernel.error.message;
+  tsr_error error = {};
+  const void *arguments[] = {&keys.data, nullptr};
+  EXPECT_EQ(tsr_kernel_launch(kernel.kernel, 1, arguments, 1, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("2 parameters"), std::string::npos) << error.message;
+  EXPECT_EQ(tsr_kernel_launch(kernel.kernel, 1, arguments, 2, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("argument 1, counts, is NULL"), std::string::npos) << error.message;
+  EXPECT_EQ(tsr_kernel_launch(nullptr, 1, arguments, 2, nullptr, &error), TSR_BAD_ARGUMENT);
+  arguments[1] = &keys.data;
+  EXPECT_EQ(tsr_kernel_launch(kernel.kernel, UINT64_MAX, arguments, 2, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_kernel_launch(kernel.kernel, 0, arguments, 2, nullptr, &error), TSR_OK) << error.message;
+  tsr_kernel_destroy(nullptr);
+}
+
+TEST(Refusals, WithoutACompiler) {
+  Table table(kShapes[0], 100);
+  const tsr_kernel_source source = source_of(kText);
+  const char *const names[] = {"into"};
+  tsr_kernel *kernel = nullptr;
+  tsr_error error = {};
+  setenv("TESSERA_CC", "", 1);
+  tsr_status status = tsr_kernel_create(&source, "put", &table.table, names, 1, &kernel, &error);
+  unsetenv("TESSERA_CC");
+  EXPECT_TRUE(status == TSR_NOT_FOUND || status == TSR_OK) << error.message; // asked once in a process
+  tsr_kernel_destroy(kernel);
+}
+
+// ---- What a file says -------------------------------------------------------------------------
+
+TEST(Text, TellsParameters) {
+  const tsr_kernel_source source = source_of(kText);
+  tsr_kernel_facts facts = {};
+  tsr_error error = {};
+  ASSERT_EQ(tsr_kernel_read(&source, "pass_on", &facts, &error), TSR_OK) << error.message;
+  ASSERT_EQ(facts.parameters, 5u);
+  EXPECT_EQ(facts.tables, 2u);
+  EXPECT_STREQ(facts.name, "pass_on");
+  EXPECT_STREQ(facts.parameter[0].name, "from");
+  EXPECT_EQ(facts.parameter[0].does, (uint32_t)TSR_DOES_FINDS);
+  EXPECT_EQ(facts.parameter[1].does, (uint32_t)TSR_DOES_INSERTS);
+  EXPECT_STREQ(facts.parameter[2].type, "const uint64_t *");
+  EXPECT_STREQ(facts.parameter[2].name, "keys");
+  EXPECT_STREQ(facts.parameter[4].type, "uint32_t");
+}
+
+TEST(Text, IsRefusedWithItsLine) {
+  const std::pair<const char *, const char *> texts[] = {
+      {"", "no kernel at all"},
+      {"TSR_TABLE(t, reads)\n", "test.cu:2: a table is declared"},
+      {"TSR_TABLE(t)\n", "test.cu:2: a table is declared"},
+      {"TSR_TABLE(t, finds)\nTSR_TABLE(t, finds)", "test.cu:3: this table is declared twice"},
+      {"TSR_KERNEL(k, (tsr_table_ref t)) {}", "the table t is not declared"},
+      {"TSR_KERNEL(k, (int i)) {}", "has 0 tables"},
+      {"TSR_TABLE(t, finds) TSR_KERNEL(k, (int i, tsr_table_ref t)) {}", "tables come first"},
+      {"TSR_KERNEL(k, (int)) {}", "a type and a name"},
+      {"TSR_KERNEL(k, (int a[3])) {}", "a type and a name"},
+      {"TSR_KERNEL(k, ()) {}", "a type and a name"},
+      {"TSR_KERNEL(k)", "a kernel begins as"},
+      {"TSR_KERNEL(k, (int i", "a type and a name"},
+      {"TSR_KERNEL(7, (int i))", "a kernel begins as"},
+      {"TSR_TABLE(t, finds) TSR_KERNEL(a, (tsr_table_ref t)) {} TSR_KERNEL(b, (tsr_table_ref t)) {}", "2 kernels"},
+      {"/* TSR_KERNEL(k, ", "no kernel at all"},
+      {"\"TSR_KERNEL(k, (int i))\" 'x", "no kernel at all"}};
+  for (const auto &[text, words] : texts) {
+    const std::string whole = std::string(kIncludes) + text;
+    const tsr_kernel_source source = source_of(whole.c_str());
+    tsr_kernel_facts facts = {};
+    tsr_error error = {};
+    EXPECT_NE(tsr_kernel_read(&source, nullptr, &facts, &error), TSR_OK) << text;
+    EXPECT_NE(std::string(error.message).find(words), std::string::npos) << text << ": " << error.message;
+  }
+}
+
+} // namespace
