@@ -156,14 +156,20 @@ static tsr_status out_of_memory(const cuda_device *d, tsr_status status, uint64_
                   d->base.info.name, (unsigned long long)bytes, (unsigned long long)d->base.info.memory_bytes);
 }
 
+/* Whether there was something to give back. */
+static bool empty_pool(const cuda_device *d) {
+  uint64_t kept_bytes = 0;
+  return d->driver->pool_get(d->pool, CU_POOL_BYTES, &kept_bytes) == 0 && kept_bytes &&
+         d->driver->pool_trim(d->pool, 0) == 0;
+}
+
 static tsr_status cuda_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   cuda_device *d = of(device);
   cu_pointer allocated = 0;
   tsr_status status = push(d, error);
   if (status) return status;
   cu_result result = d->driver->allocate(&allocated, bytes ? bytes : 1);
-  if (result == CU_OUT_OF_MEMORY && d->driver->pool_trim(d->pool, 0) == 0)
-    result = d->driver->allocate(&allocated, bytes ? bytes : 1);
+  if (result == CU_OUT_OF_MEMORY && empty_pool(d)) result = d->driver->allocate(&allocated, bytes ? bytes : 1);
   status = pop(d, result, "cuMemAlloc", error);
   if (status) return out_of_memory(d, status, bytes, error);
   *memory = (void *)(uintptr_t)allocated;

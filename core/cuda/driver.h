@@ -31,7 +31,8 @@ enum {
   CU_MEMORY_DEVICE = 2
 };
 
-enum { CU_POOL_KEPT_BYTES = 4 }; /* attribute: what a pool keeps when nothing is allocated from it */
+/* attributes: what a pool keeps when nothing is allocated from it, and what it has */
+enum { CU_POOL_KEPT_BYTES = 4, CU_POOL_BYTES = 5 };
 /* Memory of one device, for this process alone. */
 typedef struct cu_pool_properties {
   int allocation, handles; /* 1: pinned; 0: none */
@@ -67,6 +68,7 @@ typedef struct cu_pool_properties {
   F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
   F(pool_create, cuMemPoolCreate, (cu_pool * pool, const cu_pool_properties *properties))                              \
   F(pool_set, cuMemPoolSetAttribute, (cu_pool pool, int attribute, void *value))                                       \
+  F(pool_get, cuMemPoolGetAttribute, (cu_pool pool, int attribute, void *value))                                       \
   F(pool_trim, cuMemPoolTrimTo, (cu_pool pool, size_t kept_bytes))                                                     \
   F(pool_destroy, cuMemPoolDestroy, (cu_pool pool))                                                                    \
   F(allocate_async, cuMemAllocFromPoolAsync, (cu_pointer * memory, size_t bytes, cu_pool pool, cu_stream stream))      \

@@ -55,6 +55,19 @@ plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("Zipf 1.0") usi
 END
 }
 
+draw_bulk() {
+  terminal 1040 420
+  cat <<'END'
+set ylabel giga
+set style data boxes
+set xtics rotate by -25 nomirror noenhanced
+set rmargin 14
+unset key
+inserts = rows("bulk.csv", "$4 == \"insert\"", "substr($1, 1, length($1) - 4) \"/\" $8 ($16 == \"-\" ? \"\" : \"/random\") ($14 == \"distinct\" ? \"\" : \"/\" $14), $9 / 1000")
+plot inserts using 2:xtic(1) lc rgb blue
+END
+}
+
 draw_shapes() {
   terminal 1040 380
   cat <<'END'

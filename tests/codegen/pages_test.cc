@@ -76,7 +76,9 @@ void expect_all_steps(choices::Choice choice, const char *setting, uint32_t firs
       choices::Spec spec = choice.entries().parse();
       tsr_status status;
       tsr_error error = {};
-      if (setting) ASSERT_EQ(tsr_spec_set(spec.get(), setting, &error), TSR_OK) << error.message;
+      if (setting) {
+        ASSERT_EQ(tsr_spec_set(spec.get(), setting, &error), TSR_OK) << error.message;
+      }
       linking::Composed composed(spec.get(), sm, &status, &error);
       ASSERT_EQ(status, TSR_OK) << error.message;
       EXPECT_TRUE(tsr_composition_has_step(composed.composition, first));

@@ -12,6 +12,7 @@
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
+#     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
 #     limits     what the memory of this card can do, and the table that compares cards: speed/ at (4, 1)
@@ -109,6 +110,16 @@ group_pools() {
         --set "table.allocator=$allocator"
     done
   done
+}
+
+# Batches that are put in order first: pages beside random access, and lists.
+group_bulk() {
+  rows specs/pages.ini --n "$n32" --loads 0.8,0.9,0.95 --ops insert,find100
+  rows specs/pages.ini --n "$n32" --loads 0.8,0.9,0.95 --ops insert --set table.page_batch=0
+  rows specs/hashgraph_keys.ini --n "$n32" --loads 1 --ops insert,count_all
+  rows specs/hashgraph_v2.ini --n "$n32" --loads 1 --ops insert,find100,find0,find_all
+  rows specs/hashgraph_v1.ini --n "$n32" --loads 1 --ops insert
+  rows specs/hashgraph_v2.ini --n 2^26 --loads 1 --ops insert --keys distinct,zipf:1.0,equal,repeat:64
 }
 
 group_success() {

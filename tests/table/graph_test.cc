@@ -97,7 +97,7 @@ TEST_P(Graph, BatchesAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(insert(again));
   ASSERT_NO_FATAL_FAILURE(expect_all(asked));
   ASSERT_EQ(table_->clear(), "");
-  ASSERT_EQ(oracle_->clear(), "");
+  oracle_->clear();
   ASSERT_NO_FATAL_FAILURE(expect_all(asked));
   Batch anew = some_pairs(0, 2000, &random);
   ASSERT_NO_FATAL_FAILURE(insert(anew));

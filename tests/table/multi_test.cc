@@ -204,6 +204,8 @@ TEST_P(Multi, AnyPairsOfAKeyAreErased) {
       std::ostringstream text;
       text << recipe;
       SCOPED_TRACE(text.str());
+      tsr_error why = {};
+      if (duplicates == TSR_DUPLICATES_FIRST && !compose(recipe, 1, &why)) continue; // it looks for no key
       ASSERT_NO_FATAL_FAILURE(create(recipe));
       Random random(4);
       Batch all = batch_of(9000, 700, &random);
