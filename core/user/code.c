@@ -47,6 +47,12 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
         "%s finds, inserts and erases in %s at once, whose spec says concurrency = phased: say mixed there, "
         "or declare one of these, TSR_TABLE(%s, finds), and write a kernel for each",
         code->facts.name, table->name, table->name);
+  if (table->does & TSR_DOES_INSERTS && composition->shape.has_lists)
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "%s inserts into %s, whose probing = %s makes lists of whole batches: insert by tsr_insert, or take "
+        "another scheme",
+        code->facts.name, table->name, composition->part[TSR_ROLE_PROBING].plugin->name);
   code->tables[i] = tsr_composition_of_kernel(composition);
   return TSR_OK;
 }

@@ -414,6 +414,8 @@ TEST(Refusals, OfTables) {
   expect_refused("put", {nullptr}, {"into"}, TSR_BAD_ARGUMENT, "is NULL");
   expect_refused("none", {one.table}, {"into"}, TSR_NOT_FOUND, "no kernel none");
   expect_refused("in_and_out", {one.table}, {"any"}, TSR_UNSUPPORTED, "concurrency = phased");
+  Table lists({"lists", "layout=packed\nprobing=hashgraph\n", 32, 32, "keep"}, 100);
+  expect_refused("put", {lists.table}, {"into"}, TSR_UNSUPPORTED, "lists of whole batches");
 }
 
 TEST(Refusals, OfCode) {
