@@ -95,8 +95,10 @@ class SpecTest(unittest.TestCase):
 
     def test_bench(self):
         rows = tessera.bench(spec(capacity=2000), n=2000, loads=[0.5, 0.8], ops=["insert", "find100"])
-        self.assertEqual([(row["op"], row["load"], row["ok"]) for row in rows], [
-            ("insert", 0.5, "yes"), ("find100", 0.5, "yes"), ("insert", 0.8, "yes"), ("find100", 0.8, "yes")])
+        self.assertEqual(
+            [(row["op"], row["load"], row["ok"]) for row in rows],
+            [("insert", 0.5, "yes"), ("find100", 0.5, "yes"), ("insert", 0.8, "yes"), ("find100", 0.8, "yes")],
+        )
         with self.assertRaisesRegex(tessera.Error, "bench: .*mop"):
             tessera.bench(spec(kind="mop"), n=1000)
 
@@ -345,9 +347,7 @@ class OperationsTest(unittest.TestCase):
             table.insert([1, 2, 2], [10, 20, 30])
             table.find([1, 5])
             report = table.report()
-            self.assertEqual(
-                [report[name] for name in ("insert_keys", "inserted", "find_keys", "found")], [3, 2, 2, 1]
-            )
+            self.assertEqual([report[name] for name in ("insert_keys", "inserted", "find_keys", "found")], [3, 2, 2, 1])
             self.assertEqual(sum(report["find_histogram"]), 2)
             table.report(reset=True)
             self.assertEqual(table.report()["insert_keys"], 0)
@@ -551,7 +551,9 @@ class ThreadsTest(unittest.TestCase):
             "table.insert([1], [1])\n"
             "print(len(table))\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+        )
         lines = done.stdout.splitlines()
         self.assertEqual((len(lines), lines[-1]), (3, "1"))
         self.assertTrue(all("fork" in line and "spawn" in line for line in lines[:2]), lines)

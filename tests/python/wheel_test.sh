@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says and
-# does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, venv and pip.
+# //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says
+# and does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, venv and pip.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
