@@ -280,6 +280,20 @@ class OperationsTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.BadArgument, "holds 900 pairs already"):
                 table.build(keys, keys)
 
+    def test_several_devices(self):
+        keys = np.arange(20_000, dtype=np.uint32)
+        with Table(spec(capacity=30_000, devices=[0, 1, 2])) as table:
+            table.insert(keys, keys * 2)
+            values, mask = table.find(np.arange(19_990, 20_010, dtype=np.uint32), missing=1)
+            self.assertEqual(values.tolist(), [2 * key for key in range(19_990, 20_000)] + [1] * 10)
+            self.assertEqual((int(mask.sum()), len(table)), (10, 20_000))
+            self.assertEqual(np.sort(table.items()[0]).tolist(), keys.tolist())
+            self.assertTrue(table.erase(keys[:100]).all())
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(os.path.join(folder, "table"))
+                with Table.load(os.path.join(folder, "table"), device="0,0,0") as copy:
+                    self.assertEqual(len(copy), 19_900)
+
     def test_no_keys(self):
         none = np.empty(0, np.uint32)
         with Table(spec()) as table:
@@ -311,7 +325,7 @@ class OperationsTest(unittest.TestCase):
                 np.array([5], np.uint32) in table
             with self.assertRaisesRegex(tessera.WrongType, "contains"):
                 "5" in table
-            self.assertEqual(repr(table), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+            self.assertEqual(repr(table), "<tessera.Table: map, 32-bit keys, 32-bit values, the CPU>")
 
     def test_save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -321,7 +335,7 @@ class OperationsTest(unittest.TestCase):
                 table.save(path)
             with Table.load(path, backend="cpu") as copy:
                 self.assertEqual(copy.get([1, 2, 3]).tolist(), [10, 20, 0])
-                self.assertEqual(repr(copy), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+                self.assertEqual(repr(copy), "<tessera.Table: map, 32-bit keys, 32-bit values, the CPU>")
             with open(path, "r+b") as file:
                 file.truncate(200)
             with self.assertRaises(tessera.IoFailed):

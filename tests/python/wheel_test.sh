@@ -47,6 +47,10 @@ for example in "$here"/core/python/examples/*.py; do
   grep -qE 'as (pandas|NumPy|a dict) has them$' log || fail "does not say who has checked them: $(cat log)"
 done
 
+case_of "what is run on machines with a GPU works with NumPy"
+"$python" "$here/tests/device/python_on_gpu.py" --backend cpu numpy >log 2>&1 || fail "$(cat log)"
+tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
+
 case_of "its program works, by both names"
 version=$("$python" -c 'import tessera; print(tessera.__version__)')
 [[ $("$venv/bin/tessera" version) == "tessera $version" ]] || fail "tessera: $("$venv/bin/tessera" version 2>&1)"

@@ -10,13 +10,15 @@ from tessera import _library as lib
 from tessera._library import BadArgument, BadSpec, library
 
 #: A path of an INI file, the text of one (it holds a newline), or a dict of its sections:
-#: {"table": {"kind": "map", ...}, "layout": {"bucket_slots": 4}}.
-SpecSource = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Union[str, int, float, bool]]]]
+#: {"table": {"kind": "map", ...}, "layout": {"bucket_slots": 4}}. Entries are texts, numbers, bools, or lists of them.
+SpecSource = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Any]]]
 
 
 def _entry(section: str, key: str, value: object) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
+    elif isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
     text = str(value)
     for part in (section, key, text):
         if any(letter in part for letter in "\n\r;#\0"):

@@ -14,7 +14,7 @@ import struct
 import threading
 import weakref
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, Iterator, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterator, Mapping, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -95,11 +95,11 @@ class Table:
         path: "Union[str, os.PathLike[str]]",
         *,
         backend: Optional[str] = None,
-        device: Optional[int] = None,
+        device: Union[int, str, None] = None,
         plugins: Any = None,
     ) -> "Table":
-        """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU. Load only files
-        that you trust."""
+        """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
+        several, "0,1"). Load only files that you trust."""
         table = cls.__new__(cls)
         table._prepare()
         chosen = lib.LoadOptions(
@@ -141,9 +141,10 @@ class Table:
         self._key_width = info.key_bits // 8
         self._value_width = info.value_bits // 8
         self._kind = self._setting("kind", "")
-        self._device = HOST
+        self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
-            self._device = _number(self._setting("device", "0"))
+            numbers = self._setting("devices", self._setting("device", "0"))
+            self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
         self._grows = self._setting("growth", "none") == "double"
 
@@ -201,7 +202,12 @@ class Table:
         widths = f"{8 * self._key_width}-bit keys"
         if self._value_width:
             widths += f", {8 * self._value_width}-bit values"
-        return f"<tessera.Table: {self._kind}, {widths}, {'cpu' if self._device == HOST else f'GPU {self._device}'}>"
+        return f"<tessera.Table: {self._kind}, {widths}, {self._place()}>"
+
+    def _place(self) -> str:
+        if self._devices is None:
+            return "all GPUs"
+        return "GPU " + ", ".join(map(str, sorted(self._devices))) if self._devices else "the CPU"
 
     # ---- Arrays ------------------------------------------------------------------------------------------------------
 
@@ -215,11 +221,11 @@ class Table:
             self._waits = True
         if device == HOST:
             return
-        if device != self._device:
-            lives = "on the CPU" if self._device == HOST else f"on GPU {self._device}"
+        if self._devices is not None and device not in self._devices:
+            lives = self._place()
             raise BadArgument(
-                f"{name}: lies on GPU {device}, and this table lives {lives}: copy the array, or create the table with "
-                f"[table] backend = cuda and device = {device}"
+                f"{name}: lies on GPU {device}, and this table lives on {lives}: copy the array, or create the table "
+                f"with [table] backend = cuda and device = {device}"
             )
         if not self._uses_device:
             self._uses_device = True
@@ -721,14 +727,14 @@ class Table:
         handle = self._begin()
         try:
             adapter, like = self._like(like)
-            sign = self._sign_of(like, adapter)
+            sign, device = self._sign_of(like, adapter)
             size = self._size(handle)
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (size,), "ui", sign, self._key_width)
             values, values_at = None, 0
             if self._value_width:
                 values, at, _ = self._result(None, "values", adapter, like, (size,), "ui", sign, self._value_width)
                 values_at = at
-            adapter.synchronize(self._device)
+            adapter.synchronize(device)
             count = c_uint64()
             if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
                 self._fail()
@@ -742,12 +748,13 @@ class Table:
             raise WrongType(f"like: is {type(like).__name__}: pass an array")
         return adapter, like
 
-    def _sign_of(self, like: Any, adapter: Adapter) -> str:
+    def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
+        """The kind of results like this array, and the device on which they lie."""
         if like is None:
-            return "u"
+            return "u", HOST
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return "i" if memory.kind == "i" else "u"
+        return "i" if memory.kind == "i" else "u", memory.device
 
     def join(self, right: "Table", kind: str = "inner", *, missing: int = 0, like: Any = None) -> Tuple[Any, Any, Any]:
         """The rows of the pairs of this table and another one that have the same key, in no order: (keys, left_values,
@@ -775,7 +782,7 @@ class Table:
         self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, like: Any
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
-        sign = self._sign_of(like, adapter)
+        sign, device = self._sign_of(like, adapter)
         number = _JOINS.index(kind)
         count = c_uint64()
         if library.tsr_join(left, right, number, None, byref(count), self._error_at):
@@ -795,7 +802,7 @@ class Table:
             )
             rows.right_values = at
             rows.missing = _bits(missing, sign, other._value_width, "missing") if missing else 0
-        adapter.synchronize(self._device)
+        adapter.synchronize(device)
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()
         return keys, left_values, right_values
