@@ -68,7 +68,7 @@ static bool capacity_differs(const loading *l) {
 
 /* All of [table] but what cannot be changed, what is no matter of the pairs, and the capacity. */
 static bool table_differs(const loading *l) {
-  static const char *const others[] = {"kind", "key_bits", "value_bits", "backend", "device", "capacity"};
+  static const char *const others[] = {"kind", "key_bits", "value_bits", "backend", "device", "devices", "capacity"};
   const tsr_setting_info *rows;
   const size_t count = tsr_settings_list(&rows);
   bool is_other = false;
@@ -155,7 +155,7 @@ tsr_status tsr_load_as(const char *path, const tsr_spec *spec, const char *plugi
                        bool *was_rehashed, tsr_error *error) {
   const tsr_load_options options = {.plugins = plugins,
                                     .backend = said(spec, "table", "backend", "auto"),
-                                    .device = said(spec, "table", "device", "0")};
+                                    .device = said(spec, "table", "devices", said(spec, "table", "device", "0"))};
   loading l = {.path = path, .plugins = plugins, .spec = spec};
   tsr_status status = tsr_table_load(path, &options, &l.table, error);
   tsr_spec *completed = NULL;

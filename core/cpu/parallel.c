@@ -16,7 +16,7 @@ uint64_t tsr_parallel_threads(void) { return (uint64_t)omp_get_max_threads(); }
 static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
                       void *argument) {
   int64_t ranges = (int64_t)((n + range - 1) / range);
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (ranges > 1) /* waking threads costs more than few items do */
   for (int64_t i = 0; i < ranges; i++) {
     uint64_t begin = (uint64_t)i * range, end = begin + range < n ? begin + range : n;
     body(argument, begin, end);

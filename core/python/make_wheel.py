@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the wheel: the package `tessera` around what a user installs, //:dist. No build backend, nothing downloaded; the
-same inputs make the same bytes. //:wheel calls this:
+"""Makes the wheel: the package `tessera` around what a user installs, //:dist. No build backend, nothing downloaded;
+the same inputs make the same bytes. //:wheel calls this:
 
     make_wheel.py OUT.whl DIST.tar.gz FILE...
 
-FILE: the sources of the package, LICENSE and the tutorial. The name of OUT must be the wheel's own. Read next: tessera/__init__.py,
-tests/python.
+FILE: the sources of the package, LICENSE and the tutorial. The name of OUT must be the wheel's own. Read next:
+tessera/__init__.py, tests/python.
 """
 
 import base64

@@ -319,6 +319,11 @@ tsr_status tsr_save_spec(const char *text, const char *path, const tsr_load_opti
   tsr_status status = tsr_spec_parse(text, path, spec, error);
   if (status) return status;
   const bool has_list = tsr_spec_get(*spec, "table", "devices") != NULL;
+  if (!has_list && options->device && (strchr(options->device, ',') || strcmp(options->device, "all") == 0))
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: holds a table of one device, and devices = %s names more: load it with device, and insert its "
+                    "pairs into a new table",
+                    path, options->device);
   status = put_entry(*spec, "backend", options->backend, error);
   return status ? status : put_entry(*spec, has_list ? "devices" : "device", options->device, error);
 }

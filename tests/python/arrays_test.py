@@ -46,7 +46,12 @@ class OnGpu:
 
     def __init__(self, **entries):
         self.__cuda_array_interface__ = {
-            "data": (4096, False), "typestr": "<u4", "shape": (4,), "version": 3, "strides": None, **entries
+            "data": (4096, False),
+            "typestr": "<u4",
+            "shape": (4,),
+            "version": 3,
+            "strides": None,
+            **entries,
         }
 
     __cuda_array_interface__ = None

@@ -95,8 +95,10 @@ class SpecTest(unittest.TestCase):
 
     def test_bench(self):
         rows = tessera.bench(spec(capacity=2000), n=2000, loads=[0.5, 0.8], ops=["insert", "find100"])
-        self.assertEqual([(row["op"], row["load"], row["ok"]) for row in rows], [
-            ("insert", 0.5, "yes"), ("find100", 0.5, "yes"), ("insert", 0.8, "yes"), ("find100", 0.8, "yes")])
+        self.assertEqual(
+            [(row["op"], row["load"], row["ok"]) for row in rows],
+            [("insert", 0.5, "yes"), ("find100", 0.5, "yes"), ("insert", 0.8, "yes"), ("find100", 0.8, "yes")],
+        )
         with self.assertRaisesRegex(tessera.Error, "bench: .*mop"):
             tessera.bench(spec(kind="mop"), n=1000)
 
@@ -278,6 +280,20 @@ class OperationsTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.BadArgument, "holds 900 pairs already"):
                 table.build(keys, keys)
 
+    def test_several_devices(self):
+        keys = np.arange(20_000, dtype=np.uint32)
+        with Table(spec(capacity=30_000, devices=[0, 1, 2])) as table:
+            table.insert(keys, keys * 2)
+            values, mask = table.find(np.arange(19_990, 20_010, dtype=np.uint32), missing=1)
+            self.assertEqual(values.tolist(), [2 * key for key in range(19_990, 20_000)] + [1] * 10)
+            self.assertEqual((int(mask.sum()), len(table)), (10, 20_000))
+            self.assertEqual(np.sort(table.items()[0]).tolist(), keys.tolist())
+            self.assertTrue(table.erase(keys[:100]).all())
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(os.path.join(folder, "table"))
+                with Table.load(os.path.join(folder, "table"), device="0,0,0") as copy:
+                    self.assertEqual(len(copy), 19_900)
+
     def test_no_keys(self):
         none = np.empty(0, np.uint32)
         with Table(spec()) as table:
@@ -309,7 +325,7 @@ class OperationsTest(unittest.TestCase):
                 np.array([5], np.uint32) in table
             with self.assertRaisesRegex(tessera.WrongType, "contains"):
                 "5" in table
-            self.assertEqual(repr(table), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+            self.assertEqual(repr(table), "<tessera.Table: map, 32-bit keys, 32-bit values, the CPU>")
 
     def test_save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -319,7 +335,7 @@ class OperationsTest(unittest.TestCase):
                 table.save(path)
             with Table.load(path, backend="cpu") as copy:
                 self.assertEqual(copy.get([1, 2, 3]).tolist(), [10, 20, 0])
-                self.assertEqual(repr(copy), "<tessera.Table: map, 32-bit keys, 32-bit values, cpu>")
+                self.assertEqual(repr(copy), "<tessera.Table: map, 32-bit keys, 32-bit values, the CPU>")
             with open(path, "r+b") as file:
                 file.truncate(200)
             with self.assertRaises(tessera.IoFailed):
@@ -345,9 +361,7 @@ class OperationsTest(unittest.TestCase):
             table.insert([1, 2, 2], [10, 20, 30])
             table.find([1, 5])
             report = table.report()
-            self.assertEqual(
-                [report[name] for name in ("insert_keys", "inserted", "find_keys", "found")], [3, 2, 2, 1]
-            )
+            self.assertEqual([report[name] for name in ("insert_keys", "inserted", "find_keys", "found")], [3, 2, 2, 1])
             self.assertEqual(sum(report["find_histogram"]), 2)
             table.report(reset=True)
             self.assertEqual(table.report()["insert_keys"], 0)
@@ -551,7 +565,9 @@ class ThreadsTest(unittest.TestCase):
             "table.insert([1], [1])\n"
             "print(len(table))\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+        )
         lines = done.stdout.splitlines()
         self.assertEqual((len(lines), lines[-1]), (3, "1"))
         self.assertTrue(all("fork" in line and "spawn" in line for line in lines[:2]), lines)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says and
-# does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, venv and pip.
+# //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says
+# and does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, venv and pip.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
@@ -46,6 +46,10 @@ for example in "$here"/core/python/examples/*.py; do
   "$python" "$example" >log 2>&1 || fail "$(cat log)"
   grep -qE 'as (pandas|NumPy|a dict) has them$' log || fail "does not say who has checked them: $(cat log)"
 done
+
+case_of "what is run on machines with a GPU works with NumPy"
+"$python" "$here/tests/device/python_on_gpu.py" --backend cpu numpy >log 2>&1 || fail "$(cat log)"
+tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
 
 case_of "its program works, by both names"
 version=$("$python" -c 'import tessera; print(tessera.__version__)')

@@ -9,6 +9,7 @@ import numpy as np
 
 import tessera
 
+
 def sums(customers: np.ndarray, amounts: np.ndarray) -> "tuple[np.ndarray, np.ndarray]":
     """(customers, sums), by customer. customers, amounts: (n) int64."""
     settings = {"table.key_bits": 64, "table.value_bits": 64}

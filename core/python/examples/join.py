@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which lines belong to which order, and which orders have none? Two multimaps, joined.
 
-    python join.py             answers are checked against pandas if it is there, else against dicts
+python join.py             answers are checked against pandas if it is there, else against dicts
 """
 
 from collections import defaultdict
@@ -21,7 +21,9 @@ def rows_of(*columns: np.ndarray) -> "list[tuple[int, ...]]":
     return sorted(zip(*(column.tolist() for column in columns)))
 
 
-def expected(orders: "tuple[np.ndarray, np.ndarray]", lines: "tuple[np.ndarray, np.ndarray]") -> "tuple[list, list, str]":
+def expected(
+    orders: "tuple[np.ndarray, np.ndarray]", lines: "tuple[np.ndarray, np.ndarray]"
+) -> "tuple[list, list, str]":
     """The rows of the inner join; the keys of orders without a line; who says so."""
     try:
         import pandas

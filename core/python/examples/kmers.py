@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where does each k-mer of a genome occur first, and which k-mers of reads are in it? A map that keeps the lowest position.
+"""Where does each k-mer of a genome occur first, and which k-mers of reads are in it? A map that keeps the lowest
+position.
 
-    python kmers.py            answers are checked against pandas if it is there, else against NumPy
+python kmers.py            answers are checked against pandas if it is there, else against NumPy
 """
 
 import numpy as np

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU hash tables composed at run time from plugins that a spec names, for arrays of NumPy, PyTorch, CuPy, JAX and Numba.
+"""GPU hash tables composed at run time from plugins that a spec names, for arrays of NumPy, PyTorch, CuPy, JAX and
+Numba.
 
     import tessera
     table = tessera.Table(tessera.recipe("quickstart"))

@@ -32,7 +32,9 @@ _memory = partial(tuple.__new__, Memory)  # Memory(...) takes three times as lon
 
 
 def name_of(kind: str, width: int) -> str:
-    return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (str(8 * width) if kind != "b" else "")
+    return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (
+        str(8 * width) if kind != "b" else ""
+    )
 
 
 def _not_contiguous(name: str) -> BadArgument:
@@ -73,12 +75,12 @@ class Adapter:
         """The items of array, one behind the other, where mask is true."""
         raise NotImplementedError
 
-    def look_own(self, array: Any, name: str) -> Memory:
-        """`look` at a result that was made here, to write it."""
-        return self.look(array, name, True)
+    def address(self, made: Any) -> int:
+        """Where an array lies that was made here, so that nothing has to be asked about it."""
+        return self.look(made, "the result", True).pointer
 
-    def synchronize(self, stream: int) -> None:
-        """Waits until memory of new arrays is not in use by earlier work of the library on this stream."""
+    def synchronize(self, device: int) -> None:
+        """Waits for the library's current stream, whose earlier work may still use the memory of new arrays."""
 
     def first(self, keys: Any, mask: Any) -> Optional[int]:
         """The first key where mask is false; None if there is none."""
@@ -98,7 +100,7 @@ class NumPyAdapter(Adapter):
         if written and not flags.writeable:
             raise _read_only(name)
         dtype = array.dtype
-        kind = dtype.kind
+        kind: str = dtype.kind
         if not dtype.isnative:
             kind = "byte-swapped " + kind
         return _memory((array.__array_interface__["data"][0], array.size, kind, dtype.itemsize, HOST, array.shape))
@@ -109,12 +111,15 @@ class NumPyAdapter(Adapter):
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> np.ndarray:
         return np.full(shape, value, _NUMPY_TYPES[kind, width])
 
-    def is_code(self, codes: np.ndarray, code: int) -> np.ndarray:
+    def address(self, made: np.ndarray) -> int:
+        return int(made.__array_interface__["data"][0])
+
+    def is_code(self, codes: np.ndarray, code: int) -> Any:
         mask = codes.view(_BOOL)
         np.equal(codes.view(_BYTE), _CODES[code], mask)
         return mask
 
-    def select(self, array: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    def select(self, array: np.ndarray, mask: np.ndarray) -> Any:
         return array.reshape(-1)[mask.reshape(-1)]
 
 
@@ -146,13 +151,15 @@ class TorchAdapter(Adapter):
             if hasattr(torch, f"uint{8 * width}"):
                 self.types["u", width] = getattr(torch, f"uint{8 * width}")
         self.kinds = {dtype: kind for kind, dtype in self.types.items()}
+        # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
+        self.codes = [torch.tensor(code, dtype=torch.uint8) for code in range(9)]
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-        self.stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)  # type: ignore[assignment]
+        self.stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if array.is_cuda:
             device = array.get_device()
-        elif array.device.type == "cpu":
+        elif array.is_cpu:
             device = HOST
         else:
             raise BadArgument(f"{name}: lies on {array.device}; tables live on the CPU or on CUDA devices")
@@ -164,7 +171,7 @@ class TorchAdapter(Adapter):
             raise BadArgument(f"{name}: requires a gradient, which writing to it would make wrong: pass out.detach()")
         kind, width = self.kinds.get(array.dtype) or (str(array.dtype), array.element_size())
         size = array.numel()
-        pointer = array.data_ptr()
+        pointer: int = array.data_ptr()
         if size and not pointer:
             raise BadArgument(f"{name}: has no memory: it was freed, or holds no data")
         return _memory((pointer, size, kind, width, device, array.shape))
@@ -173,7 +180,13 @@ class TorchAdapter(Adapter):
         return self.torch.empty(shape, dtype=self._type(kind, width), device=like.device)
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
-        return self.torch.full(shape, value, dtype=self._type(kind, width), device=like.device)
+        dtype = self._type(kind, width)
+        if kind == "u":  # few operations of PyTorch take unsigned numbers
+            value -= (value >> 8 * width - 1) << 8 * width
+        return self.torch.full(shape, value, dtype=self.types["i", width], device=like.device).view(dtype)
+
+    def address(self, made: Any) -> int:
+        return int(made.data_ptr())
 
     def _type(self, kind: str, width: int) -> Any:
         if (kind, width) not in self.types:
@@ -181,16 +194,16 @@ class TorchAdapter(Adapter):
         return self.types[kind, width]
 
     def is_code(self, codes: Any, code: int) -> Any:
-        mask = codes.view(self.torch.bool)
-        self.torch.eq(codes.view(self.torch.uint8), code, out=mask)
-        return mask
+        if codes.dtype is self.torch.bool:
+            codes = codes.view(self.torch.uint8)
+        return codes.eq_(self.codes[code]).view(self.torch.bool)
 
     def select(self, array: Any, mask: Any) -> Any:
         return self._signed(array.reshape(-1))[mask.reshape(-1)].view(array.dtype)
 
-    def synchronize(self, stream: int) -> None:
-        if self.torch.cuda.is_available():
-            self.torch.cuda.ExternalStream(stream).synchronize()
+    def synchronize(self, device: int) -> None:
+        if device != HOST:
+            self.torch.cuda.current_stream(device).synchronize()
 
     def _signed(self, array: Any) -> Any:
         """The same bits in a type that every operation of PyTorch takes; unsigned ones are few."""
@@ -216,13 +229,19 @@ class CuPyAdapter(Adapter):
         return _memory((pointer, size, dtype.kind, dtype.itemsize, array.device.id, array.shape))
 
     def stream(self, device: int) -> int:
-        return self.cupy.cuda.get_current_stream(device).ptr
+        return int(self.cupy.cuda.get_current_stream(device).ptr)
 
-    def synchronize(self, stream: int) -> None:
-        self.cupy.cuda.ExternalStream(stream).synchronize()
+    def address(self, made: Any) -> int:
+        return int(made.data.ptr)
+
+    def synchronize(self, device: int) -> None:
+        self.cupy.cuda.get_current_stream(device).synchronize()
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
-        with like.device:
+        device = like.device
+        if device.id == self.cupy.cuda.runtime.getDevice():
+            return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
+        with device:
             return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
@@ -253,40 +272,58 @@ class JaxAdapter(Adapter):
         import jax
 
         self.jax = jax
+        self.devices: Dict[Any, int] = {}  # of shardings
+        self.makers: Dict[Any, Any] = {}  # compiled, since what JAX does step by step takes ten times as long
+        self.equal = jax.jit(lambda codes, code: codes == code, static_argnums=1)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if written:
             raise BadArgument(f"{name}: arrays of JAX cannot be written: leave it out, and take what is returned")
-        return self.look_own(array, name)
-
-    def look_own(self, array: Any, name: str) -> Memory:
         if isinstance(array, self.jax.core.Tracer):
             raise BadArgument(f"{name}: is not computed yet: call the table outside of jax.jit")
         if array.is_deleted():
             raise BadArgument(f"{name}: was deleted")
-        if not array.is_fully_addressable or len(array.devices()) != 1:
-            raise BadArgument(f"{name}: is spread over several devices: pass the shard of the table's device")
+        sharding = array.sharding
+        device = self.devices.get(sharding)
+        if device is None:
+            if not array.is_fully_addressable or len(array.devices()) != 1:
+                raise BadArgument(f"{name}: is spread over several devices: pass the shard of the table's device")
+            where, ordinal = array.__dlpack_device__()
+            device = self.devices[sharding] = HOST if int(where) == DLPACK_CPU else int(ordinal)
         array.block_until_ready()
-        where, device = array.__dlpack_device__()
         dtype = array.dtype
-        place = HOST if int(where) == DLPACK_CPU else int(device)
-        return _memory((array.unsafe_buffer_pointer(), array.size, dtype.kind, dtype.itemsize, place, array.shape))
+        return _memory(
+            (array.unsafe_buffer_pointer(), array.size, dtype.kind, dtype.itemsize, device, tuple(array.shape))
+        )
+
+    def address(self, made: Any) -> int:
+        return int(made.block_until_ready().unsafe_buffer_pointer())
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
-        return self.full(like, shape, kind, width, 0)
+        wanted = shape, kind, width, like.sharding
+        make = self.makers.get(wanted)
+        if make is None:
+            while len(self.makers) >= 256:
+                del self.makers[next(iter(self.makers))]
+            self._allow(kind, width)
+            zeros = partial(self.jax.numpy.zeros, tuple(shape), _NUMPY_TYPES[kind, width])
+            make = self.makers[wanted] = self.jax.jit(zeros, out_shardings=like.sharding)
+        return make()
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
-        dtype = _NUMPY_TYPES[kind, width]
-        with self.jax.default_device(next(iter(like.devices()))):
-            made = self.jax.numpy.full(shape, dtype.type(value))
-        if made.dtype != dtype:
+        self._allow(kind, width)
+        filled = self.jax.numpy.full(shape, _NUMPY_TYPES[kind, width].type(value))
+        return self.jax.device_put(filled, like.sharding)
+
+    def _allow(self, kind: str, width: int) -> None:
+        if width == 8 and not self.jax.config.jax_enable_x64:
             raise WrongType(
-                f"JAX makes no arrays of {dtype} unless it is told to: jax.config.update('jax_enable_x64', True)"
+                f"JAX makes no arrays of {name_of(kind, width)} unless it is told to: "
+                "jax.config.update('jax_enable_x64', True)"
             )
-        return made
 
     def is_code(self, codes: Any, code: int) -> Any:
-        return codes == code
+        return self.equal(codes, code)
 
     def select(self, array: Any, mask: Any) -> Any:
         return array.reshape(-1)[mask.reshape(-1)]
@@ -302,7 +339,14 @@ class NumbaAdapter(Adapter):
         from numba import cuda
 
         self.cuda = cuda
-        self.kernel: Any = None
+
+        @cuda.jit
+        def compare(codes: Any, code: int) -> None:
+            i = cuda.grid(1)
+            if i < codes.size:
+                codes[i] = codes[i] == code
+
+        self.compare = compare
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
         return look_at_cuda_interface(array, name, written)
@@ -316,12 +360,10 @@ class NumbaAdapter(Adapter):
     def is_code(self, codes: Any, code: int) -> Any:
         mask = codes.view(np.bool_)
         if codes.size:
-            if self.kernel is None:
-                self.kernel = self.cuda.jit(_compare)
-            self.kernel[(codes.size + 255) // 256, 256](codes.reshape(codes.size).view(np.uint8), code)
+            self.compare[(codes.size + 255) // 256, 256](codes.reshape(codes.size).view(np.uint8), code)
         return mask
 
-    def synchronize(self, stream: int) -> None:
+    def synchronize(self, device: int) -> None:
         self.cuda.synchronize()
 
     def first(self, keys: Any, mask: Any) -> Optional[int]:
@@ -330,14 +372,6 @@ class NumbaAdapter(Adapter):
     def select(self, array: Any, mask: Any) -> Any:
         chosen = array.copy_to_host().reshape(-1)[mask.copy_to_host().reshape(-1)]
         return self.cuda.to_device(chosen)
-
-
-def _compare(codes: Any, code: int) -> None:  # a kernel of Numba's
-    from numba import cuda
-
-    i = cuda.grid(1)
-    if i < codes.size:
-        codes[i] = 1 if codes[i] == code else 0
 
 
 # ---- Any other -------------------------------------------------------------------------------------------------------
@@ -399,8 +433,7 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
 
 
 def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
-    """Where an array lies, by __cuda_array_interface__. That has no number of a device: it is asked for by DLPack where
-    there is one, and is else the one on which pointers are looked up by the driver."""
+    """Where an array lies, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver."""
     try:
         interface = array.__cuda_array_interface__
     except Exception as error:
@@ -426,12 +459,14 @@ def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
 
 
 def _device_of(pointer: int) -> int:
-    """The GPU on which a pointer lies, asked of the driver."""
+    """The GPU on which memory lies, by the driver; 0 where there is none to ask."""
     ordinal = ctypes.c_int(0)
-    DEVICE_ORDINAL = 9
-    if pointer:
+    device_ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    try:
         driver = ctypes.CDLL("libcuda.so.1")
-        driver.cuPointerGetAttribute(ctypes.byref(ordinal), DEVICE_ORDINAL, ctypes.c_uint64(pointer))
+    except OSError:
+        return 0
+    driver.cuPointerGetAttribute(ctypes.byref(ordinal), device_ordinal, c_uint64(pointer))
     return ordinal.value
 
 
@@ -445,8 +480,8 @@ class OtherAdapter(Adapter):
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
         raise BadArgument(
-            f"results cannot be made as arrays of {type(like).__module__}.{type(like).__name__}: pass keys as arrays of "
-            "CuPy or PyTorch, as cupy.asarray(keys) or torch.as_tensor(keys) make them without a copy"
+            f"results cannot be made as arrays of {type(like).__module__}.{type(like).__name__}: pass keys as arrays "
+            "of CuPy or PyTorch, as cupy.asarray(keys) or torch.as_tensor(keys) make them without a copy"
         )
 
     full = empty  # type: ignore[assignment]
@@ -498,7 +533,8 @@ def adapter_of(array: Any) -> Optional[Adapter]:
 
 def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
-    without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width."""
+    without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
+    """
     array = np.asarray(numbers)
     if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
         return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)

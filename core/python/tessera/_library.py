@@ -7,8 +7,8 @@ every struct with the compiler's. Read next: _table.py.
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Dict, List, Optional, Type
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, List, NoReturn, Optional, Type, Union
 
 #: The folder of the installed package that this module came with: bin, lib, include, share.
 PREFIX = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dist")
@@ -260,7 +260,7 @@ class JoinRows(Structure):
 # Pointers to structs are passed as byref(struct), which c_void_p takes, and arrays as numbers.
 _P, _U64, _TEXT = c_void_p, c_uint64, c_char_p
 
-_DECLARATIONS: Dict[str, List[type]] = {  # those that return a tsr_status
+_DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_spec_read": [_TEXT, _P, _P],
     "tsr_spec_parse": [_TEXT, _TEXT, _P, _P],
     "tsr_spec_set": [_P, _TEXT, _P],
@@ -291,6 +291,13 @@ _DECLARATIONS: Dict[str, List[type]] = {  # those that return a tsr_status
     "tsr_plugins_list": [_TEXT, _P, _P, _P],
 }
 
+_WITHOUT_STATUS: Dict[str, List[Any]] = {
+    "tsr_spec_free": [_P],
+    "tsr_table_destroy": [_P],
+    "tsr_table_describe": [_P, _P],
+    "tsr_plugins_free": [_P, c_size_t],
+}
+
 
 def _open() -> ctypes.CDLL:
     path = os.environ.get("TESSERA_LIBRARY") or os.path.join(PREFIX, "lib", "libtessera.so")
@@ -306,12 +313,7 @@ def _open() -> ctypes.CDLL:
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = c_int
-    for name, arguments in (
-        ("tsr_spec_free", [_P]),
-        ("tsr_table_destroy", [_P]),
-        ("tsr_table_describe", [_P, _P]),
-        ("tsr_plugins_free", [_P, c_size_t]),
-    ):
+    for name, arguments in _WITHOUT_STATUS.items():
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = None
@@ -330,7 +332,7 @@ _libc.free.argtypes = [c_void_p]
 _libc.free.restype = None
 
 
-def fail(error: TsrError) -> None:
+def fail(error: TsrError) -> NoReturn:
     """Raises what a call that failed wrote to its error."""
     sentence = error.message.decode("utf-8", "replace")
     raise _EXCEPTIONS.get(error.status, Error)(sentence)
@@ -344,7 +346,7 @@ def text_of(pointer: c_void_p) -> str:
         _libc.free(pointer)
 
 
-def path_bytes(path: "os.PathLike[str] | str | bytes") -> bytes:
+def path_bytes(path: "Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]") -> bytes:
     """A path as C has it. A path with a NUL byte would be cut there, and is refused."""
     name = os.fsencode(path)
     if b"\0" in name:
@@ -352,13 +354,14 @@ def path_bytes(path: "os.PathLike[str] | str | bytes") -> bytes:
     return name
 
 
-def search_path(plugins: Optional[object]) -> Optional[bytes]:
+def search_path(plugins: Any) -> Optional[bytes]:
     """Folders of plugins as tsr_options has them: None, a path, or a list of paths."""
     if plugins is None:
         return None
-    folders = [plugins] if isinstance(plugins, (str, bytes, os.PathLike)) else list(plugins)  # type: ignore[call-overload]
+    folders = [plugins] if isinstance(plugins, (str, bytes, os.PathLike)) else list(plugins)
     return b":".join(path_bytes(folder) for folder in folders)
 
 
 def version() -> str:
-    return library.tsr_version().decode()
+    name: bytes = library.tsr_version()
+    return name.decode()

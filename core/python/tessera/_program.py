@@ -36,7 +36,8 @@ def bench(
     arguments: Sequence[str] = (),
 ) -> List[Dict[str, Any]]:
     """Measures operations, as `tessera bench` does, and verifies every answer; several specs alternate. A dict for each
-    row, by the columns of its CSV; numbers are numbers. n: distinct keys; `arguments`: further options of the command."""
+    row, by the columns of its CSV; numbers are numbers. n: distinct keys; `arguments`: further options of the command.
+    """
     command = [program(), "bench"]
     with tempfile.TemporaryDirectory() as folder:
         for i, spec in enumerate(specs):

@@ -3,19 +3,22 @@
 
 import ctypes
 import os
+from ctypes import byref, c_void_p
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from tessera import _library as lib
-from tessera._library import BadSpec, BadArgument, byref, c_void_p, library
+from tessera._library import BadArgument, BadSpec, library
 
 #: A path of an INI file, the text of one (it holds a newline), or a dict of its sections:
-#: {"table": {"kind": "map", ...}, "layout": {"bucket_slots": 4}}.
-SpecSource = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Union[str, int, float, bool]]]]
+#: {"table": {"kind": "map", ...}, "layout": {"bucket_slots": 4}}. Entries are texts, numbers, bools, or lists of them.
+SpecSource = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Any]]]
 
 
 def _entry(section: str, key: str, value: object) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
+    elif isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
     text = str(value)
     for part in (section, key, text):
         if any(letter in part for letter in "\n\r;#\0"):
@@ -69,10 +72,12 @@ class Spec:
         library.tsr_spec_free(self.handle)
 
 
-def options(plugins: Optional[object], capacity: int = 0, seed: int = 0) -> lib.Options:
+def options(plugins: Any, capacity: int = 0, seed: int = 0) -> lib.Options:
     for name, value in (("capacity", capacity), ("seed", seed)):
         if not isinstance(value, int) or not 0 <= value < 1 << 64:
-            raise BadArgument(f"{name} = {value!r}: is a whole number from 0 to 2^64 - 1; 0 stands for what the spec says")
+            raise BadArgument(
+                f"{name} = {value!r}: is a whole number from 0 to 2^64 - 1; 0 stands for what the spec says"
+            )
     return lib.Options(ctypes.sizeof(lib.Options), lib.search_path(plugins), capacity, seed)
 
 
@@ -81,7 +86,7 @@ def check(
     *,
     settings: Optional[Mapping[str, object]] = None,
     capacity: int = 0,
-    plugins: Optional[object] = None,
+    plugins: Any = None,
 ) -> str:
     """All that a spec resolves to, as `tessera check` prints it: parts, parameters, buckets, bytes, what may overlap.
     Allocates no table."""
@@ -99,8 +104,9 @@ def recipe(name: str) -> str:
     folder = os.environ.get("TESSERA_SPECS") or os.path.join(lib.PREFIX, "share", "tessera", "specs")
     path = os.path.join(folder, name if name.endswith(".ini") else name + ".ini")
     if not os.path.isfile(path):
-        known = sorted(file[:-4] for file in os.listdir(folder) if file.endswith(".ini")) if os.path.isdir(folder) else []
-        raise lib.NotFound(f"there is no recipe {name!r} in {folder}; there are: {', '.join(known) or 'none'}")
+        files = os.listdir(folder) if os.path.isdir(folder) else []
+        known = ", ".join(sorted(file[:-4] for file in files if file.endswith(".ini")))
+        raise lib.NotFound(f"there is no recipe {name!r} in {folder}; there are: {known or 'none'}")
     return path
 
 
@@ -125,7 +131,7 @@ class Plugin(NamedTuple):
     parameters: List[Parameter]
 
 
-def plugins(folders: Optional[object] = None) -> List[Plugin]:
+def plugins(folders: Any = None) -> List[Plugin]:
     """All plugins that are found: in `folders` (a path or a list of paths), then in $TESSERA_PLUGINS, then in the
     package. By role and name."""
     found = ctypes.POINTER(lib.PluginInfo)()

@@ -3,8 +3,8 @@
 stand shapes and dtypes.
 
 Below, `uint` is the unsigned integer of the table's key_bits or value_bits. A signed one of the same width is as good:
-tables keep bits. Results are signed where the keys are signed. Values may be floats where the table never calculates with
-them, but results are whole numbers unless `out` says otherwise.
+tables keep bits. Results are signed where the keys are signed. Values may be floats where the table never calculates
+with them, but results are whole numbers unless `out` says otherwise.
 """
 
 import ctypes
@@ -13,13 +13,14 @@ import os
 import struct
 import threading
 import weakref
-from typing import Any, Dict, Iterator, Mapping, NoReturn, Optional, Tuple, Union
+from ctypes import byref, c_uint64, c_void_p
+from typing import Any, Dict, FrozenSet, Iterator, Mapping, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
 from tessera import _library as lib
 from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
-from tessera._library import BadArgument, Busy, Closed, Error, Full, WrongType, byref, c_uint64, c_void_p, library
+from tessera._library import BadArgument, Busy, Closed, Error, Full, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
 _CALL_SIZE = ctypes.sizeof(lib.Call)
@@ -67,8 +68,8 @@ class Table:
 
     One thread at a time may use a table: a second one gets `Busy`. Calls release the GIL. Calls with arrays on the GPU
     only enqueue work on the current stream of the library that the keys come from, unless their description says that
-    they wait; the arrays must live until the work is done. A table is freed by `close`, at the end of a `with` block, or
-    with its last reference.
+    they wait; the arrays must live until the work is done. A table is freed by `close`, at the end of a `with` block,
+    or with its last reference.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Table:
         settings: Optional[Mapping[str, object]] = None,
         capacity: int = 0,
         seed: int = 0,
-        plugins: Optional[object] = None,
+        plugins: Any = None,
     ) -> None:
         self._prepare()
         made = Spec(spec, settings)
@@ -94,11 +95,11 @@ class Table:
         path: "Union[str, os.PathLike[str]]",
         *,
         backend: Optional[str] = None,
-        device: Optional[int] = None,
-        plugins: Optional[object] = None,
+        device: Union[int, str, None] = None,
+        plugins: Any = None,
     ) -> "Table":
-        """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU. Load only files
-        that you trust."""
+        """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
+        several, "0,1"). Load only files that you trust."""
         table = cls.__new__(cls)
         table._prepare()
         chosen = lib.LoadOptions(
@@ -140,9 +141,10 @@ class Table:
         self._key_width = info.key_bits // 8
         self._value_width = info.value_bits // 8
         self._kind = self._setting("kind", "")
-        self._device = HOST
+        self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
-            self._device = _number(self._setting("device", "0"))
+            numbers = self._setting("devices", self._setting("device", "0"))
+            self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
         self._grows = self._setting("growth", "none") == "double"
 
@@ -200,13 +202,17 @@ class Table:
         widths = f"{8 * self._key_width}-bit keys"
         if self._value_width:
             widths += f", {8 * self._value_width}-bit values"
-        return f"<tessera.Table: {self._kind}, {widths}, {'cpu' if self._device == HOST else f'GPU {self._device}'}>"
+        return f"<tessera.Table: {self._kind}, {widths}, {self._place()}>"
+
+    def _place(self) -> str:
+        if self._devices is None:
+            return "all GPUs"
+        return "GPU " + ", ".join(map(str, sorted(self._devices))) if self._devices else "the CPU"
 
     # ---- Arrays ------------------------------------------------------------------------------------------------------
 
     def _fail(self) -> NoReturn:
         lib.fail(self._error)
-        raise AssertionError
 
     def _note(self, memory: Memory, adapter: Adapter, name: str) -> None:
         """Refuses memory that the table cannot see, and takes the stream of the first array on the GPU."""
@@ -215,11 +221,11 @@ class Table:
             self._waits = True
         if device == HOST:
             return
-        if device != self._device:
-            lives = "on the CPU" if self._device == HOST else f"on GPU {self._device}"
+        if self._devices is not None and device not in self._devices:
+            lives = self._place()
             raise BadArgument(
-                f"{name}: lies on GPU {device}, and this table lives {lives}: copy the array, or create the table with "
-                f"[table] backend = cuda and device = {device}"
+                f"{name}: lies on GPU {device}, and this table lives on {lives}: copy the array, or create the table "
+                f"with [table] backend = cuda and device = {device}"
             )
         if not self._uses_device:
             self._uses_device = True
@@ -283,21 +289,29 @@ class Table:
         return values, found.pointer
 
     def _result(
-        self, out: Any, name: str, adapter: Adapter, like: Any, shape: Tuple[int, ...], kinds: str, kind: str, width: int
-    ) -> Tuple[Any, Memory, Adapter]:
-        """An array for a result: the caller's if `out` is one, of a kind that is allowed, else a new one."""
+        self,
+        out: Any,
+        name: str,
+        adapter: Adapter,
+        like: Any,
+        shape: Tuple[int, ...],
+        kinds: str,
+        kind: str,
+        width: int,
+    ) -> Tuple[Any, int, str]:
+        """An array for a result: the caller's if `out` is one, of a kind that is allowed, else a new one; its address
+        and kind."""
         if out is None:
             made = adapter.empty(like, shape, kind, width)
-            memory = adapter.look_own(made, name)
-            if adapter.waits:
-                self._waits = True
-            return made, memory, adapter
+            return made, adapter.address(made), kind
         theirs = adapter_of(out)
         if theirs is None:
             raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
         memory = theirs.look(out, name, True)
         if memory.size and memory.pointer < self._read_end and self._read < memory.pointer + memory.size * memory.width:
-            raise BadArgument(f"{name}: shares memory with keys, which would change while they are read: pass another array")
+            raise BadArgument(
+                f"{name}: shares memory with keys, which would change while they are read: pass another array"
+            )
         size = 1
         for extent in shape:
             size *= extent
@@ -307,10 +321,12 @@ class Table:
             allowed = " or ".join(name_of(k, width) for k in kinds)
             raise WrongType(f"{name}: is {name_of(memory.kind, memory.width)}: pass an array of {allowed}")
         self._note(memory, theirs, name)
-        return out, memory, theirs
+        return out, memory.pointer, memory.kind
 
-    def _flags(self, out: Any, name: str, adapter: Adapter, like: Any, memory: Memory) -> Tuple[Any, Memory, Adapter]:
-        return self._result(out, name, adapter, like, memory.shape, "bu", "u", 1)
+    def _flags(self, out: Any, name: str, adapter: Adapter, like: Any, memory: Memory) -> Tuple[Any, int, Adapter]:
+        """The same for a byte each, and the adapter that makes a mask of it."""
+        flags, at, _ = self._result(out, name, adapter, like, memory.shape, "bu", "u", 1)
+        return flags, at, adapter if out is None else adapter_of(out) or adapter
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0) -> None:
         self._call.__init__(_CALL_SIZE, self._stream, results, keys, values, missing, None)  # type: ignore[misc]
@@ -325,7 +341,9 @@ class Table:
 
     # ---- Inserting ---------------------------------------------------------------------------------------------------
 
-    def insert(self, keys: Any, values: Any = None, *, wait: bool = True, out: Optional[Tuple[Any, Any, Any]] = None) -> Any:
+    def insert(
+        self, keys: Any, values: Any = None, *, wait: bool = True, out: Optional[Tuple[Any, Any, Any]] = None
+    ) -> Any:
         """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`.
 
         keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set.
@@ -333,8 +351,8 @@ class Table:
         wait = True: returns None when the work is done, and raises `Full` where pairs found no room; the exception has
         those that are not in the table. wait = False: does not wait for a GPU, and returns (codes, keys, values): codes
         (...) uint8, a `Code` for each key; where it is NOT_PLACED, the other two hold at its index the pair that has no
-        room, perhaps one that was in the table before. Their other items are not written. out: three such arrays, any of
-        them None (then that part is not kept), with wait = False.
+        room, perhaps one that was in the table before. Their other items are not written. out: three such arrays, any
+        of them None (then that part is not kept), with wait = False.
 
         Where a table with growth = double cannot grow further, the exception has `unplaced`, (codes, keys, values) of
         the same meaning; items with code 0 were not worked on.
@@ -352,19 +370,21 @@ class Table:
             if made[0] is not None:
                 mine = made[0] if out is not None else None
                 codes, at, _ = self._result(mine, "out[0]", adapter, keys, shape, "u", "u", 1)
-                places[0] = at.pointer
+                places[0] = at
             if made[1] is not None:
                 mine = made[1] if out is not None else None
                 unplaced_keys, at, _ = self._result(mine, "out[1]", adapter, keys, shape, "ui", kind, self._key_width)
-                places[1] = at.pointer
+                places[1] = at
             if made[2] is not None and self._value_width:
                 mine = made[2] if out is not None else None
                 unplaced_values, at, _ = self._result(
                     mine, "out[2]", adapter, keys, shape, "uif", kind, self._value_width
                 )
-                places[2] = at.pointer
+                places[2] = at
             self._set_call(*places)
-            if library.tsr_insert(handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at):
+            if library.tsr_insert(
+                handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
+            ):
                 self._fail_insert(codes, unplaced_keys, unplaced_values)
             self._finish()
             if not wait:
@@ -387,8 +407,8 @@ class Table:
             back_values, back_values_at = None, 0
             if self._value_width:
                 back_values, at, _ = self._result(None, "values", adapter, keys, shape, "ui", kind, self._value_width)
-                back_values_at = at.pointer
-            self._set_call(codes_at.pointer, back_at.pointer, back_values_at)
+                back_values_at = at
+            self._set_call(codes_at, back_at, back_values_at)
             if library.tsr_build(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
             ):
@@ -416,7 +436,8 @@ class Table:
         number = int(keys.shape[0])
         if number:
             raise Full(
-                f"{number} pairs found no room: create the table with a larger capacity or growth = double, or rehash it",
+                f"{number} pairs found no room: create the table with a larger capacity or growth = double, or rehash "
+                "it",
                 keys,
                 adapter.select(values, mask) if values is not None else None,
             )
@@ -432,14 +453,20 @@ class Table:
             out_values, out_flags = _pair(out)
             results, results_at, bits = None, 0, 0
             if self._value_width:
-                results, at, _ = self._result(
+                results, results_at, kind = self._result(
                     out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
                 )
-                results_at, bits = at.pointer, _bits(missing, at.kind, self._value_width, "missing")
+                bits = _bits(missing, kind, self._value_width, "missing")
             flags, flags_at, theirs = self._flags(out_flags, "out[1]", adapter, keys, memory)
-            self._set_call(flags_at.pointer, missing=bits)
+            self._set_call(flags_at, missing=bits)
             if library.tsr_find_or_insert(
-                handle, memory.size, memory.pointer, values_at or None, results_at or None, self._call_at, self._error_at
+                handle,
+                memory.size,
+                memory.pointer,
+                values_at or None,
+                results_at or None,
+                self._call_at,
+                self._error_at,
             ):
                 self._fail()
             self._finish()
@@ -457,15 +484,13 @@ class Table:
             self._need_values("find")
             adapter, keys, memory = self._keys(keys)
             out_values, out_mask = _pair(out)
-            values, values_at, _ = self._result(
+            values, values_at, kind = self._result(
                 out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
             )
             mask, mask_at, theirs = self._flags(out_mask, "out[1]", adapter, keys, memory)
-            bits = _bits(missing, values_at.kind, self._value_width, "missing") if missing else 0
-            self._set_call(mask_at.pointer, missing=bits)
-            if library.tsr_find(
-                handle, memory.size, memory.pointer, values_at.pointer, self._call_at, self._error_at
-            ):
+            bits = _bits(missing, kind, self._value_width, "missing") if missing else 0
+            self._set_call(mask_at, missing=bits)
+            if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._call_at, self._error_at):
                 self._fail()
             if self._waits:
                 self._finish()
@@ -480,11 +505,11 @@ class Table:
             self._need_values("get")
             one = isinstance(keys, int)
             adapter, keys, memory = self._keys(keys)
-            values, at, _ = self._result(
+            values, at, kind = self._result(
                 out, "out", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
             )
-            self._set_call(missing=_bits(missing, at.kind, self._value_width, "missing") if missing else 0)
-            if library.tsr_find(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+            self._set_call(missing=_bits(missing, kind, self._value_width, "missing") if missing else 0)
+            if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
             if self._waits:
                 self._finish()
@@ -499,7 +524,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             mask, at, _ = self._result(out, "out", adapter, keys, memory.shape, "bu", "b", 1)
             self._set_call()
-            if library.tsr_contains(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+            if library.tsr_contains(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
             if self._waits:
                 self._finish()
@@ -514,7 +539,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             counts, at, _ = self._result(out, "out", adapter, keys, memory.shape, "ui", memory.kind, 8)
             self._set_call()
-            if library.tsr_count_all(handle, memory.size, memory.pointer, at.pointer, self._call_at, self._error_at):
+            if library.tsr_count_all(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
             self._finish()
             return counts
@@ -522,8 +547,8 @@ class Table:
             self._lock.release()
 
     def find_all(self, keys: Any, *, out: Any = None) -> Tuple[Any, Any]:
-        """(offsets, values): all values of each key, in no order. offsets (n + 1) uint64; the values of the i-th key are
-        values[offsets[i]:offsets[i + 1]]. values (offsets[n]) uint.
+        """(offsets, values): all values of each key, in no order. offsets (n + 1) uint64; the values of the i-th key
+        are values[offsets[i]:offsets[i + 1]]. values (offsets[n]) uint.
 
         Waits for the number of values. With out = (offsets, values) it does not: values that have no room there are not
         written, and offsets[n] says how many there are."""
@@ -536,12 +561,10 @@ class Table:
             offsets, offsets_at, _ = self._result(out_offsets, "out[0]", adapter, keys, (n + 1,), "ui", kind, 8)
             if out_values is None:
                 self._set_call()
-                if library.tsr_find_all(
-                    handle, n, memory.pointer, offsets_at.pointer, 0, None, self._call_at, self._error_at
-                ):
+                if library.tsr_find_all(handle, n, memory.pointer, offsets_at, 0, None, self._call_at, self._error_at):
                     self._fail()
                 self._finish()
-                room = int(offsets.reshape(-1)[-1])
+                room = int(offsets.reshape(n + 1)[n])
             else:
                 theirs = adapter_of(out_values)
                 if theirs is None:
@@ -556,9 +579,9 @@ class Table:
                     handle,
                     n,
                     memory.pointer,
-                    offsets_at.pointer,
+                    offsets_at,
                     room,
-                    values_at.pointer if room else None,
+                    values_at if room else None,
                     self._call_at,
                     self._error_at,
                 ):
@@ -577,7 +600,7 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
-            self._set_call(at.pointer)
+            self._set_call(at)
             if library.tsr_erase(handle, memory.size, memory.pointer, self._call_at, self._error_at):
                 self._fail()
             self._finish()
@@ -594,7 +617,7 @@ class Table:
             if values is not None:
                 values, values_at = self._values(values, "values", adapter, keys, memory)
             mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
-            self._set_call(at.pointer)
+            self._set_call(at)
             if library.tsr_erase_pairs(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
             ):
@@ -611,8 +634,8 @@ class Table:
         mixed. operations: (...) uint8. values: (...) uint, what inserts and replaces offer.
 
         (values, codes): values (...) uint, what the finds found, or `missing`; other items are not written (None for a
-        set). codes (...) uint8: a `Code` for each item; NOT_PLACED as of `insert` with wait = False, but the pair without
-        room is not kept. out: (values, codes), any of them None."""
+        set). codes (...) uint8: a `Code` for each item. Where it is NOT_PLACED, the pair that has no room is not kept:
+        use a table with room. out: (values, codes), any of them None."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -630,14 +653,14 @@ class Table:
             out_values, out_codes = _pair(out)
             if self._value_width:
                 values, values_at = self._values(0 if values is None else values, "values", adapter, keys, memory)
-                results, at, _ = self._result(
+                results, results_at, kind = self._result(
                     out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
                 )
-                results_at, bits = at.pointer, _bits(missing, at.kind, self._value_width, "missing")
+                bits = _bits(missing, kind, self._value_width, "missing")
             elif values is not None:
                 raise BadArgument(f"values: a {self._kind} has no values: leave them out")
             codes, codes_at, _ = self._result(out_codes, "out[1]", adapter, keys, memory.shape, "u", "u", 1)
-            self._set_call(codes_at.pointer, missing=bits)
+            self._set_call(codes_at, missing=bits)
             if library.tsr_apply(
                 handle,
                 memory.size,
@@ -685,7 +708,9 @@ class Table:
         assert adapter is not None
         absent = adapter.first(keys, mask)
         if absent is not None:
-            raise Missing(f"the key {absent} is not in the table: table.get answers absent keys with a value of your own")
+            raise Missing(
+                f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
+            )
         return int(values) if one else values
 
     def __setitem__(self, keys: Any, values: Any) -> None:
@@ -702,18 +727,16 @@ class Table:
         handle = self._begin()
         try:
             adapter, like = self._like(like)
-            sign = self._sign_of(like, adapter)
+            sign, device = self._sign_of(like, adapter)
             size = self._size(handle)
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (size,), "ui", sign, self._key_width)
             values, values_at = None, 0
             if self._value_width:
                 values, at, _ = self._result(None, "values", adapter, like, (size,), "ui", sign, self._value_width)
-                values_at = at.pointer
-            adapter.synchronize(self._stream)
+                values_at = at
+            adapter.synchronize(device)
             count = c_uint64()
-            if library.tsr_export(
-                handle, size, keys_at.pointer or None, values_at or None, byref(count), self._error_at
-            ):
+            if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
                 self._fail()
             return keys, values
         finally:
@@ -725,16 +748,15 @@ class Table:
             raise WrongType(f"like: is {type(like).__name__}: pass an array")
         return adapter, like
 
-    def _sign_of(self, like: Any, adapter: Adapter) -> str:
+    def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
+        """The kind of results like this array, and the device on which they lie."""
         if like is None:
-            return "u"
+            return "u", HOST
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return "i" if memory.kind == "i" else "u"
+        return "i" if memory.kind == "i" else "u", memory.device
 
-    def join(
-        self, right: "Table", kind: str = "inner", *, missing: int = 0, like: Any = None
-    ) -> Tuple[Any, Any, Any]:
+    def join(self, right: "Table", kind: str = "inner", *, missing: int = 0, like: Any = None) -> Tuple[Any, Any, Any]:
         """The rows of the pairs of this table and another one that have the same key, in no order: (keys, left_values,
         right_values), arrays (rows) uint; a part that there is not is None.
 
@@ -756,29 +778,31 @@ class Table:
         finally:
             self._lock.release()
 
-    def _join(self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, like: Any) -> Any:
+    def _join(
+        self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, like: Any
+    ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
-        sign = self._sign_of(like, adapter)
+        sign, device = self._sign_of(like, adapter)
         number = _JOINS.index(kind)
         count = c_uint64()
         if library.tsr_join(left, right, number, None, byref(count), self._error_at):
             self._fail()
         rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=count.value)
         keys, at, _ = self._result(None, "keys", adapter, like, (count.value,), "ui", sign, self._key_width)
-        rows.keys = at.pointer
+        rows.keys = at
         left_values = right_values = None
         if self._value_width:
             left_values, at, _ = self._result(
                 None, "left_values", adapter, like, (count.value,), "ui", sign, self._value_width
             )
-            rows.left_values = at.pointer
+            rows.left_values = at
         if other._value_width and kind in ("inner", "left"):
             right_values, at, _ = self._result(
                 None, "right_values", adapter, like, (count.value,), "ui", sign, other._value_width
             )
-            rows.right_values = at.pointer
+            rows.right_values = at
             rows.missing = _bits(missing, sign, other._value_width, "missing") if missing else 0
-        adapter.synchronize(self._stream)
+        adapter.synchronize(device)
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()
         return keys, left_values, right_values
@@ -795,11 +819,16 @@ class Table:
             self._lock.release()
 
     def rehash(
-        self, spec: Optional[SpecSource] = None, *, capacity: int = 0, seed: int = 0,
+        self,
+        spec: Optional[SpecSource] = None,
+        *,
+        capacity: int = 0,
+        seed: int = 0,
         settings: Optional[Mapping[str, object]] = None,
     ) -> None:
-        """Moves all pairs to a new table of these sizes and parts, in this one's place; with no arguments it gets rid of
-        erased slots. spec: of the same kind and widths; `settings` changes entries of it. On failure the table is as it was. Waits."""
+        """Moves all pairs to a new table of these sizes and parts, in this one's place; with no arguments it gets rid
+        of erased slots. spec: of the same kind and widths; `settings` changes entries of it. On failure the table is as
+        it was. Waits."""
         if settings and spec is None:
             raise BadArgument("settings: change entries of the spec that is passed: pass one")
         chosen = options(None, capacity, seed)
@@ -848,7 +877,7 @@ class Table:
 
     @property
     def info(self) -> Dict[str, Any]:
-        """What the table is: backend, device, key_bits, value_bits, capacity, slots, bytes, ... as of tsr_table_info."""
+        """What the table is: backend, device, key_bits, value_bits, capacity, slots, bytes, ... (tsr_table_info)."""
         self._begin()
         try:
             return _dict(self._info())
