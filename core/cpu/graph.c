@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk on the CPU (graph.h). Items of reserved keys are in no list: they are inserted on the way,
- * as they always are.
+ * Lists that are made in bulk on the CPU (graph.h). Items of reserved keys are in no list: a later
+ * step sees to them.
  */
 #include "core/cpu/graph.h"
 
@@ -27,29 +27,22 @@ static void find_lists(const lists_job *job, chunk *c) {
   job->bulk->lists(job->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
-/* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
-static void tell(const tsr_pages *p, uint64_t placed, const tsr_tally *own) {
-  if (own->hits + placed) __atomic_fetch_add(&p->bulk.tally->hits, own->hits + placed, __ATOMIC_RELAXED);
-  if (own->not_placed) __atomic_fetch_add(&p->bulk.tally->not_placed, own->not_placed, __ATOMIC_RELAXED);
-}
-
-/* Puts the chunk's pairs where c->slots says, and those of reserved keys where the walk does. Returns how many of the
- * first kind there were. */
-static uint64_t put_chunk(const lists_job *job, const chunk *c, tsr_tally *own) {
+/* Puts the chunk's pairs where c->slots says; returns how many there were. */
+static uint64_t put_chunk(const lists_job *job, const chunk *c) {
   const tsr_pages *p = job->pages;
-  tsr_scratch scratch = {.histogram = NULL};
-  const tsr_ctx alone = {.t = &p->bulk.state, .active = 1, .scratch = &scratch, .cpu = job->cpu};
   uint64_t placed = 0;
   job->bulk->put(job->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
   for (uint64_t i = c->begin; i < c->end; i++) {
-    if (c->slots[i - c->begin] == TSR_CPU_NO_SLOT) {
-      job->bulk->lane[TSR_BULK_insert](&alone, &p->bulk, i, 1, own);
-      continue;
-    }
+    if (c->slots[i - c->begin] == TSR_CPU_NO_SLOT) continue;
     if (p->bulk.results) p->bulk.results[i] = TSR_RESULT_INSERTED;
     placed++;
   }
   return placed;
+}
+
+/* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
+static void tell(const tsr_pages *p, uint64_t placed) {
+  if (placed) __atomic_fetch_add(&p->bulk.tally->hits, placed, __ATOMIC_RELAXED);
 }
 
 /* ---- In the order of pages ------------------------------------------------------------------- */
@@ -59,7 +52,6 @@ static void make_page(const lists_job *job, uint64_t page) {
   const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
   const uint64_t left = p->bulk.state.lists - first, lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
-  tsr_tally own = {.hits = 0};
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
@@ -79,9 +71,10 @@ static void make_page(const lists_job *job, uint64_t page) {
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
       c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST ? TSR_CPU_NO_SLOT : at[c.lists[i] - first]++;
-    placed += put_chunk(job, &c, &own);
+    placed += put_chunk(job, &c);
   }
-  tell(p, placed, &own);
+  tell(p, placed);
+  if (placed < end - begin) __atomic_fetch_add(p->rest, 1, __ATOMIC_RELAXED);
 }
 
 static void make_pages(void *argument, uint64_t begin, uint64_t end) {
@@ -108,7 +101,6 @@ static void begin_any(void *argument, uint64_t begin, uint64_t end) {
 
 static void place_any(void *argument, uint64_t begin, uint64_t end) {
   const lists_job *job = argument;
-  tsr_tally own = {.hits = 0};
   uint64_t placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
@@ -118,9 +110,9 @@ static void place_any(void *argument, uint64_t begin, uint64_t end) {
       c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST
                        ? TSR_CPU_NO_SLOT
                        : __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
-    placed += put_chunk(job, &c, &own);
+    placed += put_chunk(job, &c);
   }
-  tell(job->pages, placed, &own);
+  tell(job->pages, placed);
 }
 
 void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *pages, uint64_t n) {
@@ -129,4 +121,10 @@ void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, 
   if (step == TSR_PAGES_any_count) tsr_parallel_for(n, count_any, &job);
   if (step == TSR_PAGES_any_begin) tsr_parallel_for(n, begin_any, &job);
   if (step == TSR_PAGES_any_place) tsr_parallel_for(n, place_any, &job);
+}
+
+bool tsr_cpu_is_in_list(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, const tsr_bulk *items, uint64_t i) {
+  uint32_t list;
+  bulk->lists(cpu, &items->state, items->keys, i, i + 1, &list);
+  return list != TSR_CPU_NO_LIST;
 }
