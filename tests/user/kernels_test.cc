@@ -395,6 +395,35 @@ TEST(Tables, AreLinkedAgainAfterARebuild) {
   EXPECT_EQ(size, 800u);
 }
 
+// ---- Code made before it is needed ------------------------------------------------------------
+
+TEST(Prepare, MakesCalls) {
+  unsetenv("TESSERA_CC");
+  Table table(kShapes[3], 1000); // inserts combine later
+  tsr_error error = {};
+  tsr_table_info info = {};
+  ASSERT_EQ(tsr_table_prepare(table.table, TSR_PREPARE_INSERT | TSR_PREPARE_FIND, &error), TSR_OK) << error.message;
+  tsr_table_describe(table.table, &info);
+  for (const char *name : {"insert", "find", "combine"})
+    EXPECT_NE(std::string(info.code).find(name), std::string::npos) << info.code;
+  const uint32_t key = 7;
+  uint32_t value = 5, found = 0;
+  ASSERT_EQ(tsr_insert(table.table, 1, &key, &value, nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_find(table.table, 1, &key, &found, nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(found, 5u);
+}
+
+TEST(Prepare, RefusesWhatIsNotThere) {
+  Table table(kShapes[3], 1000), set(kShapes[7], 1000);
+  tsr_error error = {};
+  EXPECT_EQ(tsr_table_prepare(nullptr, TSR_PREPARE_FIND, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_table_prepare(table.table, 1u << 11, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_table_prepare(table.table, TSR_PREPARE_APPLY, &error), TSR_UNSUPPORTED);
+  EXPECT_EQ(tsr_table_prepare(set.table, TSR_PREPARE_FIND_ALL, &error), TSR_UNSUPPORTED);
+  EXPECT_NE(std::string(error.message).find("tables with values"), std::string::npos) << error.message;
+  EXPECT_EQ(tsr_table_prepare(table.table, 0, &error), TSR_OK) << error.message;
+}
+
 // ---- Refusals ---------------------------------------------------------------------------------
 
 void expect_refused(const char *name, std::vector<tsr_table *> tables, std::vector<const char *> names,
