@@ -45,7 +45,8 @@ void expect_sound(const tsr_kernel_source &source, const char *name, const std::
   ASSERT_EQ(link_kernel(source, name, specs, names, sm, &link, &error), TSR_OK) << error.message;
   ASSERT_EQ(link.link.kernel_count, 1u);
   // below sm_90 ptxas does not see that tiles of several lanes meet in the two loops of a scan
-  if (sm >= 90 || std::string(name) != "scans_wide") EXPECT_EQ(link.link.other_functions, 0u);
+  const bool may_have_some = sm < 90 && std::string(name) == "scans_wide";
+  EXPECT_TRUE(link.link.other_functions == 0 || may_have_some) << link.link.other_functions;
   EXPECT_EQ(link.link.kernels[0].stack_bytes, 0u);
   EXPECT_LE(link.link.kernels[0].registers, 96u);
   std::printf("%s sm_%u: %u registers\n", name, sm, link.link.kernels[0].registers);
