@@ -52,6 +52,8 @@ typedef struct tsr_backend {
   void (*program_destroy)(tsr_program *program);
   /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
   const char *(*program_describe)(tsr_program *program);
+  /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
+  tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that

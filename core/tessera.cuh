@@ -15,7 +15,8 @@
  *   }
  *
  * TSR_TABLE(name, does) declares a table and what all kernels of the file do to it: finds, inserts, erases, or all of
- * these at once, `all`, for which its spec has to say concurrency = mixed. Only these functions are there. A table is
+ * these at once, `all`, for which its spec has to say concurrency = mixed; or it scans the table, all of whose pairs are
+ * then the items. Only these functions are there. A table is
  * known by its name: a kernel takes it as a parameter of this name and type tsr_table_ref, before all other parameters,
  * and a function of yours that works on it does so, too.
  *
@@ -128,6 +129,15 @@ typedef struct tsr_values {
     tsr_values_in_##table(t, mine, key, &values);                                                                      \
     return values;                                                                                                     \
   }
+#define TSR_TABLE_scans(table)                                                                                         \
+  TSR_KERNEL_DEVICE void tsr_pairs_in_##table(const void *t, uint32_t mine, uint64_t item, tsr_values *values);        \
+  TSR_KERNEL_DEVICE uint32_t tsr_next_pair_in_##table(const void *t, tsr_values *values, uint64_t *key,                \
+                                                      uint64_t *value, uint32_t *is_there);                            \
+  TSR_KERNEL_INLINE tsr_values tsr_pairs_of_##table(const void *t, uint32_t mine, uint64_t item) {                     \
+    tsr_values values;                                                                                                 \
+    tsr_pairs_in_##table(t, mine, item, &values);                                                                      \
+    return values;                                                                                                     \
+  }
 #define TSR_TABLE_inserts(table)                                                                                       \
   TSR_KERNEL_DEVICE uint32_t tsr_insert_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t value);        \
   TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, uint64_t *key, uint64_t *value); \
@@ -149,6 +159,11 @@ typedef struct tsr_values {
 #define tsr_for_each_value(table, mine, key, value, is_there)                                                          \
   for (tsr_values tsr_of_##value = tsr_values_of_##table(&(table), mine, key);                                         \
        tsr_any(is_there = tsr_next_value_in_##table(&(table), &tsr_of_##value, &(value)));)
+/* scans, in the same way: goes through the pairs of the table. Each item is a bucket, so that the library and not the
+ * launch says how many items there are; a kernel scans one table. */
+#define tsr_for_each_pair(table, key, value, is_there)                                                                 \
+  for (tsr_values tsr_of_##value = tsr_pairs_of_##table(&(table), tsr_item() < tsr_items(), tsr_item());               \
+       tsr_next_pair_in_##table(&(table), &tsr_of_##value, &(key), &(value), &(is_there));)
 /* inserts: as tsr_insert of tessera.h, by the spec's `duplicates`; returns what it did. A pair that found no room is
  * counted in the table's report. */
 #define tsr_insert(table, mine, key, value) tsr_insert_in_##table(&(table), mine, key, value)

@@ -2,8 +2,8 @@
  *
  * Kernels of your own that work on tables: written against tessera.cuh, which says how, and linked with the parts of the
  * tables that they are given, so that every call is inlined, whatever an INI file names. The rules of tessera.h on
- * errors, threads, streams and sizes hold here too. Order: what a file of kernels says of itself, kernels, linking
- * without a device.
+ * errors, threads, streams and sizes hold here too. Order: what a file of kernels says of itself, kernels, short
+ * functions, linking without a device.
  *
  *   tsr_kernel_create(&source, "count", tables, names, 1, &kernel, &error);
  *   tsr_kernel_launch(kernel, n, arguments, 2, NULL, &error);
@@ -20,7 +20,7 @@ extern "C" {
 enum { TSR_KERNEL_TABLES_MAX = 8, TSR_KERNEL_PARAMETERS_MAX = 32 };
 
 /* What a kernel does to a table, as TSR_TABLE declares it. */
-enum { TSR_DOES_FINDS = 1, TSR_DOES_INSERTS = 2, TSR_DOES_ERASES = 4, TSR_DOES_ALL = 7 };
+enum { TSR_DOES_FINDS = 1, TSR_DOES_INSERTS = 2, TSR_DOES_ERASES = 4, TSR_DOES_ALL = 7, TSR_DOES_SCANS = 8 };
 
 /* A file of kernels. */
 typedef struct tsr_kernel_source {
@@ -67,7 +67,7 @@ TSR_API tsr_status tsr_kernel_create(const tsr_kernel_source *source, const char
 /* Waits for the tables' work, then frees it. NULL is fine. */
 TSR_API_VOID void tsr_kernel_destroy(tsr_kernel *kernel);
 
-/* Enqueues the kernel for n items. arguments[i] points to the value of the i-th parameter behind the tables, of that
+/* Enqueues the kernel for n items; of one that scans a table n does not matter. arguments[i] points to the value of the i-th parameter behind the tables, of that
  * parameter's type, as for cuLaunchKernel; `count` of them. Arrays that a kernel is given lie where the tables do
  * (tsr_memory_allocate) and stay valid until its work is done. The launch is ordered as one bulk operation on each of its
  * tables: it waits for work of other phases, and overlaps work of its own.
@@ -75,6 +75,19 @@ TSR_API_VOID void tsr_kernel_destroy(tsr_kernel *kernel);
  * what tsr_insert_pair hands to the kernel, and `not_placed` of the table's report, which counts nothing else of kernels. */
 TSR_API tsr_status tsr_kernel_launch(tsr_kernel *kernel, uint64_t n, const void *const *arguments, size_t count,
                                      void *stream, tsr_error *error);
+
+/* ---- Short functions ------------------------------------------------------------------------- */
+
+/* Runs statements of C for each pair of a table: `key` and `value`, both uint64_t, are the pair's (a set's values are 0).
+ * parameters: further ones that the statements name, as in a kernel, "uint64_t *sum, uint32_t least", or "" for none; the
+ * arguments are as of tsr_kernel_launch. Pairs are met in no order, by many threads, so what threads share is changed by
+ * tsr_add. Waits. It is a kernel made for one launch, so whoever runs it often makes a kernel (TSR_TABLE(t, scans)). */
+TSR_API tsr_status tsr_for_all(tsr_table *table, const char *parameters, const char *statements,
+                               const void *const *arguments, size_t count, void *stream, tsr_error *error);
+/* The same for each pair of each of n keys; `i`, a uint64_t, is the index of its key. keys: in host or device memory. */
+TSR_API tsr_status tsr_for_each(tsr_table *table, uint64_t n, const void *keys, const char *parameters,
+                                const char *statements, const void *const *arguments, size_t count, void *stream,
+                                tsr_error *error);
 
 /* ---- Linking without a device ---------------------------------------------------------------- */
 

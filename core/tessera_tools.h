@@ -33,6 +33,25 @@ TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error
  * unless the layout's buckets link and there is no stash: then use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
+/* Calls whose code a table may be told to make ready. */
+enum {
+  TSR_PREPARE_INSERT = 1,
+  TSR_PREPARE_FIND = 2,
+  TSR_PREPARE_CONTAINS = 4,
+  TSR_PREPARE_COUNT_ALL = 8,
+  TSR_PREPARE_FIND_ALL = 16,
+  TSR_PREPARE_ERASE = 32,
+  TSR_PREPARE_ERASE_PAIRS = 64,
+  TSR_PREPARE_FIND_OR_INSERT = 128,
+  TSR_PREPARE_APPLY = 256,
+  TSR_PREPARE_SIZE = 512,
+  TSR_PREPARE_EXPORT = 1024
+};
+/* Links these calls now, or reads them from the cache, so that the first of each does not wait for it: the sum of some
+ * TSR_PREPARE_. The cpu backend fuses them, where it can, however small the table is. TSR_UNSUPPORTED: the table does not
+ * have one of them. A rebuild with other parts makes other code. */
+TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
+
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
 /* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */

@@ -193,6 +193,14 @@ static void fuse_if_worth_it(tsr_program *program, uint32_t op, uint64_t n) {
   program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
 }
 
+/* Where there is no compiler the function tables are ready. */
+static tsr_status cpu_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
+  (void)error;
+  if (op >= TSR_BULKS || program->fused[op].range || program->is_refused) return TSR_OK;
+  program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
+  return TSR_OK;
+}
+
 typedef struct launch_job {
   const tsr_program *program;
   const tsr_bulk *bulk;
@@ -388,6 +396,7 @@ const tsr_backend tsr_cpu_backend = {
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
     .program_describe = cpu_program_describe,
+    .prepare = cpu_prepare,
     .launch = cpu_launch,
     .page = cpu_page,
     .work = cpu_work,

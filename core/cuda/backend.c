@@ -339,6 +339,16 @@ static tsr_status make_step(tsr_program *program, uint32_t step, tsr_error *erro
   return status;
 }
 
+static tsr_status cuda_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
+  const cuda_device *d = program->device;
+  if (program->functions[op]) return TSR_OK;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
 /* How an operation is laid out on the device. */
 typedef struct grid {
   uint64_t blocks;
@@ -586,6 +596,7 @@ const tsr_backend tsr_cuda_backend = {
     .synchronize = cuda_synchronize,
     .program_create = cuda_program_create,
     .program_destroy = cuda_program_destroy,
+    .prepare = cuda_prepare,
     .launch = cuda_launch,
     .page = cuda_page,
     .work = cuda_work,

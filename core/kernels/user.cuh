@@ -8,8 +8,7 @@
 #ifndef TSR_USER_CUH
 #define TSR_USER_CUH
 
-#include "core/kernels/bulk.h"
-#include "core/kernels/merge.cuh"
+#include "core/kernels/ops.cuh"
 
 #ifdef __CUDACC__
 #define USER_FUNCTION extern "C" __device__ __attribute__((always_inline))
@@ -149,6 +148,32 @@ TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t 
   return found;
 }
 
+/* ---- All pairs ------------------------------------------------------------------------------- */
+
+/* The next slot of the bucket that is each lane's item (bulk_scanned), and whether it holds a pair. All lanes pass through
+ * all slots, because the loop is a user's, and ptxas has to see that its lanes make the same turns (core/design/0008). */
+TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, uint64_t *key, uint64_t *value,
+                                    uint32_t *is_there) {
+  const uint32_t slot = v->passed++, todo = tsr_ballot(c, v->walks);
+  *is_there = 0;
+  if (slot >= TSR_FACT(c, bucket_slots)) return 0;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    const uint32_t works = todo >> turn & 1u;
+    const uint64_t ref = tsr_shuffle64(c, v->ref, turn);
+    tsr_bucket b;
+    layout_load(c, ref, works, tsr_load_mode(c, 0), &b);
+    const uint32_t vacant = layout_vacant(c, &b) >> slot & 1u;
+    const tsr_key seen = walk_user_key(c, ref, layout_key(c, &b, slot));
+    const tsr_payload payload = layout_payload(c, &b, slot);
+    const uint32_t gives = works && !vacant && c->lane == turn; /* selects: a branch hides that lanes meet */
+    *is_there = gives ? 1u : *is_there;
+    *key = gives ? seen : *key;
+    *value = gives ? payload : *value;
+  }
+  return 1;
+}
+
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
 /* Where pairs move, and a policy combines payloads, a bulk insert leaves that to a second pass. Here there is none, so
@@ -221,6 +246,18 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   USER_FUNCTION uint32_t tsr_next_value_in_##name(const void *t, user_values *values, uint64_t *value) {               \
     USER_CONTEXT(number)                                                                                               \
     return user_values_next(&c, values, value);                                                                        \
+  }
+
+#define USER_scans(name, number)                                                                                       \
+  USER_FUNCTION void tsr_pairs_in_##name(const void *t, uint32_t mine, uint64_t item, user_values *values) {           \
+    USER_CONTEXT(number)                                                                                               \
+    values->passed = 0;                                                                                                \
+    values->walks = bulk_scanned(&c, item, mine, &values->ref);                                                        \
+  }                                                                                                                    \
+  USER_FUNCTION uint32_t tsr_next_pair_in_##name(const void *t, user_values *values, uint64_t *key, uint64_t *value,   \
+                                                 uint32_t *is_there) {                                                 \
+    USER_CONTEXT(number)                                                                                               \
+    return user_pairs_next(&c, values, key, value, is_there);                                                          \
   }
 
 #define USER_inserts(name, number)                                                                                     \

@@ -65,6 +65,7 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
   const bool looks_up = shape->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE && shape->duplicates != TSR_DUPLICATES_KEEP;
   fprintf(out, "#include \"core/kernels/user.cuh\"\n");
   if (table->does & TSR_DOES_FINDS) fprintf(out, "USER_finds(%s, %zu)\n", table->name, number);
+  if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_INSERTS) fprintf(out, "USER_inserts(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_INSERTS && looks_up && (shape->whole_pairs || shape->payload_bits == 0))
     fprintf(out, "USER_looks_up(%s, %zu)\n", table->name, number);

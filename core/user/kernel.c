@@ -137,6 +137,7 @@ static tsr_phase phase_of(uint32_t does) {
   return does == TSR_DOES_FINDS     ? TSR_PHASE_FIND
          : does == TSR_DOES_INSERTS ? TSR_PHASE_INSERT
          : does == TSR_DOES_ERASES  ? TSR_PHASE_ERASE
+         : does == TSR_DOES_SCANS   ? TSR_PHASE_ALONE
                                     : TSR_PHASE_MIXED;
 }
 
@@ -144,7 +145,7 @@ static tsr_phase phase_of(uint32_t does) {
 static void announce(tsr_table *t, uint32_t does) {
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
   if (does & TSR_DOES_ERASES) t->store.state.has_erased = 1;
-  if (does != TSR_DOES_FINDS) t->knows_pairs = false;
+  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
 }
 
 static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments, void *stream, tsr_error *error) {
@@ -191,6 +192,8 @@ tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *argum
   for (size_t i = 0; is_stale && status == TSR_OK && i < facts->tables; i++)
     status = tsr_table_wait(k->tables[i], error);
   if (is_stale && status == TSR_OK) status = link_now(k, error);
+  for (size_t i = 0; i < facts->tables; i++)
+    if (facts->parameter[i].does == TSR_DOES_SCANS) n = tsr_composition_refs(k->tables[i]->store.composition);
   return status || n == 0 ? status : launch(k, n, arguments, stream, error);
 }
 

@@ -104,11 +104,13 @@ static uint32_t does_of(word w) {
          : is(w, "inserts") ? TSR_DOES_INSERTS
          : is(w, "erases")  ? TSR_DOES_ERASES
          : is(w, "all")     ? TSR_DOES_ALL
+         : is(w, "scans")   ? TSR_DOES_SCANS
                             : 0u;
 }
 
 static void read_table(reader *r, declared *tables, size_t *count) {
-  static const char rule[] = "a table is declared as TSR_TABLE(name, does), and does is finds, inserts, erases or all";
+  static const char rule[] =
+      "a table is declared as TSR_TABLE(name, does), and does is finds, inserts, erases, all or scans";
   declared table;
   expect(r, "(", rule);
   table.name = next_word(r);
@@ -188,6 +190,11 @@ static tsr_status settle(const reader *r, tsr_kernel_facts *facts, const declare
                       r->file, facts->name, p->name, p->name);
     facts->tables++;
   }
+  size_t scanned = 0;
+  for (size_t i = 0; i < facts->tables; i++) scanned += facts->parameter[i].does == TSR_DOES_SCANS;
+  if (scanned > 1)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: %s scans %zu tables: the pairs of one are its items", r->file,
+                    facts->name, scanned);
   if (facts->tables == 0 || facts->tables > TSR_KERNEL_TABLES_MAX)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: %s has %zu tables: a kernel has between 1 and %d", r->file, facts->name,
                     facts->tables, TSR_KERNEL_TABLES_MAX);

@@ -24,10 +24,10 @@ for ((i = 0; i < 200; i++)); do echo "$i $i"; done >many.tsv
 case_of "tessera alone prints the commands"
 run
 expect_status 0
-for word in demo list describe check link run count join new conform bench roofline version; do expect_out "^  $word "; done
+for word in demo list describe check link run count join exec new conform bench roofline version; do expect_out "^  $word "; done
 
 case_of "every command has a help"
-for word in demo list describe check link run count join new conform; do
+for word in demo list describe check link run count join exec new conform; do
   run "$word" --help
   expect_status 0
   expect_out "^usage: tessera $word"

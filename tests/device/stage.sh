@@ -3,7 +3,7 @@
 #
 # Collects in a folder what a machine with a GPU needs to run the device tests: programs, plugins, recipes. Build first:
 #
-#   bazel build //tests/device/... //core/cli:tessera //tests/probing:success_rates //tests/compositions:fuzz
+#   bazel build //tests/device/... //core/cli:tessera //tests/probing:success_rates //tests/compositions:fuzz //examples:all
 #   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
 #   (carry DIR there)  DIR/run_all.sh
 #
@@ -28,14 +28,15 @@ bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build 
 rooms=(layouts probing hashers allocators)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
-rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,lib,tessera,success_rates,fuzz}
-rm -f "$target"/*_test
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,lib,tessera,success_rates,fuzz}
+rm -f "$target"/*_test "$target"/*_program
 
 for program in {device,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz; do
+for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz \
+  examples/{kmers,join_sum}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
 plugins=0
@@ -48,8 +49,8 @@ for room in "${rooms[@]}"; do
   done
 done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
-cp -r "$root/specs" "$target/"
-cp "$root/tests/device/run_all.sh" "$root/tests/device/measure.sh" "$target/"
+cp -r "$root/specs" "$root/examples" "$target/"
+cp "$root/tests/device/"{run_all,measure,user_kernels}.sh "$target/"
 chmod -R u+w "$target"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.

@@ -395,6 +395,94 @@ TEST(Tables, AreLinkedAgainAfterARebuild) {
   EXPECT_EQ(size, 800u);
 }
 
+// ---- Short functions --------------------------------------------------------------------------
+
+TEST(Functions, MeetEachPairOnce) {
+  unsetenv("TESSERA_CC");
+  for (size_t shape : {0u, 5u, 6u, 7u}) {
+    SCOPED_TRACE(kShapes[shape].name);
+    const bool has_values = kShapes[shape].value_bits != 0, wide = kShapes[shape].key_bits == 64;
+    Table table(kShapes[shape], 3000);
+    std::vector<uint32_t> narrow_keys(2000), values(2000);
+    std::vector<uint64_t> keys(2000), seen(4096), answers(4000);
+    tsr_error error = {};
+    uint64_t expected = 0, sum = 0, count = 0;
+    for (uint32_t i = 0; i < 2000; i++) {
+      keys[i] = narrow_keys[i] = i * 2;
+      values[i] = i + 1;
+      expected += has_values ? i + 1 : 0;
+    }
+    const void *of_width = wide ? (const void *)keys.data() : narrow_keys.data();
+    ASSERT_EQ(tsr_insert(table.table, 2000, of_width, has_values ? values.data() : nullptr, nullptr, &error), TSR_OK)
+        << error.message;
+    uint64_t *places[] = {seen.data(), &sum, &count};
+    const void *arguments[] = {&places[0], &places[1], &places[2]};
+    ASSERT_EQ(tsr_for_all(table.table, "uint64_t *seen, uint64_t *sum, uint64_t *count",
+                          "tsr_add(&seen[key], 1);\ntsr_add(sum, value);\ntsr_add(count, 1);", arguments, 3, nullptr,
+                          &error),
+              TSR_OK)
+        << error.message;
+    EXPECT_EQ(count, 2000u);
+    EXPECT_EQ(sum, expected);
+    for (size_t i = 0; i < seen.size(); i++) ASSERT_EQ(seen[i], i % 2 == 0 && i < 4000) << i;
+
+    uint64_t *to = answers.data();
+    const void *more[] = {&to};
+    std::vector<uint32_t> narrow_queries(4000);
+    std::vector<uint64_t> queries(4000);
+    for (uint32_t i = 0; i < 4000; i++) queries[i] = narrow_queries[i] = i;
+    const void *asked = wide ? (const void *)queries.data() : narrow_queries.data();
+    ASSERT_EQ(
+        tsr_for_each(table.table, 4000, asked, "uint64_t *to", "to[i] += key + value + 1;", more, 1, nullptr, &error),
+        TSR_OK)
+        << error.message;
+    for (size_t i = 0; i < 4000; i++) ASSERT_EQ(answers[i], i % 2 ? 0 : i + (has_values ? i / 2 + 1 : 0) + 1) << i;
+  }
+}
+
+TEST(Functions, AreRefusedWithASentence) {
+  unsetenv("TESSERA_CC");
+  Table table(kShapes[0], 100);
+  tsr_error error = {};
+  const uint32_t key = 0;
+  EXPECT_EQ(tsr_for_all(table.table, "", "this is no C", nullptr, 0, nullptr, &error), TSR_LINK_FAILED);
+  EXPECT_NE(std::string(error.message).find("statements:1"), std::string::npos) << error.message;
+  EXPECT_EQ(tsr_for_all(table.table, "int", "", nullptr, 0, nullptr, &error), TSR_BAD_SPEC) << error.message;
+  EXPECT_EQ(tsr_for_all(table.table, "uint64_t *sum", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_all(nullptr, "", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_each(table.table, 1, nullptr, "", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_each(table.table, 0, &key, "", "", nullptr, 0, nullptr, &error), TSR_OK);
+}
+
+// ---- Code made before it is needed ------------------------------------------------------------
+
+TEST(Prepare, MakesCalls) {
+  unsetenv("TESSERA_CC");
+  Table table(kShapes[3], 1000); // inserts combine later
+  tsr_error error = {};
+  tsr_table_info info = {};
+  ASSERT_EQ(tsr_table_prepare(table.table, TSR_PREPARE_INSERT | TSR_PREPARE_FIND, &error), TSR_OK) << error.message;
+  tsr_table_describe(table.table, &info);
+  for (const char *name : {"insert", "find", "combine"})
+    EXPECT_NE(std::string(info.code).find(name), std::string::npos) << info.code;
+  const uint32_t key = 7;
+  uint32_t value = 5, found = 0;
+  ASSERT_EQ(tsr_insert(table.table, 1, &key, &value, nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_find(table.table, 1, &key, &found, nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(found, 5u);
+}
+
+TEST(Prepare, RefusesWhatIsNotThere) {
+  Table table(kShapes[3], 1000), set(kShapes[7], 1000);
+  tsr_error error = {};
+  EXPECT_EQ(tsr_table_prepare(nullptr, TSR_PREPARE_FIND, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_table_prepare(table.table, 1u << 11, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_table_prepare(table.table, TSR_PREPARE_APPLY, &error), TSR_UNSUPPORTED);
+  EXPECT_EQ(tsr_table_prepare(set.table, TSR_PREPARE_FIND_ALL, &error), TSR_UNSUPPORTED);
+  EXPECT_NE(std::string(error.message).find("tables with values"), std::string::npos) << error.message;
+  EXPECT_EQ(tsr_table_prepare(table.table, 0, &error), TSR_OK) << error.message;
+}
+
 // ---- Refusals ---------------------------------------------------------------------------------
 
 void expect_refused(const char *name, std::vector<tsr_table *> tables, std::vector<const char *> names,
@@ -413,6 +501,9 @@ TEST(Refusals, OfTables) {
   expect_refused("pass_on", {one.table, one.table}, {"into", "from"}, TSR_BAD_ARGUMENT, "two names");
   expect_refused("put", {nullptr}, {"into"}, TSR_BAD_ARGUMENT, "is NULL");
   expect_refused("none", {one.table}, {"into"}, TSR_NOT_FOUND, "no kernel none");
+  Table several(kShapes[0], 100, "devices=0,0\n");
+  expect_refused("put", {several.table}, {"into"}, TSR_UNSUPPORTED, "[table] devices");
+  EXPECT_EQ(tsr_table_prepare(several.table, TSR_PREPARE_FIND, nullptr), TSR_UNSUPPORTED);
   expect_refused("in_and_out", {one.table}, {"any"}, TSR_UNSUPPORTED, "concurrency = phased");
   Table lists({"lists", "layout=packed\nprobing=hashgraph\n", 32, 32, "keep"}, 100);
   expect_refused("put", {lists.table}, {"into"}, TSR_UNSUPPORTED, "lists of whole batches");

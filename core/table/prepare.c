@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Code made before it is needed (tsr_table_prepare): which operations each call is made of.
+ */
+#include "core/table/handle.h"
+#include "core/tessera_tools.h"
+
+typedef struct call {
+  const char *name;
+  uint32_t bit, operations[3], count;
+} call;
+
+static const call calls[] = {{"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert}, 1},
+                             {"tsr_find", TSR_PREPARE_FIND, {TSR_BULK_find}, 1},
+                             {"tsr_contains", TSR_PREPARE_CONTAINS, {TSR_BULK_contains}, 1},
+                             {"tsr_count_all", TSR_PREPARE_COUNT_ALL, {TSR_BULK_count}, 1},
+                             {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_count, TSR_BULK_retrieve}, 2},
+                             {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1},
+                             {"tsr_erase_pairs", TSR_PREPARE_ERASE_PAIRS, {TSR_BULK_erase_pair}, 1},
+                             {"tsr_find_or_insert", TSR_PREPARE_FIND_OR_INSERT, {TSR_BULK_find_or_insert}, 1},
+                             {"tsr_apply", TSR_PREPARE_APPLY, {TSR_BULK_apply}, 1},
+                             {"tsr_size", TSR_PREPARE_SIZE, {TSR_BULK_size}, 1},
+                             {"tsr_export", TSR_PREPARE_EXPORT, {TSR_BULK_size, TSR_BULK_export}, 2}};
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+static const char *why_not(const tsr_shape *shape, uint32_t bit) {
+  const bool looks = shape->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE && shape->duplicates != TSR_DUPLICATES_KEEP;
+  if (bit == TSR_PREPARE_APPLY && shape->concurrency != TSR_CONCURRENCY_MIXED) return "is for concurrency = mixed";
+  if ((bit == TSR_PREPARE_FIND || bit == TSR_PREPARE_FIND_ALL) && !shape->value_bits)
+    return "is for tables with values";
+  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks) return "is for tables that look for keys when they insert";
+  return NULL;
+}
+
+/* Inserts have more than one operation, by the table: what combines later, and the steps on pages. */
+static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *error) {
+  const tsr_composition *composition = t->store.composition;
+  tsr_status status = TSR_OK;
+  if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_combine, error);
+  for (uint32_t step = 0; status == TSR_OK && composition->shape.is_paged && step < TSR_PAGES_STEPS; step++)
+    status = t->backend->prepare(program, TSR_BULKS + step, error);
+  return status;
+}
+
+tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
+  if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: the table is NULL");
+  if (wanted >> CALLS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: calls = %u: a sum of TSR_PREPARE_ is at most %u",
+                    wanted, (1u << CALLS) - 1u);
+  if (t->shards)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_table_prepare: the table lies on several devices, each of which links a call when it is first "
+                    "made: make one on a few keys");
+  for (uint32_t i = 0; i < CALLS; i++) {
+    const char *why = wanted & calls[i].bit ? why_not(&t->store.composition->shape, calls[i].bit) : NULL;
+    if (why)
+      return tsr_fail(error, TSR_UNSUPPORTED, "tsr_table_prepare: %s %s, which this one is not", calls[i].name, why);
+  }
+  tsr_program *program = t->store.code->program;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
+    if (!(wanted & calls[i].bit)) continue;
+    for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
+      status = t->backend->prepare(program, calls[i].operations[j], error);
+    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
+  }
+  return status;
+}

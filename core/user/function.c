@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Short functions over a table's pairs (tessera_kernels.h): kernels of a user's whose text is written here around his
+ * statements.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/table/stage.h"
+#include "core/tessera_kernels.h"
+
+static const char all_text[] = "#include \"tessera.cuh\"\n"
+                               "TSR_TABLE(tsr_pairs, scans)\n"
+                               "TSR_KERNEL(tsr_function, (tsr_table_ref tsr_pairs%s%s)) {\n"
+                               "  uint64_t key = 0, value = 0;\n"
+                               "  uint32_t tsr_is_there;\n"
+                               "  tsr_for_each_pair(tsr_pairs, key, value, tsr_is_there) {\n"
+                               "    if (tsr_is_there) {\n"
+                               "#line 1 \"statements\"\n"
+                               "%s\n"
+                               "    }\n  }\n}\n";
+
+static const char each_text[] = "#include \"tessera.cuh\"\n"
+                                "TSR_TABLE(tsr_pairs, finds)\n"
+                                "TSR_KERNEL(tsr_function, (tsr_table_ref tsr_pairs, const uint%u_t *tsr_keys%s%s)) {\n"
+                                "  const uint64_t i = tsr_item();\n"
+                                "  const uint32_t tsr_mine = i < tsr_items();\n"
+                                "  const uint64_t key = tsr_mine ? tsr_keys[i] : 0;\n"
+                                "  uint64_t value = 0;\n"
+                                "  uint32_t tsr_is_there;\n"
+                                "  tsr_for_each_value(tsr_pairs, tsr_mine, key, value, tsr_is_there) {\n"
+                                "    if (tsr_is_there) {\n"
+                                "#line 1 \"statements\"\n"
+                                "%s\n"
+                                "    }\n  }\n}\n";
+
+/* Makes the kernel, runs it and waits. text may be NULL: no memory. */
+static tsr_status run(tsr_table *t, uint64_t n, const char *text, const void *const *arguments, size_t count,
+                      void *stream, tsr_error *error) {
+  static const char *const names[] = {"tsr_pairs"};
+  const tsr_kernel_source source = {.text = text, .file = "the statements"};
+  tsr_kernel *kernel = NULL;
+  if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a kernel");
+  tsr_status status = tsr_kernel_create(&source, "tsr_function", &t, names, 1, &kernel, error);
+  if (status == TSR_OK) status = tsr_kernel_launch(kernel, n, arguments, count, stream, error);
+  if (status == TSR_OK) status = tsr_table_wait(t, error);
+  tsr_kernel_destroy(kernel);
+  return status;
+}
+
+static tsr_status check(const char *call, const tsr_table *t, const char *parameters, const char *statements,
+                        const void *const *arguments, size_t count, tsr_error *error) {
+  if (!t || !parameters || !statements || (count && !arguments))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a table, parameters, statements and arguments; \"\" is none",
+                    call);
+  if (t->shards)
+    return tsr_fail(error, TSR_UNSUPPORTED, "%s: the table lies on several devices, and a kernel runs on one", call);
+  if (count > TSR_KERNEL_PARAMETERS_MAX - 2)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %zu arguments: at most %d", call, count,
+                    TSR_KERNEL_PARAMETERS_MAX - 2);
+  return TSR_OK;
+}
+
+tsr_status tsr_for_all(tsr_table *t, const char *parameters, const char *statements, const void *const *arguments,
+                       size_t count, void *stream, tsr_error *error) {
+  char *text = NULL;
+  tsr_status status = check("tsr_for_all", t, parameters, statements, arguments, count, error);
+  if (status) return status;
+  if (asprintf(&text, all_text, *parameters ? ", " : "", parameters, statements) < 0) text = NULL;
+  status = run(t, 0, text, arguments, count, stream, error);
+  free(text);
+  return status;
+}
+
+tsr_status tsr_for_each(tsr_table *t, uint64_t n, const void *keys, const char *parameters, const char *statements,
+                        const void *const *arguments, size_t count, void *stream, tsr_error *error) {
+  char *text = NULL;
+  tsr_status status = check("tsr_for_each", t, parameters, statements, arguments, count, error);
+  if (status == TSR_OK && n && !keys) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_for_each: keys is NULL");
+  if (status || n == 0) return status;
+  const uint32_t bits = t->store.composition->shape.key_bits;
+  const void *all[TSR_KERNEL_PARAMETERS_MAX];
+  tsr_array array = {(void *)(uintptr_t)keys, NULL, n * (bits / 8), false, TSR_ARRAY_READ};
+  if (asprintf(&text, each_text, bits, *parameters ? ", " : "", parameters, statements) < 0) text = NULL;
+  status = tsr_stage_in(t, &array, stream, error);
+  all[0] = &array.devices;
+  if (count) memcpy(all + 1, arguments, count * sizeof *all);
+  if (status == TSR_OK) status = run(t, n, text, all, count + 1, stream, error);
+  const tsr_status copied = tsr_stage_out(t, &array, stream, status != TSR_OK, status ? NULL : error);
+  free(text);
+  return status ? status : copied;
+}
