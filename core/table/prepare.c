@@ -60,6 +60,8 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     if (!(wanted & calls[i].bit)) continue;
+    /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
+    if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
       status = t->backend->prepare(program, calls[i].operations[j], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);

@@ -372,6 +372,34 @@ TEST(Tables, OfDifferentShapesInOneKernel) {
     }
 }
 
+// Lists that bulk inserts make are found in, and scanned, like others.
+TEST(Tables, OfListsMadeInBulk) {
+  unsetenv("TESSERA_CC");
+  Table lists({"lists", "layout=packed\nprobing=hashgraph\n", 32, 32, "keep"}, 3000);
+  std::vector<uint32_t> keys(3000), values(3000);
+  for (uint32_t i = 0; i < 3000; i++) {
+    keys[i] = i % 1000;
+    values[i] = i / 1000 + 1;
+  }
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(lists.table, 3000, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  Kernel get("get", {lists.table}, {"from"});
+  Array<uint64_t> queries(2000), found_values(2000), counts(2000), sums(2000);
+  Array<uint8_t> found(2000);
+  for (uint64_t i = 0; i < 2000; i++) queries.data[i] = i;
+  get.launch(2000, {&queries.data, &found_values.data, &counts.data, &sums.data, &found.data});
+  for (size_t i = 0; i < 2000; i++) {
+    ASSERT_EQ(found.items[i], i < 1000 ? 2 : 0) << i;
+    ASSERT_EQ(counts.items[i], i < 1000 ? 3u : 0u) << i;
+    ASSERT_EQ(sums.items[i], i < 1000 ? 12u : 0u) << i;
+  }
+  uint64_t sum = 0, *place = &sum;
+  const void *arguments[] = {&place};
+  ASSERT_EQ(tsr_for_all(lists.table, "uint64_t *sum", "tsr_add(sum, value);", arguments, 1, nullptr, &error), TSR_OK)
+      << error.message;
+  EXPECT_EQ(sum, 6000u);
+}
+
 // A table that was made of other parts since is linked again; one that only grew goes on.
 TEST(Tables, AreLinkedAgainAfterARebuild) {
   Table table(kShapes[2], 1000);
