@@ -23,6 +23,8 @@ from typing import Any, Callable, List
 
 import numpy as np
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of the GPU's memory
+
 import tessera
 from tessera import Code, Op, Table
 from tessera import _library as lib

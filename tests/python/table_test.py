@@ -239,6 +239,13 @@ class OperationsTest(unittest.TestCase):
             table.insert([1], [10])
             values, inserted = table.find_or_insert([1, 2], [11, 22])
             self.assertEqual((values.tolist(), inserted.tolist()), ([10, 22], [False, True]))
+        keys = np.arange(1000, dtype=np.uint32)
+        with Table(spec(probing="cuckoo", capacity=500)) as table:
+            with self.assertRaises(tessera.Full) as caught:
+                table.find_or_insert(keys, keys)
+            self.assertEqual(sorted([*table, *caught.exception.keys.tolist()]), keys.tolist())
+        with Table(spec(kind="set")) as table, self.assertRaisesRegex(tessera.BadArgument, "out: a set has no values"):
+            table.find_or_insert([1], out=keys[:1])
 
     def test_a_full_table_hands_every_pair_back(self):
         keys = np.arange(1, 2001, dtype=np.uint64)
@@ -279,6 +286,8 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(table.get(keys).tolist(), keys.tolist())
             with self.assertRaisesRegex(tessera.BadArgument, "holds 900 pairs already"):
                 table.build(keys, keys)
+            with self.assertRaisesRegex(tessera.BadArgument, "tries = 0"):
+                table.build(keys, keys, tries=0)
 
     def test_several_devices(self):
         keys = np.arange(20_000, dtype=np.uint32)

@@ -6,9 +6,10 @@ elsewhere, DLPack or __cuda_array_interface__ say where it lies. Read next: _tab
 """
 
 import ctypes
+from contextlib import nullcontext
 from functools import partial
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
-from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Type
 
 import numpy as np
 
@@ -154,7 +155,12 @@ class TorchAdapter(Adapter):
         # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
         self.codes = [torch.tensor(code, dtype=torch.uint8) for code in range(9)]
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-        self.stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+        self.current_stream: Callable[[int], int] = raw or (
+            lambda device: torch.cuda.current_stream(device).cuda_stream
+        )
+
+    def stream(self, device: int) -> int:
+        return self.current_stream(device)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if array.is_cuda:
@@ -214,6 +220,9 @@ class TorchAdapter(Adapter):
 # ---- CuPy ------------------------------------------------------------------------------------------------------------
 
 
+_HERE = nullcontext()
+
+
 class CuPyAdapter(Adapter):
     def __init__(self) -> None:
         import cupy
@@ -223,10 +232,10 @@ class CuPyAdapter(Adapter):
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if not array.flags.c_contiguous:
             raise _not_contiguous(name)
-        dtype, size, pointer = array.dtype, array.size, array.data.ptr
-        if size and not pointer:
+        dtype, size, data = array.dtype, array.size, array.data
+        if size and not data.ptr:
             raise BadArgument(f"{name}: has no memory: it was freed")
-        return _memory((pointer, size, dtype.kind, dtype.itemsize, array.device.id, array.shape))
+        return _memory((data.ptr, size, dtype.kind, dtype.itemsize, data.device_id, array.shape))
 
     def stream(self, device: int) -> int:
         return int(self.cupy.cuda.get_current_stream(device).ptr)
@@ -238,24 +247,25 @@ class CuPyAdapter(Adapter):
         self.cupy.cuda.get_current_stream(device).synchronize()
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
-        device = like.device
-        if device.id == self.cupy.cuda.runtime.getDevice():
-            return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
-        with device:
+        with self._on(like):
             return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
 
+    def _on(self, array: Any) -> Any:
+        """A block in which the array's GPU is the current one."""
+        return _HERE if array.data.device_id == self.cupy.cuda.runtime.getDevice() else array.device
+
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
-        with like.device:
+        with self._on(like):
             return self.cupy.full(shape, value, _NUMPY_TYPES[kind, width])
 
     def is_code(self, codes: Any, code: int) -> Any:
-        mask = codes.view(np.bool_)
-        with codes.device:
-            self.cupy.equal(codes.view(np.uint8), np.uint8(code), out=mask)
+        mask = codes.view(_BOOL)
+        with self._on(codes):
+            self.cupy.equal(codes.view(_BYTE), np.uint8(code), out=mask)
         return mask
 
     def select(self, array: Any, mask: Any) -> Any:
-        with array.device:
+        with self._on(array):
             return array.reshape(-1)[mask.reshape(-1)]
 
 
@@ -272,6 +282,7 @@ class JaxAdapter(Adapter):
         import jax
 
         self.jax = jax
+        self.tracer = getattr(jax.core, "Tracer", ())
         self.devices: Dict[Any, int] = {}  # of shardings
         self.makers: Dict[Any, Any] = {}  # compiled, since what JAX does step by step takes ten times as long
         self.equal = jax.jit(lambda codes, code: codes == code, static_argnums=1)
@@ -279,7 +290,7 @@ class JaxAdapter(Adapter):
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if written:
             raise BadArgument(f"{name}: arrays of JAX cannot be written: leave it out, and take what is returned")
-        if isinstance(array, self.jax.core.Tracer):
+        if isinstance(array, self.tracer):
             raise BadArgument(f"{name}: is not computed yet: call the table outside of jax.jit")
         if array.is_deleted():
             raise BadArgument(f"{name}: was deleted")

@@ -397,17 +397,14 @@ class Table:
     def build(self, keys: Any, values: Any = None, *, tries: int = 8) -> None:
         """`insert` into an empty table that starts again with a new seed where a pair found no room, `tries` times in
         all. Waits."""
+        if not isinstance(tries, int) or not 1 <= tries < 1 << 32:
+            raise BadArgument(f"tries = {tries!r}: is a whole number from 1 on")
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            kind, shape = memory.kind, memory.shape
-            codes, codes_at, _ = self._result(None, "codes", adapter, keys, shape, "u", "u", 1)
-            back, back_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", kind, self._key_width)
-            back_values, back_values_at = None, 0
-            if self._value_width:
-                back_values, at, _ = self._result(None, "values", adapter, keys, shape, "ui", kind, self._value_width)
-                back_values_at = at
+            codes, codes_at, _ = self._result(None, "codes", adapter, keys, memory.shape, "u", "u", 1)
+            back, back_at, back_values, back_values_at = self._room_for_unplaced(adapter, keys, memory)
             self._set_call(codes_at, back_at, back_values_at)
             if library.tsr_build(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
@@ -417,6 +414,16 @@ class Table:
             self._raise_full(handle, adapter, codes, back, back_values)
         finally:
             self._lock.release()
+
+    def _room_for_unplaced(self, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int, Any, int]:
+        """Arrays like keys for pairs that are handed back, and their addresses."""
+        back, back_at, _ = self._result(None, "keys", adapter, keys, memory.shape, "ui", memory.kind, self._key_width)
+        values, values_at = None, 0
+        if self._value_width:
+            values, values_at, _ = self._result(
+                None, "values", adapter, keys, memory.shape, "ui", memory.kind, self._value_width
+            )
+        return back, back_at, values, values_at
 
     def _fail_insert(self, codes: Any, keys: Any, values: Any) -> NoReturn:
         try:
@@ -436,29 +443,33 @@ class Table:
         number = int(keys.shape[0])
         if number:
             raise Full(
-                f"{number} pairs found no room: create the table with a larger capacity or growth = double, or rehash "
-                "it",
+                f"{number} pair{'s' * (number > 1)} found no room: create the table with a larger capacity or growth = "
+                "double, or rehash it",
                 keys,
                 adapter.select(values, mask) if values is not None else None,
             )
 
-    def find_or_insert(self, keys: Any, values: Any = None, *, missing: int = 0, out: Any = None) -> Tuple[Any, Any]:
+    def find_or_insert(
+        self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+    ) -> Tuple[Any, Any]:
         """Inserts the keys that are absent, with the values offered; returns (values, inserted): values (...) uint, the
-        value that each key then has (`missing` where it found no room; None for a set), and inserted (...) bool.
-        out: (values, inserted), any of them None."""
+        value that each key then has (None for a set), and inserted (...) bool. out: an array for the values. Waits, and
+        raises `Full` as `insert` does; `missing` is what then stands in `out` for a key without room."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            out_values, out_flags = _pair(out)
             results, results_at, bits = None, 0, 0
             if self._value_width:
                 results, results_at, kind = self._result(
-                    out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+                    out, "out", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
                 )
                 bits = _bits(missing, kind, self._value_width, "missing")
-            flags, flags_at, theirs = self._flags(out_flags, "out[1]", adapter, keys, memory)
-            self._set_call(flags_at, missing=bits)
+            elif out is not None:
+                raise BadArgument(f"out: a {self._kind} has no values: leave it out")
+            codes, codes_at, _ = self._result(None, "codes", adapter, keys, memory.shape, "u", "u", 1)
+            back, back_at, back_values, back_values_at = self._room_for_unplaced(adapter, keys, memory)
+            self._set_call(codes_at, back_at, back_values_at, bits)
             if library.tsr_find_or_insert(
                 handle,
                 memory.size,
@@ -470,7 +481,8 @@ class Table:
             ):
                 self._fail()
             self._finish()
-            return results, _kept(out_flags, theirs.is_code(flags, int(Code.INSERTED)))
+            self._raise_full(handle, adapter, codes, back, back_values)
+            return results, adapter.is_code(codes, int(Code.INSERTED))
         finally:
             self._lock.release()
 
@@ -634,8 +646,8 @@ class Table:
         mixed. operations: (...) uint8. values: (...) uint, what inserts and replaces offer.
 
         (values, codes): values (...) uint, what the finds found, or `missing`; other items are not written (None for a
-        set). codes (...) uint8: a `Code` for each item. Where it is NOT_PLACED, the pair that has no room is not kept:
-        use a table with room. out: (values, codes), any of them None."""
+        set). codes (...) uint8: a `Code` for each item; where it is NOT_PLACED, the item's own pair has no room, since
+        mixed tables move no pairs. out: (values, codes), any of them None."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
