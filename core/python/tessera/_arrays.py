@@ -153,7 +153,7 @@ class TorchAdapter(Adapter):
                 self.types["u", width] = getattr(torch, f"uint{8 * width}")
         self.kinds = {dtype: kind for kind, dtype in self.types.items()}
         # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
-        self.codes = [torch.tensor(code, dtype=torch.uint8) for code in range(9)]
+        self.codes = [torch.tensor(code, dtype=torch.uint8, device="cpu") for code in range(9)]
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self.current_stream: Callable[[int], int] = raw or (
             lambda device: torch.cuda.current_stream(device).cuda_stream
