@@ -32,6 +32,35 @@ extern "C" {
 /* The keys of a spec's section [devices], as tsr_settings_list has those of [table]. */
 TSR_API size_t tsr_devices_settings_list(const tsr_setting_info **list);
 
+/* ---- Groups of processes ------------------------------------------------------------------------ */
+
+/* Processes of one machine that share tables: each has a shard, and gives its own batches. All of them make the same calls
+ * on the group and its tables in the same order, with as many items each as it has, also none; a call ends when all have made
+ * it. A process that dies, or is at another call, or stands still for limit_s, makes every other's call fail with TSR_IO or
+ * TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group is broken:
+ * every further call fails at once, and what remains is to destroy the tables and the group. On the cpu backend, with split
+ * = hash. tsr_size counts, and tsr_export writes, the pairs of all processes; tsr_table_report, tsr_table_usage, tsr_flush
+ * and tsr_table_describe, but for the capacity, are about this process's shard; tsr_table_save and tsr_join are
+ * TSR_UNSUPPORTED. Other functions mean the same as ever. */
+typedef struct tsr_group tsr_group;
+
+typedef struct tsr_group_options { /* all zero = the defaults */
+  size_t size;
+  double limit_s; /* how long a process waits for another without any progress, also to come; 0 = 60 s */
+} tsr_group_options;
+
+/* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. id: a path that they have in common; while they
+ * meet there are sockets called ID.RANK, which those may open who may write to the folder. One thread at a time uses a group
+ * and its tables. The caller frees *group. */
+TSR_API tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
+                                    tsr_group **group, tsr_error *error);
+/* After its tables. NULL is fine. */
+TSR_API_VOID void tsr_group_destroy(tsr_group *group);
+/* tsr_table_create, for a table of all processes of the group. The capacity is that of all together; the spec is the same
+ * everywhere. */
+TSR_API tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options,
+                                          tsr_table **table, tsr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

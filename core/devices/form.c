@@ -11,8 +11,7 @@
 #include "core/devices/whole.h"
 
 static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  const bool is_alone = t->shards->transport.here == t->shards->transport.members;
-  if (r->n == 0 && r->op != TSR_BULK_retrieve && is_alone) return TSR_OK;
+  if (r->n == 0 && r->op != TSR_BULK_retrieve && !t->shards->transport.group) return TSR_OK;
   switch (t->shards->split) {
   case TSR_SPLIT_INDEPENDENT:
     return tsr_independent_operate(t, r, error);

@@ -12,6 +12,7 @@
 #include "core/table/create.h"
 #include "core/table/form.h"
 #include "core/table/rebuild.h"
+#include "core/tessera_devices.h"
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
@@ -133,6 +134,8 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, uint
 static tsr_status make_anew(const tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
                             tsr_table **made, tsr_error *error) {
   const tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = seed};
+  tsr_group *group = t->shards->transport.group;
+  if (group) return tsr_group_table_create(group, spec, &options, made, error);
   return tsr_table_create(spec, &options, made, error);
 }
 
@@ -144,6 +147,7 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
   uint64_t not_placed = 1;
   for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
     status = take_pairs(t->shards->members[i].shard, &p[i], error);
+  status = t->shards->transport.agree(&t->shards->transport, status, error);
   for (uint32_t try = 0; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
     tsr_table_destroy(*made);
     *made = NULL;
@@ -203,6 +207,10 @@ static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, 
       left->split == right->split && left->transport.members == right->transport.members &&
       (left->split != TSR_SPLIT_HASH ||
        (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0));
+  if (left->transport.group || right->transport.group)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_join: the shards of the tables are in several processes: join tables of "
+                    "one process");
   if (alike && left->split != TSR_SPLIT_INDEPENDENT) return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
                   "tsr_join: the two tables do not have the pairs of a key on the same device: make both with the same "

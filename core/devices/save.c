@@ -59,6 +59,10 @@ tsr_status tsr_shards_save(tsr_table *t, const char *path, tsr_error *error) {
   tsr_file file;
   memcpy(h.magic, TSR_SAVE_SHARDS_MAGIC, sizeof h.magic);
   memcpy(h.first_bin, s->first_bin, sizeof h.first_bin);
+  if (s->transport.group)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_table_save: %s: the shards of the table are in %u processes: export the pairs instead", path,
+                    s->transport.members);
   char *text = tsr_save_text(t->spec);
   if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   h.text_bytes = strlen(text);

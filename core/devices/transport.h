@@ -2,7 +2,7 @@
  *
  * How the members of a table of several devices hear of each other: what a batch needs to go from where it was given to
  * the shards, and back. A member deals with a part of each batch and holds a shard. All members may be in one process
- * (local.c), or each in one of its own (../group/). Calls of one transport are made by one thread at a time, and by all
+ * (local.c), or each in one of its own (group.c). Calls of one transport are made by one thread at a time, and by all
  * processes in the same order. Read next: batch.h.
  */
 #ifndef TSR_DEVICES_TRANSPORT_H
@@ -23,13 +23,14 @@ typedef struct tsr_parcels {
 
 typedef struct tsr_transport tsr_transport;
 struct tsr_transport {
+  struct tsr_group *group;              /* of processes; NULL: all members are here */
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
   /* rows: `words` numbers of each member; those of the members here are set, and the others' come. An error of another
    * process is one here, too. */
   tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error);
   tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, tsr_error *error);
-  /* What this process has come to: the same for all after it, the first error if there is one. */
+  /* What this process has come to; where any has failed, all have after it. */
   tsr_status (*agree)(tsr_transport *transport, tsr_status status, tsr_error *error);
 };
 

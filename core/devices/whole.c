@@ -4,6 +4,9 @@
  */
 #include "core/devices/whole.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/table/form.h"
 
 uint32_t tsr_shards_holders(const tsr_shards *s) { return s->split == TSR_SPLIT_REPLICATED ? 1 : s->transport.here; }
@@ -143,10 +146,68 @@ tsr_status tsr_shards_wait(tsr_table *t, tsr_error *error) {
 
 /* ---- All pairs ------------------------------------------------------------------------------- */
 
+static uint64_t sum_of(const uint64_t *rows, uint32_t count) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += rows[i];
+  return sum;
+}
+
+/* In step k each process gets the pairs of the one k further on; rows: how many each has. */
+static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mine, char *all, uint32_t item_bytes,
+                              tsr_error *error) {
+  tsr_transport *x = &t->shards->transport;
+  const uint32_t n = x->members, me = x->first;
+  uint64_t *sizes = calloc((size_t)n * n, sizeof *sizes);
+  tsr_status status = sizes ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to export the pairs of %u ranks", n);
+  for (uint32_t k = 0; status == TSR_OK && k < n; k++) {
+    const uint32_t source = (me + k) % n;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < source; i++) before += rows[i];
+    for (uint32_t i = 0; i < n; i++) sizes[(i + k) % n * n + i] = rows[(i + k) % n];
+    const void *from[] = {mine};
+    void *to[] = {all + before * item_bytes}, *streams[] = {NULL};
+    status = x->exchange(x, &(tsr_parcels){from, to, sizes, item_bytes, streams}, error);
+    memset(sizes, 0, (size_t)n * n * sizeof *sizes);
+  }
+  free(sizes);
+  return status;
+}
+
+static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr_error *error) {
+  tsr_table *shard = t->shards->members[0].shard;
+  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint32_t value_bytes = t->store.composition->shape.value_bits / 8;
+  tsr_transport *x = &t->shards->transport;
+  uint64_t rows[TSR_DEVICES_MAX] = {0}, size = 0;
+  void *my_keys = NULL, *my_values = NULL;
+  tsr_status status = tsr_single_size(shard, &size, error);
+  rows[x->first] = size;
+  my_keys = malloc(size * key_bytes + 1);
+  my_values = malloc(size * value_bytes + 1);
+  if (status == TSR_OK && (!my_keys || !my_values))
+    status = tsr_fail(error, TSR_NO_MEMORY, "no memory to export %llu pairs", (unsigned long long)size);
+  if (status == TSR_OK && size)
+    status = tsr_single_write_out(shard, size, my_keys, value_bytes ? my_values : NULL, error);
+  status = x->agree(x, status, error);
+  if (status == TSR_OK) status = x->gather(x, rows, 1, error);
+  if (status == TSR_OK) status = pass_around(t, rows, my_keys, keys, key_bytes, error);
+  /* a process that wants no values passes them on all the same */
+  char *rest = values || !value_bytes ? NULL : malloc(sum_of(rows, x->members) * value_bytes + 1);
+  if (status == TSR_OK && value_bytes && !values && !rest)
+    status = tsr_fail(error, TSR_NO_MEMORY, "no memory to pass on the values of a group");
+  if (status == TSR_OK && value_bytes)
+    status = pass_around(t, rows, my_values, values ? values : rest, value_bytes, error);
+  free(rest);
+  free(my_keys);
+  free(my_values);
+  return status;
+}
+
 tsr_status tsr_shards_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t done = 0;
   tsr_status status = TSR_OK;
+  if (t->shards->transport.group) return write_out_of_group(t, keys, values, error);
   for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(t->shards); i++) {
     uint64_t written = 0;
     status = tsr_export(t->shards->members[i].shard, size - done, (char *)keys + done * (shape->key_bits / 8),

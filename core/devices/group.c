@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own, over a
+ * mesh of sockets. Read next: mesh.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/devices/mesh.h"
+#include "core/devices/shards.h"
+#include "core/sized.h"
+#include "core/table/create.h"
+#include "core/tessera_devices.h"
+
+struct tsr_group {
+  tsr_mesh mesh;
+};
+
+/* ---- The transport --------------------------------------------------------------------------- */
+
+static tsr_status gather(tsr_transport *x, uint64_t *rows, uint32_t words, tsr_error *error) {
+  tsr_mail mail = {.out = {NULL}};
+  for (uint32_t i = 0; i < x->members; i++) {
+    mail.out[i] = rows + (size_t)x->first * words;
+    mail.in[i] = rows + (size_t)i * words;
+    mail.out_bytes[i] = mail.in_bytes[i] = words * sizeof *rows;
+  }
+  return tsr_mesh_exchange(&x->group->mesh, &mail, error);
+}
+
+/* What a process has to say of its own work. The sentence of the first that failed is everybody's. */
+static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
+  tsr_error mine = {.status = status}, theirs[TSR_DEVICES_MAX];
+  tsr_mail mail = {.out = {NULL}};
+  if (x->group->mesh.is_broken && status) return status;
+  if (status && error) mine = *error;
+  mine.status = status;
+  for (uint32_t i = 0; i < x->members; i++) {
+    mail.out[i] = &mine;
+    mail.in[i] = &theirs[i];
+    mail.out_bytes[i] = mail.in_bytes[i] = sizeof mine;
+  }
+  tsr_status passed = tsr_mesh_exchange(&x->group->mesh, &mail, status ? NULL : error);
+  if (status) {
+    const tsr_status broken = tsr_mesh_break(&x->group->mesh, &mine);
+    (void)broken; /* this process has its own failure to tell of */
+    return status;
+  }
+  if (passed) return passed;
+  for (uint32_t i = 0; i < x->members; i++) {
+    if (i == x->first || !theirs[i].status) continue;
+    tsr_error why;
+    theirs[i].message[sizeof theirs[i].message - 1] = '\0';
+    passed = tsr_fail(&why, theirs[i].status, "rank %u: %.900s", i, theirs[i].message);
+    passed = tsr_mesh_break(&x->group->mesh, &why);
+    if (error) *error = why;
+    return passed;
+  }
+  return TSR_OK;
+}
+
+/* The memory of the cpu backend's devices is this process's own. */
+static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
+  tsr_mail mail = {.out = {NULL}};
+  uint64_t before = 0, arrived = 0;
+  const uint32_t me = x->first, n = x->members;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint64_t out = p->sizes[me * n + i] * p->item_bytes, in = p->sizes[i * n + me] * p->item_bytes;
+    mail.out[i] = (const char *)p->from[0] + before;
+    mail.in[i] = (char *)p->to[0] + arrived;
+    mail.out_bytes[i] = out;
+    mail.in_bytes[i] = in;
+    before += out;
+    arrived += in;
+  }
+  if (mail.out_bytes[me]) memcpy(mail.in[me], mail.out[me], mail.out_bytes[me]);
+  return tsr_mesh_exchange(&x->group->mesh, &mail, error);
+}
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
+                            tsr_group **group, tsr_error *error) {
+  enum { LIMIT_S = 60 };
+  tsr_group_options known;
+  if (!id || !group) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create needs an id and a place for the group");
+  tsr_status status = tsr_take_over("tsr_group_create", &known, options, sizeof known, error);
+  if (status) return status;
+  if (size == 0 || size > TSR_DEVICES_MAX || rank >= size)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_group_create: rank = %u, size = %u: ranks count from 0 to before size, which is at most %d",
+                    rank, size, TSR_DEVICES_MAX);
+  if (!(known.limit_s >= 0))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create: limit_s = %g: must be a time, or 0 for %d s",
+                    known.limit_s, LIMIT_S);
+  tsr_group *made = calloc(1, sizeof *made);
+  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a group");
+  status = tsr_mesh_open(&made->mesh, rank, size, id, known.limit_s > 0 ? known.limit_s : LIMIT_S, error);
+  if (status)
+    tsr_group_destroy(made);
+  else
+    *group = made;
+  return status;
+}
+
+void tsr_group_destroy(tsr_group *group) {
+  if (group) tsr_mesh_close(&group->mesh);
+  free(group);
+}
+
+static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
+  const char *what = NULL;
+  if (settings->devices.count > 1) what = "each process has one device: name one";
+  if (settings->split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
+  if (settings->backend != TSR_BACKEND_CPU) what = "groups work on the cpu backend alone: add backend = cpu";
+  return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
+}
+
+static tsr_status make_table(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
+                             tsr_error *error) {
+  tsr_settings settings;
+  tsr_options of_shard = *options;
+  tsr_status status = tsr_settings_read(spec, options, &settings, error);
+  if (status == TSR_OK) status = check_spec(&settings, error);
+  if (status) return status;
+  of_shard.capacity = tsr_settings_shard_capacity(&settings, group->mesh.size);
+  status = tsr_table_open(spec, &of_shard, table, error);
+  if (status) return status;
+  tsr_shards *shards = calloc(1, sizeof *shards);
+  if (!shards) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table of a group");
+  shards->transport = (tsr_transport){.members = group->mesh.size,
+                                      .first = group->mesh.rank,
+                                      .here = 1,
+                                      .group = group,
+                                      .gather = gather,
+                                      .exchange = exchange,
+                                      .agree = agree};
+  (*table)->form = &tsr_form_shards;
+  (*table)->shards = shards;
+  (*table)->capacity = settings.capacity;
+  return tsr_table_furnish(*table, error);
+}
+
+/* All processes must have the same in mind, as far as their requests meet. */
+static tsr_status compare(tsr_table *t, tsr_error *error) {
+  enum { WORDS = 6 };
+  uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
+  tsr_transport *x = &t->shards->transport;
+  const tsr_shape *shape = &t->store.composition->shape;
+  uint64_t *mine = rows + (size_t)x->first * WORDS;
+  const uint64_t words[WORDS] = {shape->kind,       shape->key_bits, shape->value_bits,
+                                 shape->duplicates, shape->seed,     t->shards->chunk};
+  memcpy(mine, words, sizeof words);
+  tsr_status status = gather(x, rows, WORDS, error);
+  for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)
+    if (memcmp(rows + (size_t)i * WORDS, words, sizeof words) != 0)
+      status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                        "tsr_group_table_create: rank %u has another kind, width, policy, seed or chunk: give all "
+                        "processes the same spec",
+                        i);
+  return agree(x, status, error);
+}
+
+tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
+                                  tsr_error *error) {
+  tsr_options known;
+  tsr_table *made = NULL;
+  if (!group || !spec || !table)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_table_create needs a group, a spec and a place for the table");
+  tsr_status status = tsr_take_over("tsr_group_table_create", &known, options, sizeof known, error);
+  tsr_transport all = {.members = group->mesh.size, .first = group->mesh.rank, .here = 1, .group = group};
+  if (status == TSR_OK) status = make_table(group, spec, &known, &made, error);
+  status = agree(&all, status, error);
+  if (status == TSR_OK) status = compare(made, error);
+  if (status)
+    tsr_table_destroy(made);
+  else
+    *table = made;
+  return status;
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of processes: tables whose shards are each in a process of its own. Every test forks its processes before it
+// does anything else, and each of them is judged by its exit status. Read next: shards_test.cc.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "core/tessera_devices.h"
+#include "tests/devices/tables.h"
+
+namespace {
+
+using namespace tessera_test;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// A name that fits into that of a socket, whatever folder tests have.
+std::string new_id() {
+  static int number = 0;
+  return "/tmp/tsr_group_" + std::to_string(getpid()) + "_" + std::to_string(number++);
+}
+
+#define NEED(condition)                                                                                                \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      fprintf(stderr, "rank %u, line %d: %s\n", rank, __LINE__, #condition);                                           \
+      return 1;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+#define NEED_OK(call)                                                                                                  \
+  do {                                                                                                                 \
+    tsr_error error = {};                                                                                              \
+    if (call) {                                                                                                        \
+      fprintf(stderr, "rank %u, line %d: %s: %s\n", rank, __LINE__, #call, error.message);                             \
+      return 1;                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+using Life = std::function<int(uint32_t rank, const std::string &id)>;
+
+// Each rank in a process. Returns what they exit with; 128 and a signal if they were killed.
+std::vector<int> live(uint32_t size, const Life &life) {
+  const std::string id = new_id();
+  std::vector<pid_t> children;
+  std::vector<int> statuses;
+  fflush(nullptr);
+  for (uint32_t rank = 0; rank < size; rank++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(50); // a hang is a failure and no wait
+      _exit(life(rank, id));
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    statuses.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  for (uint32_t rank = 0; rank < size; rank++) EXPECT_NE(access((id + "." + std::to_string(rank)).c_str(), F_OK), 0);
+  return statuses;
+}
+
+tsr_status join(uint32_t rank, uint32_t size, const std::string &id, double limit_s, tsr_group **group,
+                tsr_error *error) {
+  tsr_group_options options = {};
+  options.limit_s = limit_s;
+  return tsr_group_create(rank, size, id.c_str(), &options, group, error);
+}
+
+tsr_status make(tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
+  tsr_options options = {};
+  options.plugins = "layouts:probing:hashers:allocators";
+  tsr_spec *spec = spec_of(words);
+  const tsr_status status = tsr_group_table_create(group, spec, &options, table, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
+const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 devices=0 "
+                         "devices.chunk=256 ";
+const char *const kMulti = "kind=multimap key_bits=64 value_bits=32 layout=soa probing=double_hashing hasher=murmur3 "
+                           "devices=0 devices.chunk=256 ";
+
+uint32_t key_of(uint32_t i) { return i * 2654435761u; }
+
+class Group : public testing::TestWithParam<uint32_t> {};
+
+// Every process inserts its part, and asks for the keys of all.
+int map_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const uint32_t n = 3000;
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(make(group, std::string(kMap) + "capacity=3000", &table, &error));
+  NEED(info_of(table).capacity == n);
+  std::vector<uint32_t> keys, values, all, found(n + 5), wanted;
+  for (uint32_t i = 0; i < n + 5; i++) {
+    all.push_back(key_of(i));
+    wanted.push_back(i < n ? i : 77);
+    if (i < n && i % size == rank && (rank != 0 || size == 1 || i > 500)) { // batches of unlike lengths
+      keys.push_back(key_of(i));
+      values.push_back(i);
+    }
+  }
+  std::vector<uint8_t> codes(keys.size()), more_codes(n);
+  tsr_call call = {};
+  if (rank % 2 == 0) call.results = codes.data(); // one wants to know and the next does not
+  NEED_OK(tsr_insert(table, keys.size(), keys.data(), values.data(), &call, &error));
+  for (uint8_t code : codes) NEED(rank % 2 || code == TSR_INSERTED);
+  std::vector<uint32_t> every, own; // what was left out; whoever comes first
+  for (uint32_t i = 0; i < n; i++) own.push_back(i);
+  call.results = more_codes.data();
+  NEED_OK(tsr_insert(table, rank == 0 ? n : 0, all.data(), own.data(), &call, &error));
+  call = {};
+  call.missing = 77;
+  NEED_OK(tsr_find(table, n + 5, all.data(), found.data(), &call, &error));
+  NEED(found == wanted);
+  NEED_OK(tsr_find(table, rank == 0 ? 0 : 10, all.data(), found.data(), &call, &error));
+  uint64_t count = 0;
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == n);
+  std::vector<uint32_t> out_keys(n), out_values(n);
+  NEED_OK(tsr_export(table, n, out_keys.data(), rank == 1 ? nullptr : out_values.data(), &count, &error));
+  for (uint32_t i = 0; i < n; i++) NEED(rank == 1 || out_keys[i] == key_of(out_values[i]));
+  std::sort(out_keys.begin(), out_keys.end());
+  NEED(std::unique(out_keys.begin(), out_keys.end()) == out_keys.end());
+  tsr_rehash_options options = {};
+  options.capacity = 5000;
+  options.seed = 3;
+  NEED_OK(tsr_rehash(table, &options, &error));
+  NEED_OK(tsr_erase(table, rank == 0 ? 100 : 0, all.data(), nullptr, &error));
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == n - 100);
+  tsr_error error = {};
+  NEED(tsr_table_save(table, "/tmp/nothing.tsr", &error) == TSR_UNSUPPORTED);
+  NEED(tsr_join(table, table, TSR_JOIN_INNER, nullptr, &count, &error) == TSR_UNSUPPORTED);
+  NEED_OK(tsr_clear(table, nullptr, &error));
+  NEED_OK(tsr_build(table, keys.size(), keys.data(), values.data(), nullptr, 3, &error));
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == (size == 1 ? n : n - (500 / size + 1)));
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, Maps) {
+  const uint32_t size = GetParam();
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
+// Keys that come often, from all processes: parts follow the histogram of all of them.
+int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(make(group, std::string(kMulti) + "capacity=12000", &table, &error));
+  std::vector<uint64_t> keys, queries;
+  std::vector<uint32_t> values;
+  for (uint32_t i = 0; i < 1500; i++) { // key k comes k + 1 times from each process
+    const uint32_t k = static_cast<uint32_t>((std::sqrt(8.0 * i + 1) - 1) / 2);
+    keys.push_back(k);
+    values.push_back(rank * 10000 + i);
+  }
+  std::vector<uint8_t> codes(keys.size());
+  tsr_call call = {};
+  call.results = codes.data();
+  NEED_OK(tsr_insert(table, keys.size(), keys.data(), values.data(), &call, &error));
+  for (uint8_t code : codes) NEED(code == TSR_INSERTED);
+  for (uint64_t k = 50; k-- > 0;) queries.push_back(k);
+  std::vector<uint64_t> offsets(queries.size() + 1);
+  NEED_OK(tsr_find_all(table, queries.size(), queries.data(), offsets.data(), 0, nullptr, nullptr, &error));
+  std::vector<uint32_t> found(offsets.back());
+  NEED_OK(tsr_find_all(table, queries.size(), queries.data(), offsets.data(), rank == 0 ? found.size() : 0,
+                       rank == 0 ? found.data() : nullptr, nullptr, &error));
+  for (size_t q = 0; q < queries.size(); q++) {
+    NEED(offsets[q + 1] - offsets[q] == (queries[q] + 1) * size);
+    std::set<uint32_t> seen;
+    for (uint64_t at = offsets[q]; rank == 0 && at < offsets[q + 1]; at++) {
+      const uint32_t i = found[at] % 10000;
+      NEED(i < 1500 && keys[i] == queries[q] && found[at] / 10000 < size);
+      NEED(seen.insert(found[at]).second);
+    }
+  }
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, Multimaps) {
+  const uint32_t size = GetParam();
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return multimap_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Group, testing::Values(1u, 2u, 3u));
+
+// ---- Failures ----------------------------------------------------------------------------------
+
+// Goes on until a call fails, and says whether that was soon, with a sentence, and for good.
+int survive(uint32_t rank, tsr_table *table, double within_s) {
+  std::vector<uint32_t> keys(1000), values(1000);
+  const Clock::time_point begin = Clock::now();
+  tsr_error error = {};
+  uint64_t size;
+  for (uint32_t round = 0;; round++) {
+    for (uint32_t i = 0; i < 1000; i++) keys[i] = key_of(round * 1000 + i + rank * 100000000);
+    const tsr_status status = tsr_insert(table, 1000, keys.data(), values.data(), nullptr, &error);
+    if (status) break;
+    NEED(seconds_since(begin) < within_s);
+  }
+  NEED(seconds_since(begin) < within_s);
+  NEED(error.status == TSR_IO);
+  NEED(strstr(error.message, "rank") != nullptr);
+  error = {};
+  NEED(tsr_size(table, &size, &error) == TSR_IO);
+  return 0;
+}
+
+TEST(Failing, ARankIsKilled) {
+  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 3, id, 20, &group, &error));
+    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank == 1) {
+      std::vector<uint32_t> keys(1000), values(1000);
+      for (uint32_t i = 0; i < 1000; i++) keys[i] = key_of(i + 700000);
+      NEED_OK(tsr_insert(table, 1000, keys.data(), values.data(), nullptr, &error));
+      kill(getpid(), SIGKILL);
+    }
+    const int failed = survive(rank, table, 15);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return failed;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 128 + SIGKILL, 0}));
+}
+
+TEST(Failing, ARankStandsStill) {
+  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 3, id, 2, &group, &error));
+    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank == 2) sleep(5);
+    const int failed = survive(rank, table, 15); // also who stood still hears of it
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return failed;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Failing, RanksMakeOtherCalls) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 2, id, 5, &group, &error));
+    NEED_OK(make(group, std::string(kMap) + "capacity=1000", &table, &error));
+    tsr_error error = {};
+    uint32_t key = 1, value = 2;
+    uint64_t size;
+    NEED((rank == 0 ? tsr_size(table, &size, &error) : tsr_insert(table, 1, &key, &value, nullptr, &error)) != TSR_OK);
+    NEED(strstr(error.message, "rank") != nullptr);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+TEST(Failing, OneSpecIsAnother) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    NEED_OK(join(rank, 2, id, 5, &group, &error));
+    const std::string words = std::string(kMap) + (rank ? "capacity=1000 seed=2" : "capacity=1000");
+    NEED(make(group, words, &table, &error) == TSR_BAD_ARGUMENT);
+    NEED(table == nullptr);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+// One process has no memory for its shard, and all hear why.
+TEST(Failing, OneCannotMakeItsShard) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    NEED_OK(join(rank, 2, id, 5, &group, &error));
+    NEED(make(group, std::string(kMap) + (rank ? "capacity=2^40" : "capacity=1000"), &table, &error) == TSR_NO_MEMORY);
+    NEED(rank == 1 || std::string(error.message).find("rank 1: ") == 0);
+    NEED(table == nullptr);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+TEST(Meeting, SomebodyDoesNotCome) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    if (rank == 1) return 0;
+    tsr_group *group = nullptr;
+    tsr_error error = {};
+    const Clock::time_point begin = Clock::now();
+    NEED(join(0, 2, id, .5, &group, &error) == TSR_IO);
+    NEED(seconds_since(begin) < 10);
+    NEED(group == nullptr && strstr(error.message, "start all 2 processes") != nullptr);
+    NEED(join(1, 2, id, .5, &group, &error) == TSR_IO);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+// A socket that a killed process has left, and one that greets with nonsense.
+TEST(Meeting, OldSocketsAndStrangers) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    sockaddr_un name = {};
+    name.sun_family = AF_UNIX;
+    snprintf(name.sun_path, sizeof name.sun_path, "%s.0", id.c_str());
+    const int one = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (rank == 0) {
+      NEED(bind(one, reinterpret_cast<sockaddr *>(&name), sizeof name) == 0);
+      close(one); // the name stays
+    } else {
+      for (int i = 0; i < 500 && connect(one, reinterpret_cast<sockaddr *>(&name), sizeof name) != 0; i++)
+        usleep(10000);
+      ssize_t sent = send(one, "good morning, here I am", 23, MSG_NOSIGNAL);
+      NEED(sent == 23);
+    }
+    tsr_group *group = nullptr;
+    NEED_OK(join(rank, 2, id, 10, &group, &error));
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+TEST(Meeting, Arguments) {
+  tsr_error error = {};
+  tsr_group *group = nullptr;
+  EXPECT_EQ(tsr_group_create(0, 0, "/tmp/x", nullptr, &group, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(2, 2, "/tmp/x", nullptr, &group, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(0, 65, "/tmp/x", nullptr, &group, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(0, 1, nullptr, nullptr, &group, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(0, 1, "/tmp/x", nullptr, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(0, 1, std::string(200, 'x').c_str(), nullptr, &group, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_group_create(0, 1, "/nowhere/at/all", nullptr, &group, &error), TSR_IO) << error.message;
+  EXPECT_EQ(group, nullptr);
+  ASSERT_EQ(tsr_group_create(0, 1, new_id().c_str(), nullptr, &group, &error), TSR_OK) << error.message;
+  tsr_table *table = nullptr;
+  EXPECT_EQ(tsr_group_table_create(nullptr, nullptr, nullptr, &table, &error), TSR_BAD_ARGUMENT);
+  tsr_group_destroy(group);
+  tsr_group_destroy(nullptr);
+}
+
+} // namespace
