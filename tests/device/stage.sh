@@ -35,7 +35,7 @@ for program in {device,races,races_without_guard,endurance,endurance_without_gua
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz \
+for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{shards,whole}_test \
   examples/{kmers,join_sum}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
@@ -50,7 +50,7 @@ for room in "${rooms[@]}"; do
 done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
 cp -r "$root/specs" "$root/examples" "$target/"
-cp "$root/tests/device/"{run_all,measure,user_kernels}.sh "$target/"
+cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
 chmod -R u+w "$target"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.

@@ -92,7 +92,8 @@ TEST(Mixed, OperationsOfAllKinds) {
   TSR_TRACE_SEED;
   Random random(4);
   Table subject(table_of("kind=map key_bits=32 value_bits=32 layout=packed probing=double_hashing hasher=murmur3 "
-                         "capacity=1500 concurrency=mixed devices=0,1,2 devices.chunk=256"),
+                         "capacity=1500 concurrency=mixed devices.chunk=256 devices=" +
+                         numbers(3)),
                 32, 32);
   Exercise::Options options;
   options.slots = 1500;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables of several devices for the tests of this folder: specs in one line. They live on the cpu backend, where every
-// number names the same device. Read next: shards_test.cc.
+// number names the same device, or on the one that TSR_BACKEND names and the devices of TSR_DEVICES ("0,1"), in turn. Read
+// next: shards_test.cc.
 #ifndef TSR_TESTS_DEVICES_TABLES_H
 #define TSR_TESTS_DEVICES_TABLES_H
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +23,19 @@
 
 namespace tessera_test {
 
+inline std::string backend() {
+  const char *name = getenv("TSR_BACKEND");
+  return name && *name ? name : "cpu";
+}
+
 // "0,1,2"
 inline std::string numbers(unsigned count) {
-  std::string list = "0";
-  for (unsigned i = 1; i < count; i++) list += "," + std::to_string(i);
+  const char *said = getenv("TSR_DEVICES");
+  std::vector<std::string> devices;
+  std::istringstream words(said ? said : "0,1,2,3,4,5,6,7");
+  for (std::string word; std::getline(words, word, ',');) devices.push_back(word);
+  std::string list;
+  for (unsigned i = 0; i < count; i++) list += (i ? "," : "") + devices[i % devices.size()];
   return list;
 }
 
@@ -52,7 +64,8 @@ inline std::vector<Made> kinds() {
 inline tsr_spec *spec_of(const std::string &words) {
   tsr_error error = {};
   tsr_spec *spec = nullptr;
-  EXPECT_EQ(tsr_spec_parse("[table]\nbackend = cpu\n", "test.ini", &spec, &error), TSR_OK) << error.message;
+  EXPECT_EQ(tsr_spec_parse(("[table]\nbackend = " + backend() + "\n").c_str(), "test.ini", &spec, &error), TSR_OK)
+      << error.message;
   for (size_t at = 0; at < words.size();) {
     const size_t end = std::min(words.find(' ', at), words.size());
     std::string word = words.substr(at, end - at);
