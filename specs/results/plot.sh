@@ -68,6 +68,34 @@ plot inserts using 2:xtic(1) lc rgb blue
 END
 }
 
+draw_kernels() {
+  terminal 900 400
+  cat <<'END'
+set ylabel "nanoseconds an item"
+set style data histograms
+set style histogram clustered gap 1
+set xtics rotate by -25 nomirror noenhanced
+set rmargin 14
+set key top right
+at(column) = rows("kernels.csv", "$2 ~ /^NVIDIA/", "$1 \"/\" $3, $" . column . " / $3 * 1000000")
+plot at("4") using 2:xtic(1) t "one kernel" lc rgb blue, at("5") using 2 t "bulk calls" lc rgb orange
+END
+}
+
+draw_python_calls() {
+  terminal 1040 420
+  cat <<'END'
+set ylabel "microseconds a call"
+set style data histograms
+set style histogram clustered gap 1
+set xtics rotate by -25 nomirror noenhanced
+set rmargin 14
+set key top right
+at(column) = rows("python_calls.csv", "$2 ~ /^NVIDIA/", "$1 \"/\" $3, $" . column)
+plot at("4") using 2:xtic(1) t "Python" lc rgb vermilion, at("5") using 2 t "C" lc rgb grey
+END
+}
+
 draw_shapes() {
   terminal 1040 380
   cat <<'END'
