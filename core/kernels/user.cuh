@@ -39,7 +39,7 @@ TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch 
   c.base = warp_lane & ~(lanes - 1u);
 #else
   const user_table *const *at = (const user_table *const *)table;
-  tsr_ctx c = {&(*at)->state, number, 0, 0, 1, scratch, 0};
+  const tsr_ctx c = {.t = &(*at)->state, .table = number, .active = 1, .scratch = scratch};
 #endif
   return c;
 }

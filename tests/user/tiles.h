@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user's kernel calls (core/kernels/user.cuh), for one lane of a warp that is run by hand. Keys and values have 32
+// bits. Read next: tiles_test.cc.
+#ifndef TSR_TESTS_USER_TILES_H
+#define TSR_TESTS_USER_TILES_H
+
+#include "core/kernels/bulk.h"
+#include "plugins/device.cuh"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+uint32_t tiles_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t key, uint32_t value);
+uint32_t tiles_find(const tsr_ctx *c, uint32_t mine, uint32_t key, uint64_t *value);
+uint64_t tiles_count(const tsr_ctx *c, uint32_t mine, uint32_t key);
+uint64_t tiles_erase(const tsr_ctx *c, uint32_t mine, uint32_t key);
+// How many values come, and their sum.
+uint64_t tiles_values(const tsr_ctx *c, uint32_t mine, uint32_t key, uint64_t *sum);
+// How many pairs come from bucket `item`, and the sum of 3 * key + value.
+uint64_t tiles_pairs(const tsr_ctx *c, uint32_t mine, uint64_t item, uint64_t *sum);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
