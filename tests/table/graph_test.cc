@@ -148,20 +148,6 @@ TEST(Graphs, HoldManyPairsOfOneKey) {
     }
 }
 
-std::string refusal_of(const Recipe &recipe, const std::vector<const char *> &settings) {
-  SpecPointer spec = spec_of(recipe);
-  tsr_error error = {};
-  for (const char *setting : settings)
-    if (tsr_spec_set(spec.get(), setting, &error)) return error.message;
-  std::string directories = plugin_directories();
-  tsr_options options = {};
-  options.plugins = directories.c_str();
-  tsr_table *table = nullptr;
-  const tsr_status status = tsr_table_create(spec.get(), &options, &table, &error);
-  tsr_table_destroy(table);
-  return status ? error.message : "";
-}
-
 TEST(Graphs, AreRefusedWhereTheyCannotBe) {
   Recipe recipe = recipe_of("packed", {32, 32}, TSR_DUPLICATES_KEEP, 2);
   EXPECT_EQ(refusal_of(recipe, {}), "");

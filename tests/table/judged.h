@@ -32,6 +32,21 @@ inline void expect_refused(tsr_status status, tsr_status expected, const tsr_err
   expect_sentence(error, word);
 }
 
+// Why no table can be made of the recipe with these settings, "" if one can.
+inline std::string refusal_of(const Recipe &recipe, const std::vector<const char *> &settings) {
+  SpecPointer spec = spec_of(recipe);
+  tsr_error error = {};
+  for (const char *setting : settings)
+    if (tsr_spec_set(spec.get(), setting, &error)) return error.message;
+  std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  tsr_table *table = nullptr;
+  const tsr_status status = tsr_table_create(spec.get(), &options, &table, &error);
+  tsr_table_destroy(table);
+  return status ? error.message : "";
+}
+
 class Judged {
 public:
   virtual ~Judged() = default;

@@ -146,20 +146,6 @@ std::vector<uint64_t> sizes() {
 
 INSTANTIATE_TEST_SUITE_P(Of, Passes, testing::ValuesIn(sizes()));
 
-std::string refusal_of(const Recipe &recipe, const std::vector<const char *> &settings) {
-  SpecPointer spec = spec_of(recipe);
-  tsr_error error = {};
-  for (const char *setting : settings)
-    if (tsr_spec_set(spec.get(), setting, &error)) return error.message;
-  std::string directories = plugin_directories();
-  tsr_options options = {};
-  options.plugins = directories.c_str();
-  tsr_table *table = nullptr;
-  const tsr_status status = tsr_table_create(spec.get(), &options, &table, &error);
-  tsr_table_destroy(table);
-  return status ? error.message : "";
-}
-
 TEST(PagesAreRefused, WhereTheyCannotBe) {
   Recipe recipe = recipe_of("packed", "linear", {32, 32}, TSR_DUPLICATES_FIRST);
   EXPECT_NE(refusal_of(recipe, {"table.page_bytes=17"}).find("0 | auto | 1Ki .. 128Ki"), std::string::npos);
