@@ -30,6 +30,7 @@ const tsr_form tsr_form_shards = {
     .furnish = furnish,
     .release = tsr_shards_release,
     .describe = tsr_shards_describe,
+    .prepare = tsr_shards_prepare,
     .operate = operate,
     .clear = tsr_shards_clear,
     .size = tsr_shards_size,

@@ -43,6 +43,13 @@ void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
   info->capacity = has_grown ? capacity : t->capacity;
 }
 
+tsr_status tsr_shards_prepare(tsr_table *t, uint32_t calls, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++)
+    status = tsr_single_prepare(t->shards->members[i].shard, calls, error);
+  return status;
+}
+
 tsr_status tsr_shards_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   uint64_t sum = 0, one = 0;
   tsr_status status = TSR_OK;

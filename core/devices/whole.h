@@ -14,6 +14,7 @@ tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *er
 
 /* Of tsr_form_shards: */
 void tsr_shards_describe(const tsr_table *table, tsr_table_info *info);
+tsr_status tsr_shards_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_size(tsr_table *table, uint64_t *size, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_write_out(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error)

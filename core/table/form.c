@@ -8,6 +8,7 @@ const tsr_form tsr_form_store = {
     .furnish = tsr_single_furnish,
     .release = tsr_single_release,
     .describe = tsr_single_describe,
+    .prepare = tsr_single_prepare,
     .operate = tsr_single_operate,
     .clear = tsr_single_clear,
     .size = tsr_single_size,

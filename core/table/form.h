@@ -22,6 +22,8 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
                            tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_single_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
+/* prepare.c */
+tsr_status tsr_single_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
 /* table.c */
 void tsr_single_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_single_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;

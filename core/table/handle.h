@@ -79,6 +79,7 @@ typedef struct tsr_form {
   tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
   void (*release)(tsr_table *table);                         /* after all work */
   void (*describe)(const tsr_table *table, tsr_table_info *info);
+  tsr_status (*prepare)(tsr_table *table, uint32_t calls, tsr_error *error);
   tsr_status (*operate)(tsr_table *table, const tsr_request *request, tsr_error *error);
   tsr_status (*clear)(tsr_table *table, void *stream, tsr_error *error);
   tsr_status (*size)(tsr_table *table, uint64_t *size, tsr_error *error);

@@ -2,7 +2,7 @@
  *
  * Code made before it is needed (tsr_table_prepare): which operations each call is made of.
  */
-#include "core/table/handle.h"
+#include "core/table/form.h"
 #include "core/tessera_tools.h"
 
 typedef struct call {
@@ -47,15 +47,15 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   if (wanted >> CALLS)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: calls = %u: a sum of TSR_PREPARE_ is at most %u",
                     wanted, (1u << CALLS) - 1u);
-  if (t->shards)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_table_prepare: the table lies on several devices, each of which links a call when it is first "
-                    "made: make one on a few keys");
   for (uint32_t i = 0; i < CALLS; i++) {
     const char *why = wanted & calls[i].bit ? why_not(&t->store.composition->shape, calls[i].bit) : NULL;
     if (why)
       return tsr_fail(error, TSR_UNSUPPORTED, "tsr_table_prepare: %s %s, which this one is not", calls[i].name, why);
   }
+  return t->form->prepare(t, wanted, error);
+}
+
+tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_program *program = t->store.code->program;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {

@@ -19,9 +19,10 @@ TSR_KERNEL_INLINE uint32_t base_of(uint8_t letter) {
 /* The k-mer that begins at `at`, or that of the other strand if it is less; *is_kmer: all its letters are bases. k is at
  * most 31. */
 TSR_KERNEL_INLINE uint64_t kmer_at(const uint8_t *text, uint64_t n, uint64_t at, uint32_t k, uint32_t *is_kmer) {
+  const uint32_t letters = at + k <= n ? k : 0;
   uint64_t forward = 0, backward = 0;
-  uint32_t worst = at + k <= n ? 0 : 4;
-  for (uint32_t j = 0; j < k && worst < 4; j++) {
+  uint32_t worst = letters ? 0 : 4;
+  for (uint32_t j = 0; j < letters; j++) { /* to the end, whatever is there: so that no load waits for another */
     const uint32_t base = base_of(text[at + j]);
     forward = forward << 2 | (base & 3);
     backward |= (uint64_t)(3 - (base & 3)) << 2 * j;

@@ -131,6 +131,19 @@ run conform x
 tail -n 1 "$work/builds" | grep -q '//tests/conformance' || fail "built $(tail -n 1 "$work/builds")"
 expect_says second 0
 
+case_of "wheel builds the wheel and prints nothing but its path"
+mkdir -p "$bin"
+touch "$bin/tessera-9.1-py3-none-any.whl" "$bin/tessera-9-py3-none-any.whl"
+echo '#define TSR_VERSION "9"' >"$checkout/core/tessera.h"
+run wheel
+expect_status 0
+[[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
+tail -n 1 "$work/builds" | grep -q '//:wheel$' || fail "built $(tail -n 1 "$work/builds")"
+run wheel now
+expect_status 1
+expect_err 'takes no arguments'
+rm "$checkout/core/tessera.h"
+
 case_of "it works where its notes cannot be written"
 rm -rf "$checkout/.built"
 touch "$checkout/.built"

@@ -49,7 +49,9 @@ inline std::vector<Made> kinds() {
   const std::string parts = " layout=packed probing=cuckoo hasher=murmur3 ";
   const std::string stays = " layout=packed probing=double_hashing hasher=murmur3 ";
   const std::string columns = " layout=soa probing=double_hashing hasher=murmur3 ";
+  const std::string lists = " layout=packed probing=hashgraph hasher=murmur3 load_factor=1 layout.bucket_slots=1 ";
   return {
+      {"kind=multimap key_bits=32 value_bits=32" + lists, 32, 32, TSR_DUPLICATES_KEEP},
       {"kind=map key_bits=32 value_bits=32 duplicates=first" + parts, 32, 32, TSR_DUPLICATES_FIRST},
       {"kind=map key_bits=64 value_bits=32 duplicates=add" + columns, 64, 32, TSR_DUPLICATES_ADD},
       {"kind=map key_bits=32 value_bits=64 duplicates=replace" + columns, 32, 64, TSR_DUPLICATES_REPLACE},

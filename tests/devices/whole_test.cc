@@ -303,6 +303,7 @@ TEST(Refused, Calls) {
   tsr_table *table = table_of(kMap + ("capacity=100 devices=" + numbers(2)));
   const uint32_t key = 1;
   uint32_t value = 0;
+  EXPECT_EQ(tsr_table_prepare(table, TSR_PREPARE_INSERT + TSR_PREPARE_FIND_ALL, &error), TSR_OK) << error.message;
   EXPECT_EQ(tsr_insert(table, 1, &key, nullptr, nullptr, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_find(table, 1, nullptr, &value, nullptr, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_apply(table, 0, nullptr, nullptr, nullptr, nullptr, nullptr, &error), TSR_UNSUPPORTED);

@@ -125,6 +125,7 @@ class Table:
         self._error = lib.TsrError()
         self._error_at = byref(self._error)
         self._call = lib.Call()
+        self._called: Tuple[int, ...] = ()
         self._call_at = byref(self._call)
         self._report = lib.Report()
         self._not_placed = 0
@@ -329,7 +330,10 @@ class Table:
         return flags, at, adapter if out is None else adapter_of(out) or adapter
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0) -> None:
-        self._call.__init__(_CALL_SIZE, self._stream, results, keys, values, missing, None)  # type: ignore[misc]
+        wanted = self._stream, results, keys, values, missing
+        if wanted != self._called:  # often it is as in the call before
+            self._called = wanted
+            self._call.__init__(_CALL_SIZE, *wanted, None)  # type: ignore[misc]
 
     def _finish(self) -> None:
         if self._waits and library.tsr_table_wait(self._handle, self._error_at):
