@@ -160,26 +160,28 @@ std::string LaneTable::making_lists(Batch &batch) {
     offsets[list] = static_cast<uint32_t>(next);
     next += std::exchange(at[list], next);
   }
-  Batch left;
+  Batch were_there, left;
   std::vector<size_t> of;
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
     if (lists[i] != TSR_CPU_NO_LIST) {
       places[i] = at[lists[i]]++;
-    } else {
-      left.keys.push_back(all[i]);
-      left.values.push_back(value_bits ? values[i] : 0);
-      of.push_back(i);
+      continue;
     }
+    Batch &to = i < held ? were_there : left;
+    to.keys.push_back(all[i]);
+    to.values.push_back(value_bits ? values[i] : 0);
+    if (i >= held) of.push_back(i - held);
+  }
   functions->put(&cpu, &memory_.state(), key_array.data(), value_array.data(), 0, n, places.data());
-  complaint = inserting(TSR_BULK_insert, left, nullptr, 0);
+  complaint = inserting(TSR_BULK_insert, were_there, nullptr, 0); // before a new one takes their place
+  if (complaint.empty()) complaint = inserting(TSR_BULK_insert, left, nullptr, 0);
   batch.codes.assign(n - held, TSR_INSERTED);
   batch.back_keys.assign(n - held, canary >> (64 - key_bits));
   batch.back_values.assign(n - held, value_bits ? canary >> (64 - value_bits) : 0);
   for (size_t i = 0; i < of.size(); i++) {
-    if (of[i] < held) continue;
-    batch.codes[of[i] - held] = left.codes[i];
-    batch.back_keys[of[i] - held] = left.back_keys[i];
-    batch.back_values[of[i] - held] = left.back_values[i];
+    batch.codes[of[i]] = left.codes[i];
+    batch.back_keys[of[i]] = left.back_keys[i];
+    batch.back_values[of[i]] = left.back_values[i];
   }
   return complaint;
 }
