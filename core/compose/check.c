@@ -12,7 +12,7 @@
 #include "core/cuda/link.h"
 #include "core/kernels/pages.h"
 #include "core/sized.h"
-#include "core/tessera_tools.h"
+#include "core/tessera_devices.h"
 
 /* A spec with an allocator and no layout is a pool's. */
 static bool is_pool(const tsr_spec *spec) {
@@ -54,6 +54,17 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
     else if (shown && *shown)
       fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
+  }
+}
+
+static void print_devices(FILE *out, const tsr_spec *spec, uint32_t shards, uint64_t capacity) {
+  const tsr_setting_info *rows;
+  const size_t count = tsr_devices_settings_list(&rows);
+  fprintf(out, "%-12s %u, for %llu pairs together; what follows is one of them\n", "shards", shards,
+          (unsigned long long)capacity);
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, "devices", rows[i].key);
+    fprintf(out, "  %-18s %s%s\n", rows[i].key, value ? value : rows[i].initial, value ? "" : " (default)");
   }
 }
 
@@ -152,9 +163,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     print_settings(out, spec, t);
     print_parts(out, t);
     fprintf(out, "%-12s %s\n", "backend", why);
-    if (shards)
-      fprintf(out, "%-12s %u, for %llu pairs together; what follows is one of them\n", "shards", shards,
-              (unsigned long long)capacity);
+    if (shards) print_devices(out, spec, shards, capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
