@@ -50,8 +50,10 @@ size_t operations_of(const tsr_spec *spec, uint32_t sm) {
   Composed composed(spec, sm, &status, &error);
   EXPECT_EQ(status, TSR_OK) << error.message;
   if (status) return 0;
-  const tsr_shape &shape = composed.composition->shape;
-  return static_cast<size_t>(TSR_BULKS_OF(&shape)) + (shape.is_paged ? static_cast<size_t>(TSR_PAGES_STEPS) : 0);
+  size_t operations = static_cast<size_t>(TSR_BULKS_OF(&composed.composition->shape));
+  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
+    operations += tsr_composition_has_step(composed.composition, step);
+  return operations;
 }
 
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {
