@@ -15,18 +15,21 @@
 enum { HASHGRAPH_OFFSETS }; /* region */
 enum { HASHGRAPH_LAST };    /* word of a probe: the list's last bucket */
 
+/* Without a branch that ends it: tiles of a warp walk together, and ptxas has to see that they do. */
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
-  if (probe->visited == 0) {
+  const uint32_t slots = TSR_FACT(c, bucket_slots), is_first = probe->visited == 0;
+  uint32_t begin = 0, end = 0;
+  if (is_first) {
     const uint32_t *offset = (const uint32_t *)TSR_REGION(c, HASHGRAPH_OFFSETS) + tsr_list_of(c, key);
-    const uint32_t slots = TSR_FACT(c, bucket_slots), begin = tsr_load32(offset, 0), end = tsr_load32(offset + 1, 0);
-    if (begin == end) return false;
-    probe->ref = begin / slots;
-    probe->word[HASHGRAPH_LAST] = (end - 1) / slots;
-    return true;
+    begin = tsr_load32(offset, 0);
+    end = tsr_load32(offset + 1, 0);
   }
-  if (probe->ref == probe->word[HASHGRAPH_LAST]) return false;
-  probe->ref++;
-  return true;
+  const uint64_t last = is_first ? (end - 1) / slots : probe->word[HASHGRAPH_LAST];
+  const bool there = is_first ? begin != end : probe->ref != last;
+  const uint64_t next = is_first ? begin / slots : probe->ref + 1;
+  probe->ref = there ? next : is_first ? 0 : probe->ref;
+  probe->word[HASHGRAPH_LAST] = last;
+  return there;
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next));

@@ -355,12 +355,12 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     __shared__ bulk_statistics statistics;                                                                             \
     __shared__ uint32_t gives_up;                                                                                      \
     __shared__ page_left left;                                                                                         \
-    const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1], lane = threadIdx.x & 31u;      \
+    const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
     const uint32_t counts =                                                                                            \
         TSR_FACT(&c, counts_slots) && a.counts_offset_bytes && end - begin <= TSR_PAGES_COUNTED_ITEMS;                 \
-    uint32_t hits = 0, fails = 0;                                                                                      \
+    uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     if (begin < end) page_load(&a, page);                                                                              \
@@ -369,17 +369,20 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
     __syncthreads();                                                                                                   \
     const uint32_t items = counts ? left.items : (uint32_t)(end - begin);                                              \
-    for (uint32_t at = threadIdx.x; at - lane < items; at += TSR_PAGES_THREADS) {                                      \
-      if (tsr_warp_any(&c, *(volatile uint32_t *)&gives_up)) break;                                                    \
-      const uint32_t mine = at < items;                                                                                \
+    for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
+      const uint32_t at = row + threadIdx.x;                                                                           \
+      stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \
+      const uint32_t mine = at < items && !stops;                                                                      \
       hits += page_insert(&c, &a.bulk, begin + (counts && mine ? left.item[at] : at), mine, &fails);                   \
       if (fails) gives_up = 1;                                                                                         \
     }                                                                                                                  \
     __syncthreads();                                                                                                   \
     const uint32_t keeps = !gives_up;                                                                                  \
     if (TSR_FACT(&c, combines_later))                                                                                  \
-      for (uint64_t i = begin + threadIdx.x; i - lane < end; i += TSR_PAGES_THREADS)                                   \
+      for (uint64_t row = begin; row < end; row += TSR_PAGES_THREADS) {                                                \
+        const uint64_t i = row + threadIdx.x;                                                                          \
         bulk_combine(&c, &a.bulk, i, keeps &&i < end);                                                                 \
+      }                                                                                                                \
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
     if (!keeps && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
@@ -389,7 +392,8 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
 PAGES_INSERT(tsr_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 3))
 PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
-/* The items of pages that gave up, by random access; blocks take pages in turn. */
+/* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
+ * threads leave a loop at once. */
 #define PAGES_REST(name, work)                                                                                         \
   extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1) name(const __grid_constant__ tsr_pages a) {       \
     __shared__ bulk_statistics statistics;                                                                             \
@@ -399,8 +403,10 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS,
     bulk_begin_statistics(&c, &statistics);                                                                            \
     for (uint32_t at = blockIdx.x; at < a.rest[0]; at += gridDim.x) {                                                  \
       const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = a.begins[page + 1];                          \
-      for (uint64_t i = begin + threadIdx.x; i - (threadIdx.x & 31u) < end; i += TSR_BLOCK_THREADS)                    \
+      for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {                                                \
+        const uint64_t i = row + threadIdx.x;                                                                          \
         hits += work(&c, &a.bulk, i, is_rest(&c, &a, i, i < end));                                                     \
+      }                                                                                                                \
     }                                                                                                                  \
     bulk_add(a.bulk.tally, hits);                                                                                      \
     bulk_end_statistics(&c, &statistics, a.bulk.tally);                                                                \

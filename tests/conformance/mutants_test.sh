@@ -181,7 +181,8 @@ breaks P-44 "it looks at residents and says that it does not" probing:probing/ro
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.asks_for_room = 1;/'
 breaks P-46 "it leaves the first bucket too early" "$cuckoo" cuh "$passes" \
   c 's/^  plan->probing.ends_at_empty = .*/  plan->probing.ends_at_empty = 0;/'
-breaks P-48 "a list ends a bucket too early" probing:probing/hashgraph cuh 's/= \(end - 1\) \/ slots;/= (end - 1) \/ slots - (end - begin > 1);/'
+breaks P-48 "a list ends a bucket too early" probing:probing/hashgraph \
+  cuh 's/\(end - 1\) \/ slots :/(end - 1) \/ slots - (end - begin > slots) :/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
 

@@ -181,7 +181,8 @@ INSTANTIATE_TEST_SUITE_P(Add, Backends, testing::ValuesIn([] {
                            std::set<std::string> names;
                            for (Choice &choice : adding) {
                              choice.duplicates = "add";
-                             if (choice.value_bits && names.insert(choice.name()).second) kept.push_back(choice);
+                             if (choice.value_bits && device::accepts(choice) && names.insert(choice.name()).second)
+                               kept.push_back(choice);
                            }
                            return kept;
                          }()),

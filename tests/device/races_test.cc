@@ -243,6 +243,14 @@ INSTANTIATE_TEST_SUITE_P(Big, OneBatch, testing::ValuesIn(races(false)), name_of
 INSTANTIATE_TEST_SUITE_P(Small, OneBatch, testing::ValuesIn(races(true)), name_of);
 #endif
 
+// Whether a scheme looks keys up, so that they can race.
+bool looks_up(const std::string &probing) {
+  for (const std::string &layout : choices::plugins_of("layout"))
+    if (device::accepts({layout, probing, "murmur3", "first", "phased", "no", 8, 1, 32, 32, device::sm(), 0}))
+      return true;
+  return false;
+}
+
 TEST(Races, AreHeldForEveryPart) {
   std::vector<Race> all = races(false);
   EXPECT_GT(all.size(), 20u);
@@ -250,8 +258,9 @@ TEST(Races, AreHeldForEveryPart) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Race &r) { return r.choice.layout == layout; }))
         << layout;
   for (const std::string &probing : choices::plugins_of("probing"))
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Race &r) { return r.choice.probing == probing; }))
-        << probing;
+    EXPECT_TRUE(!looks_up(probing) || std::any_of(all.begin(), all.end(), [&](const Race &r) {
+      return r.choice.probing == probing;
+    })) << probing;
 }
 
 // ---- More than one batch ------------------------------------------------------------------------

@@ -44,7 +44,9 @@ for spec in "${recipes[@]}"; do
   TESSERA_CC='' run_recipe "$work/tables" "$spec"
   expect_out '^code +function tables: TESSERA_CC is empty$|^code +function tables, as there was little to do$'
   TESSERA_CC_ITEMS=0 run_recipe "$work/fused" "$spec"
-  expect_out '^code +fused: insert, .*erase'
+  inserts='insert, ' # lists are made in bulk, by steps of their own
+  ! grep -q '^probing = hashgraph' "$spec" || inserts=
+  expect_out "^code +fused: $inserts.*erase"
   for file in "$work"/tables/*; do
     cmp "$file" "$work/fused/${file##*/}" || fail "$name: ${file##*/} differs: $(diff "$file" "$work/fused/${file##*/}" | head -n 5)"
   done
