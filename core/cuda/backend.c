@@ -390,14 +390,14 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
                             tsr_error *error) {
   enum { REST_BLOCKS = 1024 };
   const tsr_shape *shape = &program->composition->shape;
-  const uint32_t column_bytes = (shape->key_bits > shape->payload_bits ? shape->key_bits : shape->payload_bits) / 8;
+  const uint32_t item_bytes = (shape->key_bits + shape->payload_bits) / 8;
+  const uint32_t place_bytes = pages->places_to ? sizeof *pages->places_to : 0;
   grid of_threads = a_thread_each(n);
   if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
-  if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * column_bytes};
+  if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes)};
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
-  if (step == TSR_PAGES_lists)
-    of_threads = (grid){n, TSR_LISTS_THREADS, TSR_LISTS_STAGED * (shape->key_bits + shape->payload_bits) / 8};
+  if (step == TSR_PAGES_lists) of_threads = (grid){n, TSR_LISTS_THREADS, TSR_LISTS_STAGED * item_bytes};
   if (step == TSR_PAGES_large_count || step == TSR_PAGES_large_place)
     of_threads = (grid){REST_BLOCKS, TSR_LISTS_THREADS, 0};
   if (step == TSR_PAGES_large_sum) of_threads = (grid){n, TSR_LISTS_THREADS, 0};

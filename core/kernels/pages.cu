@@ -63,7 +63,11 @@ static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pa
   return (uint32_t)((tsr_page_of(c, key) >> a->shift) - t->first_bin);
 }
 
-enum { TILE_BINS = 1 << TSR_PAGES_FAN_LOG2, TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS };
+enum {
+  TILE_BINS = 1 << TSR_PAGES_FAN_LOG2,
+  TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
+  TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 /* keys and payloads together would take too many registers */
+};
 static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
@@ -100,71 +104,38 @@ static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
 
-/* Moves one column of the tile, so that a warp writes runs: item r of this thread to position[r], and from there each
- * position to its place. */
+/* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are asked for before
+ * the first is used, so that a tile waits for memory once. A column that is NULL has none. */
 template <class T>
-static __device__ __forceinline__ void move_column(const T *from, T *to, const tile *t, const uint32_t *position,
-                                                   const uint32_t *shift, T *stage) {
-  T item[TILE_ROUNDS];
-  const uint32_t items = (uint32_t)(t->end - t->begin);
+static __device__ __forceinline__ void tile_column(const T *column, const tile *t, T item[TILE_ROUNDS]) {
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) item[r] = __ldcs(from + t->begin + i);
-  }
-  __syncthreads(); /* the stage is free again */
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (r * TSR_TILE_THREADS + threadIdx.x < items) stage[position[r]] = item[r];
-  __syncthreads();
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) to[shift[r] + i] = stage[i];
+    const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
+    if (column && i < t->end) item[r] = __ldcs(column + i);
   }
 }
 
-/* Numbers of items are below 2^32: the plan sees to it. */
-static __device__ __forceinline__ void move_numbers(const uint32_t *from, uint32_t *to, const tile *t,
-                                                    const uint32_t *position, const uint32_t *shift, uint32_t *stage) {
-  const uint32_t items = (uint32_t)(t->end - t->begin);
-  if (from) {
-    move_column(from, to, t, position, shift, stage);
-    return;
-  }
-  __syncthreads();
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) stage[position[r]] = (uint32_t)(t->begin + i);
-  }
-  __syncthreads();
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) to[shift[r] + i] = stage[i];
-  }
-}
-
-/* A tile's items change their order inside their bin, and so do tiles: those that come together have none. */
+/* A tile's items change their order inside their bin, and so do tiles: those that come together have none. All columns of
+ * the tile lie in shared memory, in the order of its bins, before any is written, so that a warp writes runs and the block
+ * waits for memory once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
+  io_key *keys = (io_key *)tsr_page_memory;
+  io_payload *payloads = (io_payload *)(keys + TSR_TILE_ITEMS);
+  uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TSR_TILE_ITEMS) : payloads);
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
   uint32_t position[TILE_ROUNDS];
-  uint32_t shift[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
+  tile_column((const io_key *)a.bulk.keys, &t, key);
+  io_payload payload[TILE_ROUNDS];
+  if (!TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
   bins.count[bin] = 0;
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) key[r] = __ldcs((const io_key *)a.bulk.keys + t.begin + i);
-  }
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
@@ -176,28 +147,32 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   bins.before[bin] = before;
   if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
   __syncthreads();
-  io_key *stage = (io_key *)tsr_page_memory;
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
     if (r * TSR_TILE_THREADS + threadIdx.x < items) {
       position[r] = bins.before[position[r] >> BIN_SHIFT] + (position[r] & ((1u << BIN_SHIFT) - 1));
-      stage[position[r]] = key[r];
+      keys[position[r]] = key[r];
     }
+  if (TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < items && TSR_PAYLOAD_BITS) payloads[position[r]] = payload[r];
+    /* numbers of items are below 2^32: the plan sees to it */
+    if (i < items && a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
+  }
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     if (i < items) {
-      const io_key moved = stage[i];
-      shift[r] = bins.shift[bin_of(&c, &a, &t, moved)];
-      ((io_key *)a.keys_to)[shift[r] + i] = moved;
+      const io_key moved = keys[i];
+      const uint32_t to = bins.shift[bin_of(&c, &a, &t, moved)] + i;
+      ((io_key *)a.keys_to)[to] = moved;
+      if (TSR_PAYLOAD_BITS) ((io_payload *)a.values_to)[to] = payloads[i];
+      if (a.places_to) a.places_to[to] = places[i];
     }
   }
-#if TSR_PAYLOAD_BITS > 0
-  move_column((const io_payload *)a.bulk.values, (io_payload *)a.values_to, &t, position, shift,
-              (io_payload *)tsr_page_memory);
-#endif
-  if (a.places_to) move_numbers(a.places, a.places_to, &t, position, shift, (uint32_t *)tsr_page_memory);
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
@@ -305,11 +280,18 @@ static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr
   return 0;
 }
 
+/* Asks for a column of the page's items, a line a thread, while the page is made. */
+static __device__ __forceinline__ void page_prefetch(const char *column, uint64_t begin, uint64_t end) {
+  enum { LINE_BYTES = 128 };
+  for (uint64_t at = begin + threadIdx.x * LINE_BYTES; at < end; at += TSR_PAGES_THREADS * LINE_BYTES)
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(column + at));
+}
+
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
  * worked on, so that they are under way together. */
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
-  enum { ROWS = 4 };
+  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
   uint32_t hits = 0;
   for (uint32_t row = threadIdx.x; row < items; row += ROWS * TSR_PAGES_THREADS) {
     tsr_key key[ROWS];
@@ -363,6 +345,9 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
+    page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
+    if (TSR_PAYLOAD_BITS)                                                                                              \
+      page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \

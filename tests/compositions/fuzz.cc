@@ -210,7 +210,7 @@ int fuzz(const Plan &plan) {
       printf("FAILED: %s\n%s", complaint.c_str(), now.c_str());
       printf("smaller:\n%s", shrunk(plan, spec, number).text().c_str());
     }
-    if ((accepted && worked % 1000 == 0) || !complaint.empty()) {
+    if ((accepted && worked % 50 == 0) || !complaint.empty()) {
       printf("%llu compositions of %llu specs\n", (unsigned long long)worked,
              (unsigned long long)(number + 1 - plan.first));
       fflush(stdout);
