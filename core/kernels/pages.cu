@@ -153,11 +153,11 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
       position[r] = bins.before[position[r] >> BIN_SHIFT] + (position[r] & ((1u << BIN_SHIFT) - 1));
       keys[position[r]] = key[r];
     }
-  if (TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items && TSR_PAYLOAD_BITS) payloads[position[r]] = payload[r];
+    if (i < items && TSR_PAYLOAD_BITS)
+      payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
     /* numbers of items are below 2^32: the plan sees to it */
     if (i < items && a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
   }
