@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
- * this
- * file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking without
- * a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * this file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking
+ * without a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -95,6 +94,14 @@ typedef struct tsr_setting_info {
 /* All of them, in the order of the manual; returns how many. They live as long as the process. */
 TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
 
+/* ---- What a spec says ---------------------------------------------------------------------------- */
+
+typedef struct tsr_spec_item {
+  const char *section, *key, *value; /* valid until the spec changes or is freed */
+} tsr_spec_item;
+/* The i-th entry of a spec in the order in which they were first written; false where there are no more. */
+TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entry);
+
 /* ---- Tables against tables ------------------------------------------------------------------- */
 
 /* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also
@@ -125,6 +132,38 @@ TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, co
  * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no
  * layout is that of a pool, here and in tsr_spec_link. */
 TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
+
+/* What a spec composes. */
+typedef struct tsr_resolution {
+  size_t size;
+  /* The composition in one line of words as --set takes them: kind, parts, what else [table] says that is no default, and
+   * every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed, if and only if
+   * the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu backend have one
+   * lane), it stands there. */
+  char *text;
+  uint32_t sm;              /* compute capability; 0: the cpu backend */
+  uint64_t capacity, slots; /* pairs; of all shards, as bytes */
+  uint64_t bytes;           /* of the table's memory */
+  uint32_t bucket_slots, bucket_bytes, tile_lanes;
+  double load_factor;  /* what the table is sized for */
+  double reached_load; /* the load up to which every pair finds a place; 1 where facts alone do not tell */
+} tsr_resolution;
+/* Composes as tsr_table_create would, without a device's memory: refuses what that refuses, and measures nothing. Needs
+ * a table's spec, not a pool's. Free with tsr_resolution_free. */
+TSR_API tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, tsr_resolution *resolution,
+                                    tsr_error *error);
+TSR_API_VOID void tsr_resolution_free(tsr_resolution *resolution);
+
+/* What the code of some calls costs. */
+typedef struct tsr_code_cost {
+  size_t size;
+  uint32_t registers; /* of a thread: the most of any kernel */
+  double link_ms;     /* sum of the kernels' links; 0 when the cache had all of them */
+} tsr_code_cost;
+/* Links the code of these calls, the sum of some TSR_PREPARE_, for a table on a GPU of compute capability sm, with no GPU,
+ * into the cubin cache, where the table finds it. Several threads may do so at once. cost may be NULL. */
+TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
+                                    tsr_code_cost *cost, tsr_error *error);
 
 typedef struct tsr_kernel_info {
   const char *name;

@@ -134,8 +134,8 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
 
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
-    .before = TSR_BENCH_ON_FILLED, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS, .limit = "read", .prepare = (ask),    \
-    .start = start_find, .check = check_find                                                                           \
+    .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_FIND, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,            \
+    .limit = "read", .prepare = (ask), .start = start_find, .check = check_find                                        \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
 const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);
@@ -199,6 +199,7 @@ static tsr_status check_find_all(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_find_all = {.before = TSR_BENCH_ON_FILLED,
+                                                .calls = TSR_PREPARE_FIND_ALL,
                                                 .answers = TSR_BENCH_OUT | TSR_BENCH_OFFSETS,
                                                 .prepare = ask_each,
                                                 .start = start_find_all,
@@ -228,6 +229,7 @@ static tsr_status check_count_all(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_count_all = {.before = TSR_BENCH_ON_FILLED,
+                                                 .calls = TSR_PREPARE_COUNT_ALL,
                                                  .answers = TSR_BENCH_OFFSETS,
                                                  .prepare = ask_each,
                                                  .start = start_count_all,

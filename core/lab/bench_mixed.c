@@ -54,6 +54,7 @@ static tsr_status check_mixed(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_mixed = {.before = TSR_BENCH_ON_FULL,
+                                             .calls = TSR_PREPARE_APPLY,
                                              .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,
                                              .prepare = tsr_bench_arrays_mix,
                                              .start = start_mixed,

@@ -7,7 +7,7 @@
 #define TSR_BENCH_OPERATION_H
 
 #include "core/lab/bench_arrays.h"
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +24,7 @@ typedef struct tsr_bench_subject {
 typedef struct tsr_bench_result {
   double milliseconds;
   uint64_t done;       /* what the row's mops count (bench.h) */
+  uint64_t not_placed; /* pairs handed back by the inserts that the operation consists of, or that filled its table */
   char complaint[256]; /* what is wrong with the result; "" = it is right */
 } tsr_bench_result;
 
@@ -31,6 +32,7 @@ typedef struct tsr_bench_result {
 typedef struct tsr_bench_turn {
   tsr_bench_arrays *arrays;
   const tsr_bench_subject *subject;
+  uint64_t unplaced; /* pairs that had no place when the table was filled for it */
   uint64_t present;  /* pairs that it found in the table, unless it finds the one that tsr_bench_fill left */
   tsr_report report; /* of the operation alone */
   tsr_bench_result *result;
@@ -43,6 +45,7 @@ enum { TSR_BENCH_ON_EMPTY, TSR_BENCH_ON_SMALL, TSR_BENCH_ON_FULL, TSR_BENCH_ON_F
 typedef struct tsr_bench_operation {
   uint32_t before;   /* TSR_BENCH_ON_ */
   uint32_t answers;  /* TSR_BENCH_OUT | ...: what it writes; check finds it on the host */
+  uint32_t calls;    /* of TSR_PREPARE_: those that are timed; a set's finds are TSR_PREPARE_CONTAINS */
   const char *limit; /* see tsr_bench_limit */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */

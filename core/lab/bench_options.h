@@ -53,9 +53,10 @@ typedef struct tsr_bench_options {
   bool ops[TSR_BENCH_OPS];
   tsr_distribution *keys; /* key_count distributions, measured one after the other */
   size_t key_count;
-  const char *plugins, *csv; /* NULL: the default search path; standard output */
-  uint64_t seed;             /* of the keys; and of the tables, unless it is 0 = not given */
-  char *texts, *key_texts;   /* what `loads` and `keys` point into */
+  const char *plugins;             /* NULL: the default search path */
+  const char *csv, *append, *json; /* files, of which csv and append exclude each other; NULL: none */
+  uint64_t seed;                   /* of the keys; and of the tables, unless it is 0 = not given */
+  char *texts, *key_texts;         /* what `loads` and `keys` point into */
 } tsr_bench_options;
 
 /* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The

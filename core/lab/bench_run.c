@@ -25,6 +25,11 @@ static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
 
+uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values) {
+  const uint32_t calls = operations[op]->calls;
+  return calls == TSR_PREPARE_FIND && !has_values ? TSR_PREPARE_CONTAINS : calls;
+}
+
 tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *error) {
   return operations[op]->prepare ? operations[op]->prepare(a, error) : TSR_OK;
 }
@@ -137,6 +142,7 @@ static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operat
   if (status) return status;
   tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
   turn->present = turn->report.inserted;
+  turn->unplaced = turn->report.not_placed;
   return TSR_OK;
 }
 
@@ -153,6 +159,8 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
   if (status == TSR_OK) status = operation->start(a, table, error);
   if (status == TSR_OK) status = tsr_timer_stop(table, NULL, &result->milliseconds, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn.report, error);
+  result->not_placed =
+      operation->before == TSR_BENCH_ON_FILLED ? subject->unplaced_count : turn.unplaced + turn.report.not_placed;
   if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, operation->answers, error);
   return status ? status : operation->check(&turn, error);
 }
