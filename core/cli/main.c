@@ -18,10 +18,10 @@
 #include "core/spec/number.h"
 
 /* In the order in which a newcomer needs them. */
-static const tsr_command *const commands[] = {&tsr_demo_command,  &tsr_list_command,   &tsr_describe_command,
-                                              &tsr_check_command, &tsr_link_command,   &tsr_run_command,
-                                              &tsr_count_command, &tsr_join_command,   &tsr_exec_command,
-                                              &tsr_new_command,   &tsr_conform_command};
+static const tsr_command *const commands[] = {
+    &tsr_demo_command,    &tsr_list_command,  &tsr_describe_command, &tsr_check_command, &tsr_link_command,
+    &tsr_run_command,     &tsr_count_command, &tsr_join_command,     &tsr_exec_command,  &tsr_new_command,
+    &tsr_conform_command, &tsr_plot_command,  &tsr_report_command};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* The laboratory reads its own arguments. */
