@@ -13,7 +13,7 @@
 
 #include "core/spec/number.h"
 
-enum { PANELS_MAX = 24, CATEGORIES_MAX = 100, LINE_COLUMNS_MAX = 32, NONE = SIZE_MAX };
+enum { PANELS_MAX = 24, CATEGORIES_MAX = 100, LINE_COLUMNS_MAX = 64, NONE = SIZE_MAX };
 
 /* The conditions among bench's and roofline's columns, in the order in which they are tried; those of parameters hold a
  * point. */
@@ -222,9 +222,12 @@ static bool is_called(const maker *m, size_t column, const char *name) {
   return column != NONE && strcmp(m->results->names[column], name) == 0;
 }
 
-/* Numbers that name a kind rather than a quantity are no axis. */
-static bool can_be_axis(const maker *m, size_t column) {
-  return !is_called(m, column, "key_bits") && !is_called(m, column, "value_bits") && is_numeric(m, column);
+/* Numbers that name a kind rather than a quantity are no axis, nor are parameters in which only the specs differ. */
+static bool can_be_axis(maker *m, size_t column) {
+  if (is_called(m, column, "key_bits") || is_called(m, column, "value_bits") || !is_numeric(m, column)) return false;
+  const size_t spec = tsr_results_column(m->results, "spec"), both[] = {spec, column};
+  const bool is_parameter = strchr(m->results->names[column], '.') && spec < m->results->column_count;
+  return !is_parameter || count_combinations(m, both, 2) > count_values(m, spec);
 }
 
 /* The x axis: the quantity with the most values; if none varies, the condition that does. */
@@ -453,7 +456,7 @@ static tsr_status find_category(maker *m, size_t row, double *x, tsr_error *erro
   return TSR_OK;
 }
 
-/* A number of column PREFIX_y or y_SUFFIX, or what stands for it. */
+/* What the column y_END says, such as mops_min, or `other`. */
 static double bound(const maker *m, size_t row, const char *end, double other) {
   char name[128];
   double number = other;
@@ -463,10 +466,21 @@ static double bound(const maker *m, size_t row, const char *end, double other) {
   return number;
 }
 
+/* What the memory allows, in mops; earlier runs recorded only the share of it. 0: unknown. */
+static double limit_of(const maker *m, size_t row, double y) {
+  const tsr_results *results = m->results;
+  const size_t limit = tsr_results_column(results, "limit_mops"), share = tsr_results_column(results, "pct_limit");
+  double number = 0;
+  if (strcmp(results->names[m->chart.y], "mops") != 0) return 0;
+  if (limit < results->column_count && tsr_results_number(results, row, limit, &number)) return number;
+  if (share < results->column_count && tsr_results_number(results, row, share, &number) && number > 0)
+    return y * 100 / number;
+  return 0;
+}
+
 static tsr_status measure(maker *m, size_t row, tsr_plot_point *point, tsr_error *error) {
   const tsr_results *results = m->results;
-  const size_t share = tsr_results_column(results, "pct_limit");
-  double x = 0, y = 0, percent = 0;
+  double x = 0, y = 0;
   tsr_status status = TSR_OK;
   if (m->chart.x_is_category) {
     status = find_category(m, row, &x, error);
@@ -474,13 +488,11 @@ static tsr_status measure(maker *m, size_t row, tsr_plot_point *point, tsr_error
     (void)tsr_results_number(results, row, m->chart.x, &x);
   }
   (void)tsr_results_number(results, row, m->chart.y, &y);
-  if (share < results->column_count && strcmp(results->names[m->chart.y], "mops") == 0)
-    (void)tsr_results_number(results, row, share, &percent);
   *point = (tsr_plot_point){.x = x,
                             .y = y * m->scale,
                             .low = bound(m, row, "min", y) * m->scale,
                             .high = bound(m, row, "max", y) * m->scale,
-                            .limit = percent > 0 ? y * m->scale * 100 / percent : 0,
+                            .limit = limit_of(m, row, y) * m->scale,
                             .row = row};
   return status;
 }

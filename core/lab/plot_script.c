@@ -15,7 +15,7 @@ enum {
   PLOT_HEIGHT = 290,
   AROUND_HEIGHT = 115, /* title, tics and the axis' name */
   KEY_ROW_HEIGHT = 23,
-  HEADING_ROW_HEIGHT = 22,
+  HEADING_ROW_HEIGHT = 17,
   CATEGORY_HEIGHT = 26,
   BAR_HEIGHT = 18,
   TICS_APART = 46,
@@ -27,6 +27,7 @@ enum {
 /* Limits that differ by less are one: they are computed from shares that are rounded. The greatest share is the least
  * rounded, so its limit counts, and those of shares below a part of it do not. */
 #define COARSE_SHARE 0.25
+#define OUTLIER 1.3 /* a repetition that was faster than this does not make the others small */
 #define SAME_LIMIT 1.1
 
 static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000"};
@@ -44,7 +45,8 @@ static size_t count_letters(const char *text) {
   return letters;
 }
 
-/* Between single quotes gnuplot replaces nothing; a quote is doubled. What is longer than `most` letters loses its
+/* Between single quotes gnuplot replaces nothing. A quote in the text is shown as an apostrophe: doubled, as gnuplot has it,
+ * it would end the text where it stands first. What is longer than `most` letters loses its
  * middle. */
 static void print_text(FILE *out, const char *text, size_t most) {
   const size_t letters = count_letters(text), head = letters > most ? most / 2 : letters;
@@ -57,8 +59,11 @@ static void print_text(FILE *out, const char *text, size_t most) {
       if (letter == head + 1 && is_first_byte(*c)) fputs("…", out);
       continue;
     }
-    if (*c == '\'') fputc('\'', out);
-    fputc(*c == '\t' ? ' ' : *c, out);
+    if (*c == '\'') {
+      fputs("’", out);
+    } else {
+      fputc(*c == '\t' ? ' ' : *c, out);
+    }
   }
   fputc('\'', out);
 }
@@ -122,7 +127,7 @@ static size_t wrap_conditions(FILE *out, const char *text) {
 
 /* Of a line, or of a panel's lines. */
 typedef struct extent {
-  double x_min, x_max, y_max;  /* y_max with limits */
+  double x_min, x_max, y_max;  /* y_max with limits and spread */
   double limit_min, limit_max; /* limit_max = 0: there are none */
   double limit;                /* that of the greatest share of it */
   bool has_spread;
@@ -135,7 +140,7 @@ static extent measure_line(const tsr_plot_line *line) {
     const tsr_plot_point *p = &line->points[i];
     e.x_min = fmin(e.x_min, p->x);
     e.x_max = fmax(e.x_max, p->x);
-    e.y_max = fmax(e.y_max, fmax(p->high, p->limit));
+    e.y_max = fmax(e.y_max, fmax(fmin(p->high, OUTLIER * p->y), p->limit));
     e.has_spread = e.has_spread || p->low < p->y || p->high > p->y;
     if (p->limit <= 0 || p->y < share * p->limit) continue;
     share = p->y / p->limit;
@@ -270,15 +275,16 @@ static void print_lines(FILE *out, const tsr_chart *chart, const tsr_plot_panel 
   print_tics(out, panel, from, to > from ? to : from + 1, is_log);
   fputs("set xlabel ", out);
   print_text(out, chart->x_title, LABEL_LETTERS_MAX);
-  fputs(" offset 0,0.5\nset ylabel ", out);
+  fputs(" offset 0,0.8\nset ylabel ", out);
   print_text(out, chart->y_title, LABEL_LETTERS_MAX);
   fputs("\nplot ", out);
+  for (size_t i = 0; e.has_spread && i < panel->line_count; i++)
+    fprintf(out, "$p%zu using 1:2:3:4 with yerrorbars lc rgb '%s' pt 0 lw 0.8 notitle, \\\n  ", i,
+            colours[i % COLOURS]);
   for (size_t i = 0; i < panel->line_count; i++) {
-    const char *colour = colours[i % COLOURS];
-    fprintf(out, "%s$p%zu using 1:2 with linespoints lc rgb '%s' pt %d title ", i ? ", \\\n  " : "", i, colour,
-            shapes[i % SHAPES]);
+    fprintf(out, "%s$p%zu using 1:2 with linespoints lc rgb '%s' pt %d title ", i ? ", \\\n  " : "", i,
+            colours[i % COLOURS], shapes[i % SHAPES]);
     print_text(out, panel->lines[i].label, LABEL_LETTERS_MAX);
-    if (e.has_spread) fprintf(out, ", \\\n  $p%zu using 1:2:3:4 with yerrorbars lc rgb '%s' pt 0 notitle", i, colour);
   }
   print_limits(out, panel, &e);
   fputc('\n', out);
@@ -295,7 +301,7 @@ static void print_bars(FILE *out, const tsr_chart *chart, const tsr_plot_panel *
           1.16 * e.y_max, chart->category_count - 1);
   fputs("set border 1\nset grid xtics noytics\nunset ylabel\nset xlabel ", out);
   print_text(out, chart->y_title, LABEL_LETTERS_MAX);
-  fputs(" offset 0,0.5\n", out);
+  fputs(" offset 0,0.8\n", out);
   for (size_t i = 0; i < chart->category_count; i++) {
     fprintf(out, "set label %zu ", i + 2);
     print_text(out, tsr_chart_category(chart, i, name), LABEL_LETTERS_MAX);
@@ -309,7 +315,6 @@ static void print_bars(FILE *out, const tsr_chart *chart, const tsr_plot_panel *
     fprintf(out, "  $p%zu using 2:1 with points lc rgb '%s' pt %d title ", i, colour, shapes[i % SHAPES]);
     print_text(out, panel->lines[i].label, LABEL_LETTERS_MAX);
     fprintf(out, ", \\\n  $p%zu using 2:1:(sprintf('%%.3g', $2)) with labels left offset 1,0 notitle", i);
-    if (e.has_spread) fprintf(out, ", \\\n  $p%zu using 2:1:3:4 with xerrorbars lc rgb '%s' pt 0 notitle", i, colour);
     if (e.limit_max > 0)
       fprintf(out,
               ", \\\n  $p%zu using 5:($1 - %.3f):(0):(%.3f) with vectors nohead lw 1.5 dt 2 lc rgb '#777777' notitle",

@@ -36,7 +36,8 @@ static const char style[] =
     "figure [stroke='rgb(221, 221, 221)']{stroke:var(--line)}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.25rem .7rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;"
-    "white-space:nowrap}th{color:var(--faint);font-weight:600}td.number{text-align:right}\n"
+    "white-space:nowrap}th,.best "
+    "td{white-space:normal}th{color:var(--faint);font-weight:600}td.number{text-align:right}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:var(--faint)}"
     "dd{margin:0;overflow-wrap:anywhere}summary{cursor:pointer;margin:1rem 0 .5rem}\n";
 
@@ -189,7 +190,7 @@ static void print_best_row(FILE *out, const tsr_results *results, const tsr_char
 
 static void print_best(FILE *out, const tsr_results *results, const tsr_chart *chart) {
   fputs("<h3>The greatest value of each line, and its share of the memory's limit</h3>\n"
-        "<div class=\"scroll\"><table>\n<tr>",
+        "<div class=\"scroll\"><table class=\"best\">\n<tr>",
         out);
   if (*chart->panels[0].title) fputs("<th>panel</th>", out);
   fputs("<th>line</th><th>", out);
@@ -218,7 +219,7 @@ static void print_rows(FILE *out, const tsr_results *results) {
       const char *field = tsr_results_field(results, row, i);
       double number;
       print_cell(out,
-                 i == ok && strcmp(field, "no") == 0            ? " class=\"wrong\""
+                 i == ok && strcmp(field, "yes") != 0           ? " class=\"wrong\""
                  : tsr_results_number(results, row, i, &number) ? " class=\"number\""
                                                                 : "",
                  field);

@@ -2,6 +2,7 @@
  *
  * Reading results (results.h): the file as a whole, its bytes checked once, then cut into fields in place.
  */
+#define _POSIX_C_SOURCE 200809L /* strtok_r */
 #include "core/lab/results.h"
 
 #include <errno.h>
@@ -194,6 +195,66 @@ static tsr_status read_lines(reader *r, tsr_error *error) {
   return status;
 }
 
+/* ---- Compositions ---------------------------------------------------------------------------- */
+
+/* The next word SECTION.KEY=VALUE of a composition, cut into name and value in place; NULL behind the last one. */
+static char *next_word(char **at, char **value) {
+  for (char *word = strtok_r(*at, " ", at); word; word = strtok_r(NULL, " ", at)) {
+    *value = strchr(word, '=');
+    if (!*value) continue;
+    *(*value)++ = '\0';
+    if (strchr(word, '.')) return word;
+  }
+  return NULL;
+}
+
+/* The column of that name among the new ones, which begin at `first`; a new one if there is none. NULL: too many. */
+static const char **find_part(const char **names, const char **fields, size_t first, size_t *count, const char *name) {
+  size_t i = first;
+  while (i < *count && strcmp(names[i], name) != 0) i++;
+  if (i == COLUMNS_MAX) return NULL;
+  if (i == *count) names[(*count)++] = name;
+  return &fields[i];
+}
+
+/* Replaces the column `composition` by one for each of its parameters. */
+static tsr_status expand(reader *r, size_t composition, tsr_error *error) {
+  tsr_results *results = r->results;
+  const size_t columns = results->column_count - 1, rows = results->row_count;
+  size_t count = columns;
+  const char **names = malloc(COLUMNS_MAX * sizeof *names);
+  const char **fields = malloc(rows * COLUMNS_MAX * sizeof *fields);
+  if (!names || !fields) {
+    free(names);
+    free(fields);
+    return no_memory(r, error);
+  }
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; i < columns; i++) names[i] = results->names[i + (i >= composition)];
+  for (size_t row = 0; status == TSR_OK && row < rows; row++) {
+    const char **from = results->fields + row * (columns + 1), **to = fields + row * COLUMNS_MAX;
+    char *at = r->results->text + (from[composition] - r->results->text), *value;
+    for (size_t i = 0; i < COLUMNS_MAX; i++) to[i] = i < columns ? from[i + (i >= composition)] : "-";
+    for (char *name = next_word(&at, &value); status == TSR_OK && name; name = next_word(&at, &value)) {
+      const char **field = find_part(names, to, columns, &count, name);
+      if (field) {
+        *field = value;
+      } else {
+        status = tsr_fail(error, TSR_IO, "%s: its compositions have more than %d columns and parameters", r->path,
+                          COLUMNS_MAX);
+      }
+    }
+  }
+  for (size_t row = 0; row < rows; row++)
+    memmove(fields + row * count, fields + row * COLUMNS_MAX, count * sizeof *fields);
+  free(results->names);
+  free(results->fields);
+  results->names = names;
+  results->fields = fields;
+  results->column_count = count;
+  return status;
+}
+
 tsr_status tsr_results_read(const char *path, tsr_results *results, tsr_error *error) {
   tsr_results read = {.text = NULL};
   size_t bytes = 0;
@@ -205,6 +266,8 @@ tsr_status tsr_results_read(const char *path, tsr_results *results, tsr_error *e
   if (status == TSR_OK && read.row_count == 0)
     status = tsr_fail(error, TSR_IO,
                       "%s: holds no row: it must be a CSV of `tessera bench`, whose first line names columns", r.path);
+  const size_t composition = status ? 0 : tsr_results_column(&read, "composition");
+  if (status == TSR_OK && composition < read.column_count) status = expand(&r, composition, error);
   if (status) {
     tsr_results_free(&read);
     return status;
