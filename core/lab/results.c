@@ -12,6 +12,7 @@
 
 #include "core/spec/number.h"
 
+#define BEYOND 1e30 /* nothing that is measured is as large, and a figure cannot show it */
 enum { FILE_BYTES_MAX = 64 << 20, COLUMNS_MAX = 256 };
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
@@ -297,7 +298,11 @@ const char *tsr_results_field(const tsr_results *results, size_t row, size_t col
 }
 
 bool tsr_results_number(const tsr_results *results, size_t row, size_t column, double *number) {
-  return tsr_parse_double(tsr_results_field(results, row, column), number);
+  double read;
+  if (!tsr_parse_double(tsr_results_field(results, row, column), &read)) return false;
+  if (read > BEYOND || (read > 0 && read < 1 / BEYOND)) return false;
+  *number = read;
+  return true;
 }
 
 bool tsr_results_has(const tsr_results *results, size_t row, size_t column) {

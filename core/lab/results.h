@@ -37,7 +37,7 @@ void tsr_results_free(tsr_results *results);
 size_t tsr_results_column(const tsr_results *results, const char *name);
 /* pre: row < row_count, column < column_count. */
 const char *tsr_results_field(const tsr_results *results, size_t row, size_t column);
-/* False, and *number untouched, where the field is no number that is at least 0. */
+/* False, and *number untouched, where the field is no number that is 0, or from 10^-30 to 10^30. */
 bool tsr_results_number(const tsr_results *results, size_t row, size_t column, double *number);
 /* Whether the field says anything. */
 bool tsr_results_has(const tsr_results *results, size_t row, size_t column);
