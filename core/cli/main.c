@@ -15,6 +15,7 @@
 #include "core/cli/places.h"
 #include "core/lab/bench.h"
 #include "core/lab/roofline.h"
+#include "core/lab/sweep.h"
 #include "core/spec/number.h"
 
 /* In the order in which a newcomer needs them. */
@@ -32,6 +33,7 @@ typedef struct lab_command {
 
 static const lab_command lab_commands[] = {
     {"bench", "SPEC...", "Measures operations, verifies every result and prints CSV.", tsr_bench_command},
+    {"sweep", "FILE", "Measures all tables that a file lists, and prints the Pareto front.", tsr_sweep_command},
     {"roofline", "", "Measures the random-access limits of the device.", tsr_roofline_command}};
 enum { LAB_COMMANDS = sizeof lab_commands / sizeof lab_commands[0] };
 

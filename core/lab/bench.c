@@ -153,22 +153,6 @@ static void clean_up(bench *b) {
   tsr_bench_options_free(&b->options);
 }
 
-/* A request that cannot be met differs from one that failed. */
-static int exit_status(tsr_status status) {
-  switch (status) {
-  case TSR_OK:
-    return 0;
-  case TSR_BAD_ARGUMENT:
-  case TSR_BAD_SPEC:
-  case TSR_NOT_FOUND:
-  case TSR_INCOMPATIBLE:
-  case TSR_UNSUPPORTED:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
 static const char help[] =
     "usage: tessera bench SPEC... [OPTIONS]\n\n"
     "Measures operations, verifies every result and prints CSV; several specs take turns and are compared.\n\n"
@@ -217,6 +201,6 @@ int tsr_bench_command(int argc, char **argv) {
   if (written) fprintf(stderr, "tessera: %s\n", of_output.message);
   const size_t measured = b.measured;
   clean_up(&b);
-  if (status || written) return exit_status(status ? status : written);
+  if (status || written) return tsr_words_exit(status ? status : written);
   return !measured ? 2 : b.all_right ? 0 : 1;
 }

@@ -26,6 +26,7 @@ typedef struct tsr_bench_result {
   uint64_t done;       /* what the row's mops count (bench.h) */
   uint64_t not_placed; /* pairs handed back by the inserts that the operation consists of, or that filled its table */
   char complaint[256]; /* what is wrong with the result; "" = it is right */
+  bool is_full;        /* all that is wrong is that keys found no place */
 } tsr_bench_result;
 
 /* One run of an operation on one table. */

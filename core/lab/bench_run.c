@@ -38,7 +38,8 @@ tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *er
 
 void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
   va_list arguments;
-  if (result->complaint[0]) return;
+  if (result->complaint[0] && !result->is_full) return;
+  result->is_full = false; /* what is said now is worse */
   va_start(arguments, format);
   vsnprintf(result->complaint, sizeof result->complaint, format, arguments);
   va_end(arguments);
@@ -81,8 +82,10 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_s
     tsr_bench_complain(result, "of %llu keys the table holds %llu and handed back %llu: the others are lost or doubled",
                        (llu)pairs, (llu)size, (llu)report->not_placed);
   } else if (report->not_placed) {
+    const bool is_all = !result->complaint[0];
     tsr_bench_complain(result, "%llu of %llu keys found no place and were handed back", (llu)report->not_placed,
                        (llu)offered);
+    result->is_full = is_all;
   } else if (size != pairs) {
     tsr_bench_complain(result, "%llu keys were inserted, but the table holds %llu", (llu)pairs, (llu)size);
   }

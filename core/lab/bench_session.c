@@ -166,6 +166,9 @@ static void refuse(tsr_bench_session *s, size_t which, tsr_bench_op op, const ts
 static void complain(tsr_bench_session *s, size_t which, const char *what, const tsr_bench_result *result) {
   lane *l = &s->lanes[which];
   if (!result->complaint[0]) return;
+  const bool is_no_news = result->is_full && l->entrant->may_be_full;
+  if (is_no_news) l->is_right = false;
+  if (is_no_news) return;
   s->is_right = false;
   if (!l->is_right) return; /* one sentence will do, but a wrong answer in any turn counts */
   l->is_right = false;
@@ -390,6 +393,8 @@ tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entra
   s->lanes = NULL;
   return status;
 }
+
+const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *s) { return &s->info; }
 
 bool tsr_bench_session_is_right(const tsr_bench_session *s) { return s->is_right; }
 

@@ -25,6 +25,7 @@ typedef struct tsr_bench_entrant {
   const tsr_spec *spec;
   const tsr_bench_cost
       *costs; /* TSR_BENCH_TABLE_OPS of them, if the code was linked before; NULL: the session links it */
+  bool may_be_full;            /* that keys found no place is in its rows, and no news */
 } tsr_bench_entrant;
 
 /* A row, and where it stands in what was asked for. A refused entrant has one of each load and distribution: then op is
@@ -42,6 +43,9 @@ typedef struct tsr_bench_session tsr_bench_session;
 TSR_MUST_CHECK tsr_status tsr_bench_session_open(const tsr_bench_options *options, const tsr_bench_entrant *entrants,
                                                  size_t count, tsr_bench_session **session, tsr_error *error);
 void tsr_bench_session_close(tsr_bench_session *session); /* NULL is fine */
+
+/* The widths, backend and device; strings live as long as the session. */
+const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *session);
 
 /* Whether the session's keys and operations suit a spec: TSR_BAD_ARGUMENT with a sentence. One that cannot be composed
  * passes: measuring refuses it. */
