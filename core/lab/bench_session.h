@@ -24,8 +24,8 @@ typedef struct tsr_bench_entrant {
   const char *name; /* of its rows and sentences */
   const tsr_spec *spec;
   const tsr_bench_cost
-      *costs; /* TSR_BENCH_TABLE_OPS of them, if the code was linked before; NULL: the session links it */
-  bool may_be_full;            /* that keys found no place is in its rows, and no news */
+      *costs;       /* TSR_BENCH_TABLE_OPS of them, if the code was linked before; NULL: the session links it */
+  bool may_be_full; /* that keys found no place is in its rows, and no news */
 } tsr_bench_entrant;
 
 /* A row, and where it stands in what was asked for. A refused entrant has one of each load and distribution: then op is

@@ -27,23 +27,29 @@ static bool is_number(const tsr_results *r, size_t row, const char *column, doub
   return at < r->column_count && tsr_results_number(r, row, at, &there) && there == number;
 }
 
+/* The value of a word NAME=VALUE of a composition, and its letters; NULL: there is no such word. */
+static const char *find_word(const char *composition, const char *name, size_t *letters) {
+  const size_t length = strlen(name);
+  for (const char *word = composition; *word; word += strcspn(word, " "), word += *word == ' ')
+    if (strncmp(word, name, length) == 0 && word[length] == '=') {
+      *letters = strcspn(word, " ") - length - 1;
+      return word + length + 1;
+    }
+  return NULL;
+}
+
 /* Whether a row has exactly the words of this composition: the reader made a column of each (results.h). */
 static bool is_composed_so(const tsr_results *r, size_t row, const char *composition) {
+  size_t words = 1, found = 0, letters = 0;
+  for (const char *c = composition; *c; c++) words += *c == ' ';
   for (size_t column = 0; column < r->column_count; column++) {
-    const size_t letters = strlen(r->names[column]);
-    if (!strchr(r->names[column], '.')) continue;
-    const char *value = tsr_results_field(r, row, column), *word = composition;
-    while (word && !(strncmp(word, r->names[column], letters) == 0 && word[letters] == '=')) {
-      word = strchr(word, ' ');
-      word += word != NULL;
-    }
-    if (!word && strcmp(value, "-") != 0) return false;
-    if (!word) continue;
-    word += letters + 1;
-    const size_t bytes = strcspn(word, " ");
-    if (strlen(value) != bytes || strncmp(value, word, bytes) != 0) return false;
+    const char *value = tsr_results_field(r, row, column);
+    if (!strchr(r->names[column], '.') || strcmp(value, "-") == 0) continue;
+    const char *own = find_word(composition, r->names[column], &letters);
+    if (!own || strlen(value) != letters || strncmp(value, own, letters) != 0) return false;
+    found++;
   }
-  return true;
+  return found == words;
 }
 
 bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row) {
@@ -51,6 +57,7 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits"),
              *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
   bool has_keys = false, has_load = false, takes_all = false;
+  if (!says(results, row, "spec", point->label)) return false;
   for (size_t i = 0; i < o->key_count; i++) {
     if (!says(results, row, "keys", o->keys[i].text)) continue;
     has_keys = true;
@@ -58,10 +65,8 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   }
   for (size_t i = 0; i < o->load_count; i++)
     has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads[i]));
-  const bool is_same = says(results, row, "composition", point->composition) ||
-                       (says(results, row, "composition", "-") && says(results, row, "ok", "refused"));
-  return says(results, row, "spec", point->label) && has_keys && has_load && is_same &&
-         (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
+  const bool is_same = says(results, row, "ok", "refused") || is_composed_so(results, row, point->composition);
+  return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
          says(results, row, "key_bits", key_bits) && says(results, row, "value_bits", value_bits ? value_bits : "0");
 }
 
@@ -162,7 +167,8 @@ static void write_title(const sweep *s, char *title, size_t bytes) {
 
 static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
   const tsr_point *point = &s->plan->points[i];
-  const tsr_bench_entrant entrant = {.name = point->label, .spec = point->spec, .costs = tsr_links_wait(s->links, i), .may_be_full = true};
+  const tsr_bench_entrant entrant = {
+      .name = point->label, .spec = point->spec, .costs = tsr_links_wait(s->links, i), .may_be_full = true};
   tsr_error sentence;
   char title[128];
   tsr_status status = begin_session(s, point, &entrant, error);
