@@ -135,7 +135,7 @@ static const char help[] =
     "Measures all tables that a file lists, and prints the Pareto front.\n\n"
     "The file is a spec with a section [sweep], each entry of which lists values of another entry:\n"
     "    layout.bucket_slots = 1..32 *2\n"
-    "    table.probing = linear, cuckoo\n"
+    "    table.probing = NAME, OTHER\n"
     "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command\n"
     "line may replace. What cannot be composed, or is there twice, is left out and told. What the CSV file has "
     "already\n"
