@@ -10,6 +10,7 @@
 
 #include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/match.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/split.h"
@@ -69,6 +70,9 @@ typedef struct tsr_backend {
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
   tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
+  tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);
 
   /* Streams beside the default one, which work at the same time as others. */
   tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);

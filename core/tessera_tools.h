@@ -105,26 +105,54 @@ TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entr
 /* ---- Tables against tables ------------------------------------------------------------------- */
 
 /* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also
- * each pair of the left table whose key is absent in the right one, with call missing for the right value. SEMI and ANTI have
- * the left pairs whose keys are present, or absent, in the right table: the intersection and the difference of sets. */
-enum { TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI, TSR_JOIN_KINDS };
+ * each pair of the left table whose key is absent in the right one, with missing for the right value. SEMI and ANTI have the
+ * left pairs whose keys are present, or absent, in the right table.
+ * Those after them have keys without values, each once, however many pairs it has. UNION: the keys of either table;
+ * INTERSECT: of both; DIFFERENCE: of the left one alone. SUM, MIN, MAX and COUNT: the keys of both, and for each, in
+ * aggregates, that of all its right values: their sum modulo 2^64, the least, the greatest, how many. In SQL: SELECT key,
+ * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. */
+enum {
+  TSR_JOIN_INNER,
+  TSR_JOIN_LEFT,
+  TSR_JOIN_SEMI,
+  TSR_JOIN_ANTI,
+  TSR_JOIN_UNION,
+  TSR_JOIN_INTERSECT,
+  TSR_JOIN_DIFFERENCE,
+  TSR_JOIN_SUM,
+  TSR_JOIN_MIN,
+  TSR_JOIN_MAX,
+  TSR_JOIN_COUNT,
+  TSR_JOIN_KINDS
+};
 
 typedef struct tsr_join_rows {
   size_t size;
-  uint64_t room;      /* of each array, in host or device memory */
-  void *keys;         /* each array may be NULL: not wanted */
-  void *left_values;  /* TSR_BAD_ARGUMENT where the left table has no values */
-  void *right_values; /* ... or the right one; nor for SEMI and ANTI, whose rows have none */
-  uint64_t missing;   /* LEFT: the right value where there is none */
+  uint64_t room;        /* of each array, in host or device memory */
+  void *keys;           /* each array may be NULL: not wanted */
+  void *left_values;    /* INNER to ANTI, where the left table has values; else TSR_BAD_ARGUMENT */
+  void *right_values;   /* INNER and LEFT, where the right table has values */
+  uint64_t missing;     /* LEFT: the right value where there is none */
+  uint64_t *aggregates; /* SUM to COUNT */
 } tsr_join_rows;
 
-/* Joins two tables of one width of keys on one device, found key by key (HashGraph 3.4, "probe standard"), and writes the
- * rows, in no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0,
- * which only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. Needs device
- * memory for a copy of the left pairs and 8 bytes for each meanwhile; in the report it is one find a left pair, of the right
- * table. Waits. */
+/* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in no
+ * order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which only
+ * counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2 pairs a
+ * table. Both tables are used alone meanwhile; waits.
+ * How the matches are found follows from the tables. With the same pages, or the same number of lists, and one hasher and
+ * seed, they meet page by page (HashGraph 3.4, "probe new"). Else each left key is found in the right table ("probe
+ * standard"), one find a left pair in its report; or, where that one keeps every pair of a key, in an index of its keys that
+ * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
+ * tables. Needs device memory meanwhile: a copy of the keys and of the values that are wanted, for rows 12 bytes a left pair,
+ * and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys come again and count once); if that is
+ * not there, TSR_NO_MEMORY, and nothing is written. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
+
+/* How the last join with this right table found its matches, a phrase such as "page by page"; NULL before the first one. It
+ * lives as long as the process. */
+TSR_API const char *tsr_join_way(const tsr_table *right);
 
 /* ---- Checking and linking without a device --------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
 #include "core/cpu/graph.h"
+#include "core/cpu/match.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
@@ -326,6 +327,14 @@ static tsr_status cpu_split(tsr_device *device, uint32_t step, const tsr_split *
   return TSR_OK;
 }
 
+static tsr_status cpu_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  tsr_cpu_match(step, match);
+  return TSR_OK;
+}
+
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
 static tsr_status cpu_stream_create(tsr_device *device, void **stream, tsr_error *error) {
@@ -403,6 +412,7 @@ const tsr_backend tsr_cpu_backend = {
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
     .split = cpu_split,
+    .match = cpu_match,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .user_create = tsr_cpu_user_create,

@@ -234,10 +234,12 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
                              .keys = row_at(rows->keys, *count, l->key_bits),
                              .left_values = row_at(rows->left_values, *count, l->value_bits),
                              .right_values = row_at(rows->right_values, *count, r->value_bits),
-                             .missing = rows->missing};
+                             .missing = rows->missing,
+                             .aggregates = row_at(rows->aggregates, *count, 64)};
     status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
                       error);
     *count += one;
+    right->joined = right->shards->members[i].shard->joined;
   }
   return status;
 }

@@ -146,9 +146,7 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   run(c, &item, mine, OP_COUNT, 0, 0);
   i = io_item(i);
   mine = i < a->n;
-  if (mine)
-    a->counts[i] =
-        a->count_as == TSR_COUNT_PAIRS ? item.pairs : (item.pairs != 0) == (a->count_as == TSR_COUNT_PRESENT);
+  if (mine) a->counts[i] = item.pairs;
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
 }
@@ -161,23 +159,6 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   }
   run(c, &item, mine, OP_RETRIEVE, 0, 0);
   return item.pairs != 0;
-}
-
-/* Rows of a join lie key by key, as many for each as counts says: so a thread a row, and not one a key, has the same work
- * however often a key occurs. */
-TSR_INLINE uint32_t bulk_expand(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint64_t key = 0, after = a->room;
-  (void)c;
-  if (!mine) return 0;
-  while (after - key > 1) { /* the last key whose rows do not begin after this one */
-    const uint64_t middle = key + (after - key) / 2;
-    const uint32_t is_before = a->counts[middle] <= i;
-    key = is_before ? middle : key;
-    after = is_before ? after : middle;
-  }
-  if (a->keys_out) IO_WRITE((io_key *)a->keys_out + i, io_key_at(a->keys, key, 1));
-  io_put_payload(a->values_out, i, a->values ? io_payload_at(a->values, key, 1) : (tsr_payload)a->missing);
-  return 0;
 }
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
@@ -305,18 +286,20 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 }
 
 /* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
- * it counted first and nothing inserts meanwhile. */
+ * it counted first and nothing inserts meanwhile. Or each to where its slot is among all. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t mine_ref;
-  uint32_t todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
+  uint32_t hits = 0, todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
     uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
-    if (c->lane == 0 && pairs) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    if (c->lane == 0 && pairs && !a->in_place) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    if (c->lane == 0 && a->in_place) hits += tsr_count_bits(pairs);
     for (; tsr_warp_any(c, pairs); pairs &= pairs - 1, at++) {
       uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
+      if (a->in_place) at = ref * TSR_FACT(c, bucket_slots) + slot;
       tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
       tsr_payload payload = layout_payload(c, &b, slot);
       if (c->lane != 0 || !pairs) continue;
@@ -324,7 +307,7 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
       io_put_payload(a->values_out, at, payload);
     }
   }
-  return 0; /* counted above */
+  return hits; /* others are counted above */
 }
 
 /* Items are the buckets with an index, the stash's apart. */
