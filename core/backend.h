@@ -55,6 +55,9 @@ typedef struct tsr_backend {
   const char *(*program_describe)(tsr_program *program);
   /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
   tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
+  /* Says that launches of operation `op` over n items in all follow, so that code which all of them are worth is made
+   * before the first; NULL where there is one way. */
+  void (*expect)(tsr_program *program, uint32_t op, uint64_t n);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that

@@ -185,12 +185,11 @@ static const char *cpu_program_describe(tsr_program *program) {
   return program->words;
 }
 
-/* Compiles an operation when the tables would take about as long for it, or have: who makes small tables does not wait
- * for a compiler, and who makes large ones waits for it once. */
-static void fuse_if_worth_it(tsr_program *program, uint32_t op, uint64_t n) {
+/* Compiles an operation when the tables would take about as long for the n items to come, or have taken it: who makes
+ * small tables does not wait for a compiler, and who makes large ones waits for it once. */
+static void cpu_expect(tsr_program *program, uint32_t op, uint64_t n) {
   if (program->fused[op].range || program->is_refused) return;
-  program->items[op] += n;
-  if (program->items[op] / tsr_parallel_threads() < tsr_fuse_items()) return;
+  if ((program->items[op] + n) / tsr_parallel_threads() < tsr_fuse_items()) return;
   program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
 }
 
@@ -240,7 +239,8 @@ static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *
   (void)stream;
   (void)error;
   launch_job job = {program, bulk, op};
-  fuse_if_worth_it(program, op, bulk->n);
+  cpu_expect(program, op, bulk->n);
+  program->items[op] += bulk->n;
   tsr_parallel_for(bulk->n, launch_range, &job);
   return TSR_OK;
 }
@@ -406,6 +406,7 @@ const tsr_backend tsr_cpu_backend = {
     .program_destroy = cpu_program_destroy,
     .program_describe = cpu_program_describe,
     .prepare = cpu_prepare,
+    .expect = cpu_expect,
     .launch = cpu_launch,
     .page = cpu_page,
     .work = cpu_work,

@@ -390,6 +390,15 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   return status;
 }
 
+/* Pieces are short at first, and a rebuild inserts again what they have: the backend hears of all of them at once. */
+static void announce(const growing *g) {
+  tsr_program *program = g->t->store.code->program;
+  if (!g->t->backend->expect) return;
+  g->t->backend->expect(program, g->op, g->n);
+  if (g->op != TSR_BULK_insert) g->t->backend->expect(program, TSR_BULK_insert, g->n);
+  if (g->undoes) g->t->backend->expect(program, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, g->n);
+}
+
 /* How many pairs there are: known from the last time, and from what was erased since. */
 static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   tsr_tally tallies[TSR_BULKS], counted;
@@ -433,6 +442,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   if (status == TSR_OK) status = freed;
   if (status == TSR_OK) status = count_pairs(t, call->stream, error);
   if (status == TSR_OK) status = allocate_arrays(&g, error);
+  if (status == TSR_OK) announce(&g);
   while (status == TSR_OK && g.done < n) status = next_piece(&g, error);
   if (status) { /* a copy may be under way to or from these arrays, or the caller's */
     tsr_status waited = wait(&g, NULL);
