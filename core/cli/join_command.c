@@ -75,8 +75,8 @@ static tsr_status read_table(join_job *job, const char *path, tsr_table **table,
   const char *key_bits = tsr_spec_get(job->spec, "table", "key_bits");
   const tsr_dataset_options read = {.key_bits = key_bits && strcmp(key_bits, "32") == 0 ? 32 : 64,
                                     .value_bits = !value_bits                     ? 0
-                                                  : strcmp(value_bits, "32") == 0 ? 32
-                                                                                  : 64,
+                                                  : strcmp(value_bits, "64") == 0 ? 64
+                                                                                  : 32,
                                     .want_values = value_bits != NULL};
   const tsr_stream_file file = {path, read, true};
   tsr_stream *stream = NULL;

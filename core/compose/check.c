@@ -48,7 +48,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
     const char *shown = value || is_pool(spec) ? value : rows[i].initial; /* most defaults mean nothing to a pool */
-    if (strcmp(rows[i].key, "duplicates") == 0 && t->shape.duplicates == TSR_DUPLICATES_KEEP) continue;
+    if (strcmp(rows[i].key, "duplicates") == 0 &&
+        (t->shape.duplicates == TSR_DUPLICATES_KEEP || TSR_POLICY_COUNTS(t->shape.duplicates)))
+      continue;
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec))

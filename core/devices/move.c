@@ -112,7 +112,7 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, uint
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_report report;
   tsr_status status = TSR_OK;
-  const bool balances = t->shards->split == TSR_SPLIT_HASH && shape->duplicates >= TSR_DUPLICATES_PROMISE_UNIQUE;
+  const bool balances = t->shards->split == TSR_SPLIT_HASH && !TSR_POLICY_LOOKS(shape->duplicates);
   for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
     status = tsr_balance_add(t->shards, i, p[i].count, p[i].keys, shape->key_bits / 8, error);
   if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);

@@ -34,6 +34,16 @@ TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
+/* What an insert offers: of a counter no more than a count can be, and 1 where the call has no values. */
+TSR_INLINE tsr_payload offered(const tsr_ctx *c, tsr_payload payload) {
+  return TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) ? tsr_combine(TSR_FACT(c, duplicates), 0, payload) : payload;
+}
+
+TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t i, uint32_t mine) {
+  if (TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) && !values) return 1;
+  return offered(c, io_payload_at(values, i, mine));
+}
+
 /* Counts and hands back a pair that found no place. */
 TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
@@ -55,12 +65,12 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (!MERGES(c, item->policy)) return;
   i = item_again(c, i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
-  if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
+  if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
 }
 
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_item item = item_of(a, i, mine);
-  item.payload = io_payload_at(a->values, i, mine);
+  item.payload = offered_at(c, a->values, i, mine);
   item.policy = policy;
   work(c, a, i, mine, OP_INSERT, &item);
   hand_back(a, i, &item);
@@ -90,7 +100,7 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
-  item.payload = io_payload_at(a->values, i, works_on);
+  item.payload = offered_at(c, a->values, i, works_on);
   item.policy = insert_policy(c);
   work(c, a, i, works_on, OP_INSERT, &item);
   *fails |= is_reserved || (works_on && item.result == TSR_RESULT_NOT_PLACED);
@@ -106,7 +116,7 @@ TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i
   tsr_item item = item_of(a, i, waits);
   tsr_ctx still = *c;
   still.still = 1;
-  item.payload = io_payload_at(a->values, i, waits);
+  item.payload = offered_at(c, a->values, i, waits);
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
   hand_back(a, i, &item);
@@ -198,8 +208,7 @@ enum { BULK_CLASS_BITS = 10, BULK_CLASS_MASK = (1 << BULK_CLASS_BITS) - 1 };
 
 /* What an item asks for, as a policy; POLICIES if it asks for nothing that this table does. */
 TSR_INLINE uint32_t policy_of(const tsr_ctx *c, uint32_t operation) {
-  uint32_t looks =
-      TSR_FACT(c, duplicates) != TSR_DUPLICATES_PROMISE_UNIQUE && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
+  uint32_t looks = TSR_POLICY_LOOKS(TSR_FACT(c, duplicates));
   if (operation == TSR_APPLY_FIND) return POLICY_FIND;
   if (operation == TSR_APPLY_ERASE) return POLICY_ERASE;
   if (operation == TSR_APPLY_INSERT) return TSR_FACT(c, duplicates);
@@ -222,7 +231,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES;
   const uint32_t works = policy < POLICIES, inserts = policy < POLICY_FIND;
   tsr_item item = item_of(a, i, works);
-  item.payload = io_payload_at(a->values, i, inserts);
+  item.payload = offered_at(c, a->values, i, inserts);
   item.policy = policy;
   item.times = a->times;
   item.i = i;

@@ -194,8 +194,9 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     }
   }
 #if TSR_PAYLOAD_BITS > 0
-  move_column((const io_payload *)a.bulk.values, (io_payload *)a.values_to, &t, position, shift,
-              (io_payload *)tsr_page_memory);
+  if (a.values_to)
+    move_column((const io_payload *)a.bulk.values, (io_payload *)a.values_to, &t, position, shift,
+                (io_payload *)tsr_page_memory);
 #endif
   if (a.places_to) move_numbers(a.places, a.places_to, &t, position, shift, (uint32_t *)tsr_page_memory);
 }
@@ -423,7 +424,7 @@ extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_p
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
-  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.values, i, 1));
+  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.unplaced_values, i, 1));
 }
 
 #include "core/kernels/graph.cuh"

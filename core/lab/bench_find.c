@@ -85,6 +85,8 @@ static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer
   const tsr_keys *model = &turn->arrays->model;
   if (model->value_bits == 0) return answer == 1;
   if (q->least < q->most) return answer != (TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits));
+  const uint64_t most = turn->subject->count_max;
+  if (most) return answer == (q->offered < most ? q->offered : most);
   return tsr_keys_is_value(model, turn->subject->merge, q->key, q->offered, answer);
 }
 

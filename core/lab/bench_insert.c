@@ -9,7 +9,7 @@ typedef unsigned long long llu; /* for printf */
 
 static tsr_status insert_range(const tsr_bench_arrays *a, tsr_table *table, uint64_t from, uint64_t to,
                                tsr_error *error) {
-  const char *keys = a->keys, *values = a->values;
+  const char *keys = a->keys, *values = tsr_bench_values(a, table);
   keys += from * (a->model.key_bits / 8);
   if (values) values += from * (a->model.value_bits / 8);
   const tsr_call call = {.results = a->codes ? a->codes + from : NULL};

@@ -17,6 +17,7 @@ extern "C" {
 typedef struct tsr_bench_subject {
   tsr_table *table;
   tsr_merge merge;
+  uint64_t count_max;                 /* of a counter; else 0 */
   uint8_t again;                      /* the result code of a key that was there; of TSR_MERGE_NONE any */
   uint64_t *unplaced, unplaced_count; /* ascending; a key for each pair */
 } tsr_bench_subject;
@@ -67,6 +68,9 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...);
 
 /* Complains unless as many of the first n codes are `code` as the report says, where the operation wrote codes. */
 void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported);
+
+/* What inserts offer: nothing to a counter, which counts each key once. */
+const void *tsr_bench_values(const tsr_bench_arrays *arrays, const tsr_table *table);
 
 /* Keys come several times, and the table merges their pairs. */
 bool tsr_bench_merges(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject);

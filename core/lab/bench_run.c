@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/lab/bench_operation.h"
 #include "core/tessera_tools.h"
@@ -43,6 +44,11 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(result->complaint, sizeof result->complaint, format, arguments);
   va_end(arguments);
+}
+
+const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_table *table) {
+  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
+  return strcmp(kind, "counter") == 0 ? NULL : a->values;
 }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
@@ -140,7 +146,7 @@ static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operat
   if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, table, error);
   if (status || operation->before != TSR_BENCH_ON_FULL) return status;
   status = tsr_table_report_reset(table, error);
-  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
+  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
   if (status) return status;
   tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
@@ -176,7 +182,7 @@ tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_benc
   tsr_usage usage = {0};
   tsr_status status = before == TSR_BENCH_ON_SMALL ? make_small(a, table, error) : TSR_OK;
   if (status == TSR_OK && !fills) {
-    status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
+    status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
     if (status == TSR_OK) status = tsr_table_usage(table, &usage, error);
     if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   }
@@ -224,7 +230,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
   tsr_status status = tsr_clear(table, NULL, error);
   if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
-  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, a->values, &call, error);
+  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, tsr_bench_values(a, table), &call, error);
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK) status = tsr_bench_check_inserted(a, subject, &report, pairs, result, error);
   if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);

@@ -84,19 +84,24 @@ static tsr_status create_table(const tsr_bench_options *o, const tsr_spec *spec,
 
 /* What a spec's table makes of keys that come again. */
 typedef struct policy {
-  const char *duplicates; /* NULL = whatever a multiset or multimap has, which keep every pair */
+  const char *duplicates; /* NULL = whatever a multiset, multimap or counter has */
   tsr_merge merge;
   uint8_t again;
+  uint64_t count_max; /* of a counter; else 0 */
 } policy;
 
 /* pre: the spec's table could be made. */
 static policy policy_of(const tsr_spec *spec) {
   static const policy policies[] = {
-      {"first", TSR_MERGE_ANY, TSR_PRESENT},    {"promise_unique", TSR_MERGE_ANY, TSR_PRESENT},
-      {"replace", TSR_MERGE_ANY, TSR_REPLACED}, {"add", TSR_MERGE_ADD, TSR_COMBINED},
-      {"min", TSR_MERGE_MIN, TSR_COMBINED},     {"max", TSR_MERGE_MAX, TSR_COMBINED}};
+      {"first", TSR_MERGE_ANY, TSR_PRESENT, 0},    {"promise_unique", TSR_MERGE_ANY, TSR_PRESENT, 0},
+      {"replace", TSR_MERGE_ANY, TSR_REPLACED, 0}, {"add", TSR_MERGE_ADD, TSR_COMBINED, 0},
+      {"min", TSR_MERGE_MIN, TSR_COMBINED, 0},     {"max", TSR_MERGE_MAX, TSR_COMBINED, 0}};
   const char *duplicates = tsr_spec_get(spec, "table", "duplicates"), *kind = tsr_spec_get(spec, "table", "kind");
-  if (kind && strncmp(kind, "multi", 5) == 0) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT};
+  if (kind && strncmp(kind, "multi", 5) == 0) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT, 0};
+  const char *bits = tsr_spec_get(spec, "table", "value_bits");
+  uint64_t count_bits;
+  if (kind && strcmp(kind, "counter") == 0 && bits && tsr_parse_u64(bits, &count_bits))
+    return (policy){NULL, TSR_MERGE_ADD, TSR_COMBINED, UINT64_MAX >> (64 - count_bits)};
   for (size_t i = 0; duplicates && i < sizeof policies / sizeof policies[0]; i++)
     if (strcmp(duplicates, policies[i].duplicates) == 0) return policies[i];
   return policies[0];
@@ -321,7 +326,7 @@ static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error
   const tsr_options options = options_of(s->options, at.capacity);
   const policy made = policy_of(spec);
   tsr_spec *copy = NULL;
-  l->subject = (tsr_bench_subject){.merge = made.merge, .again = made.again};
+  l->subject = (tsr_bench_subject){.merge = made.merge, .again = made.again, .count_max = made.count_max};
   tsr_status status = make_spec(spec, at.load, false, &copy, error);
   if (status == TSR_OK) status = tsr_spec_resolve(copy, &options, &l->resolution, error);
   tsr_spec_free(copy);

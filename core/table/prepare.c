@@ -27,11 +27,12 @@ static const call calls[] = {{"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static const char *why_not(const tsr_shape *shape, uint32_t bit) {
-  const bool looks = shape->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE && shape->duplicates != TSR_DUPLICATES_KEEP;
+  const bool looks = TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates);
   if (bit == TSR_PREPARE_APPLY && shape->concurrency != TSR_CONCURRENCY_MIXED) return "is for concurrency = mixed";
   if ((bit == TSR_PREPARE_FIND || bit == TSR_PREPARE_FIND_ALL) && !shape->value_bits)
     return "is for tables with values";
-  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks) return "is for tables that look for keys when they insert";
+  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks)
+    return "is for tables that look for keys when they insert, and count none";
   return NULL;
 }
 

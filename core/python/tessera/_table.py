@@ -255,9 +255,10 @@ class Table:
         )
 
     def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
-        """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set."""
+        """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
+        counter counts each key once."""
         if values is None:
-            if self._value_width:
+            if self._value_width and self._kind != "counter":
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             return None, 0
         if not self._value_width:
@@ -351,7 +352,8 @@ class Table:
     ) -> Any:
         """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`.
 
-        keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set.
+        keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set, and
+        where a counter counts each key once.
 
         wait = True: returns None when the work is done, and raises `Full` where pairs found no room; the exception has
         those that are not in the table. wait = False: does not wait for a GPU, and returns (codes, keys, values): codes
