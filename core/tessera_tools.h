@@ -51,6 +51,13 @@ enum {
  * have one of them. A rebuild with other parts makes other code. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
 
+/* Hears how many bytes of a file are written, and how many there will be, 0 where that is not known: after some MiB each,
+ * in the thread that saves. It must not use the table. */
+typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes);
+/* tsr_table_save, and tells `watch` how far it is. */
+TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
+                                          tsr_error *error);
+
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
 /* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */

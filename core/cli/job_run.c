@@ -353,10 +353,18 @@ static tsr_status flush(const tsr_job *job, tsr_error *error) {
   return status;
 }
 
+static void show_saving(void *progress, uint64_t done_bytes, uint64_t whole_bytes) {
+  tsr_progress_show(progress, done_bytes, done_bytes, whole_bytes);
+}
+
 static tsr_status save(const tsr_job *job, tsr_error *error) {
+  tsr_progress progress;
   if (!job->save) return TSR_OK;
   if (!job->is_quiet) tsr_say("saving %s", job->save);
-  return tsr_table_save(job->table, job->save, error);
+  tsr_progress_begin(&progress, "saving", "bytes", job->is_quiet);
+  tsr_status status = tsr_table_save_watched(job->table, job->save, show_saving, &progress, error);
+  tsr_progress_end(&progress);
+  return status;
 }
 
 /* ---- The job --------------------------------------------------------------------------------- */

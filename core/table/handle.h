@@ -119,7 +119,9 @@ struct tsr_table {
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t pairs, erased_then; /* growth: the size, and what the tallies of erasing were at that time */
   bool knows_pairs;            /* whether these two are true */
-  const char *joined;          /* how the last join found matches here; NULL: there was none */
+  tsr_watch *watch;            /* of the save under way; NULL: nobody listens */
+  void *watch_context;
+  const char *joined; /* how the last join found matches here; NULL: there was none */
   tsr_event *timer_from, *timer_to;
 };
 
