@@ -23,6 +23,7 @@
  *                been filled to the load; no key is named twice
  *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
  *                repeat:M makes n pairs with n / M distinct keys
+ *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
  *

@@ -60,7 +60,7 @@ extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_be
     tsr_bench_grow;
 extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_find0, tsr_bench_find_all,
     tsr_bench_count_all;
-extern const tsr_bench_operation tsr_bench_mixed;
+extern const tsr_bench_operation tsr_bench_mixed, tsr_bench_join;
 
 /* Writes the result's complaint, if it has none yet: what went wrong first says most. */
 TSR_PRINTF(2, 3)
