@@ -171,7 +171,7 @@ TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *optio
 /* What a spec composes. */
 typedef struct tsr_resolution {
   size_t size;
-  /* The composition in one line of words as --set takes them: kind, parts, what else [table] says that is no default, and
+  /* The composition in one line of words as --set takes them: kind, parts, what else [table] and [devices] say that is no default, and
    * every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed, if and only if
    * the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu backend have one
    * lane), it stands there. */

@@ -20,9 +20,9 @@
 
 /* In the order in which a newcomer needs them. */
 static const tsr_command *const commands[] = {
-    &tsr_demo_command,    &tsr_list_command,  &tsr_describe_command, &tsr_check_command, &tsr_link_command,
-    &tsr_run_command,     &tsr_count_command, &tsr_join_command,     &tsr_exec_command,  &tsr_new_command,
-    &tsr_conform_command, &tsr_plot_command,  &tsr_report_command};
+    &tsr_demo_command,    &tsr_list_command,       &tsr_describe_command, &tsr_check_command, &tsr_link_command,
+    &tsr_run_command,     &tsr_count_command,      &tsr_join_command,     &tsr_exec_command,  &tsr_new_command,
+    &tsr_conform_command, &tsr_experiment_command, &tsr_plot_command,     &tsr_report_command};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* The laboratory reads its own arguments. */
@@ -41,11 +41,11 @@ static void print_usage(void) {
   printf(
       "usage: tessera COMMAND ...\n\nGPU hash tables, composed at run time from plugins that an INI file names.\n\n");
   for (size_t i = 0; i < COMMANDS; i++)
-    printf("  %-8s %-10s %s\n", commands[i]->synopsis.command, commands[i]->synopsis.operands,
+    printf("  %-10s %-10s %s\n", commands[i]->synopsis.command, commands[i]->synopsis.operands,
            commands[i]->synopsis.doc);
   for (size_t i = 0; i < LAB_COMMANDS; i++)
-    printf("  %-8s %-10s %s\n", lab_commands[i].name, lab_commands[i].operands, lab_commands[i].doc);
-  printf("  %-8s %-10s %s\n", "version", "", "Prints the version.");
+    printf("  %-10s %-10s %s\n", lab_commands[i].name, lab_commands[i].operands, lab_commands[i].doc);
+  printf("  %-10s %-10s %s\n", "version", "", "Prints the version.");
   printf("\n`tessera COMMAND --help` tells a command's options. Results go to standard output, the rest to standard\n"
          "error; the exit status is 0, 1 for a job that failed, 2 for a wrong command line or spec, and 3 for a job "
          "that is\n"

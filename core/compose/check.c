@@ -196,8 +196,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
 static bool is_composed(const char *key) {
-  static const char *const others[] = {"key_bits", "value_bits", "capacity", "load_factor", "seed",
-                                       "backend",  "device",     "devices",  "statistics"};
+  static const char *const others[] = {"key_bits", "value_bits", "capacity", "load_factor",
+                                       "seed",     "backend",    "device",   "statistics"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(key, others[i]) == 0) return false;
   return true;
@@ -209,20 +209,27 @@ static bool is_same(const char *left, const char *right) {
   return strcmp(left, right) == 0 || (tsr_parse_u64(left, &l) && tsr_parse_u64(right, &r) && l == r);
 }
 
-static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
-  const tsr_setting_info *rows;
-  const size_t count = tsr_settings_list(&rows);
-  const char *between = "";
+/* Those of a section that are no defaults. */
+static void print_section(FILE *out, const tsr_spec *spec, const char *section, const tsr_setting_info *rows,
+                          size_t count) {
   for (size_t i = 0; i < count; i++) {
-    const char *value = tsr_spec_get(spec, "table", rows[i].key);
+    const char *value = tsr_spec_get(spec, section, rows[i].key);
     uint64_t number;
     if (!is_composed(rows[i].key) || !value || (rows[i].initial && is_same(value, rows[i].initial))) continue;
+    fprintf(out, "%s%s.%s=", ftell(out) > 0 ? " " : "", section, rows[i].key);
     if (tsr_parse_u64(value, &number))
-      fprintf(out, "%stable.%s=%llu", between, rows[i].key, (unsigned long long)number);
+      fprintf(out, "%llu", (unsigned long long)number);
     else
-      fprintf(out, "%stable.%s=%s", between, rows[i].key, value);
-    between = " ";
+      fputs(value, out);
   }
+}
+
+static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
+  const tsr_setting_info *rows;
+  size_t count = tsr_settings_list(&rows);
+  print_section(out, spec, "table", rows, count);
+  count = tsr_devices_settings_list(&rows);
+  print_section(out, spec, "devices", rows, count);
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &t->part[role];
     for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {

@@ -41,7 +41,8 @@
  *   keys, distinct  the distribution, as it was written, and how many of the n keys are distinct; '-' for pools
  *   composition  parts, their parameters and what else the table is made of, as words that --set takes
  *                (tsr_resolution.text); '-' for pools
- *   not_placed pairs that found no place in the table that the operation fills, or works on; '-' for pools
+ *   not_placed pairs that found no place in the table that the operation fills, or works on: the most of any measurement;
+ *              '-' for pools
  *   bytes      of the table's memory, or the pool's
  *   registers  of a thread of the operation's code; link_ms: what linking it took; '-' on the cpu backend, and where
  *              the code was in the cache

@@ -35,7 +35,7 @@ struct tsr_bench_session {
   size_t model;        /* the one that the arrays hold; options->key_count: none */
   tsr_bench_arrays arrays;
   tsr_bench_limits *limits;
-  bool is_right, told_of_lanes;
+  bool is_right;
   /* of the current tsr_bench_session_measure: */
   lane *lanes;
   size_t count, load;
@@ -258,7 +258,7 @@ static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t t
   if (status) return judge_status(s, which, op, status, error);
   if (turn > 0) l->times[turn - 1] = result.milliseconds;
   l->done = result.done;
-  l->not_placed = result.not_placed;
+  if (turn == 0 || result.not_placed > l->not_placed) l->not_placed = result.not_placed;
   complain(s, which, tsr_bench_op_name(op), &result);
   return TSR_OK;
 }
@@ -306,14 +306,13 @@ static tsr_status fill_tables(tsr_bench_session *s, tsr_error *error) {
   return status;
 }
 
-/* The cpu backend's tiles have one lane. */
-static void tell_of_lanes(tsr_bench_session *s, const tsr_bench_entrant *entrant) {
+/* The cpu backend's tiles have one lane: said once, however many sessions there are. */
+static void tell_of_lanes(const tsr_bench_session *s, const tsr_bench_entrant *entrant) {
+  static bool is_told;
   const char *lanes = tsr_spec_get(entrant->spec, "layout", "tile_lanes");
   uint64_t number;
-  if (s->told_of_lanes || strcmp(s->info.backend, "cpu") != 0 || !lanes || !tsr_parse_u64(lanes, &number) ||
-      number <= 1)
-    return;
-  s->told_of_lanes = true;
+  if (is_told || strcmp(s->info.backend, "cpu") != 0 || !lanes || !tsr_parse_u64(lanes, &number) || number <= 1) return;
+  is_told = true;
   fprintf(stderr,
           "tessera: %s: [layout] tile_lanes = %s is for GPUs: the cpu backend has tiles of one lane, and ignores it\n",
           entrant->name, lanes);
@@ -484,7 +483,10 @@ static tsr_status open_anchor(tsr_bench_session *s, const tsr_bench_entrant *ent
     }
   if (!s->anchor) return status;
   tsr_table_describe(s->anchor, &s->info);
-  if (s->info.backend_reason[0]) fprintf(stderr, "tessera: backend %s: %s\n", s->info.backend, s->info.backend_reason);
+  static bool is_told; /* once, however many sessions there are */
+  if (s->info.backend_reason[0] && !is_told)
+    fprintf(stderr, "tessera: backend %s: %s\n", s->info.backend, s->info.backend_reason);
+  is_told = true;
   return TSR_OK;
 }
 

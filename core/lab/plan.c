@@ -20,7 +20,7 @@ enum { ROLES = sizeof roles / sizeof roles[0] };
 
 /* The sections that are the laboratory's; the others are the table's. */
 static bool is_own(const char *section) {
-  static const char *const own[] = {"sweep", "variants", "bench", "experiment", "workload"};
+  static const char *const own[] = {"sweep", "variants", "bench", "small", "experiment", "paper", "workload"};
   for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
     if (strcmp(section, own[i]) == 0) return true;
   return false;
@@ -148,7 +148,7 @@ static tsr_status collect(planner *p, const size_t *at, words *w, tsr_error *err
     char *word = NULL;
     if (!a->name) {
       status = add_text(w, "[variants]", a->texts[at[i]], error);
-    } else if (strncmp(a->name, "bench.", 6) != 0) {
+    } else {
       if (asprintf(&word, "%s=%s", a->name, a->values[at[i]]) < 0) word = NULL;
       status = add_word(w, word, error);
     }
@@ -185,20 +185,21 @@ static bool has_word(const words *w, const char *name, const char *value) {
   return false;
 }
 
-/* The label: the variant, and what was swept as far as it is there. */
+/* The label: the variant, then what was swept as far as it is there. */
 static char *label_of(const planner *p, const size_t *at, const words *w) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
   if (!out) return NULL;
   const char *between = "";
-  for (size_t i = 0; i < p->axis_count; i++) {
-    const axis *a = &p->axes[i];
-    const char *value = a->values[at[i]];
-    if (a->name && strncmp(a->name, "bench.", 6) != 0 && !has_word(w, a->name, value)) continue;
-    fprintf(out, "%s%s%s%s", between, a->name ? a->name : "", a->name ? "=" : "", value);
-    between = " ";
-  }
+  for (int swept = 0; swept <= 1; swept++)
+    for (size_t i = 0; i < p->axis_count; i++) {
+      const axis *a = &p->axes[i];
+      const char *value = a->values[at[i]];
+      if ((a->name != NULL) != (swept == 1) || (a->name && !has_word(w, a->name, value))) continue;
+      fprintf(out, "%s%s%s%s", between, a->name ? a->name : "", a->name ? "=" : "", value);
+      between = " ";
+    }
   if (!*between) fputs("base", out);
   if (fclose(out) == 0) return text;
   free(text);
@@ -222,7 +223,8 @@ static tsr_status make_spec(const planner *p, const words *w, tsr_spec **made, t
     status = tsr_spec_set(spec, word, error);
   }
   for (size_t i = 0; status == TSR_OK && i < w->count; i++)
-    if (strcmp(strchr(w->items[i], '=') + 1, "-") != 0) status = tsr_spec_set(spec, w->items[i], error);
+    if (strncmp(w->items[i], "bench.", 6) != 0 && strcmp(strchr(w->items[i], '=') + 1, "-") != 0)
+      status = tsr_spec_set(spec, w->items[i], error);
   if (status) {
     tsr_spec_free(spec);
     return status;
@@ -254,26 +256,22 @@ static void print_option(FILE *out, const char *key, const char *value) {
   fputc('\n', out);
 }
 
-static const char *swept_option(const planner *p, const size_t *at, const char *key) {
-  for (size_t i = 0; i < p->axis_count; i++)
-    if (p->axes[i].name && strncmp(p->axes[i].name, "bench.", 6) == 0 && strcmp(p->axes[i].name + 6, key) == 0)
-      return p->axes[i].values[at[i]];
-  return NULL;
-}
-
 /* All words, a line each. */
-static char *option_words(const planner *p, const size_t *at) {
+static char *option_words(const planner *p, const words *w) {
   char *text = NULL;
   size_t bytes = 0;
   tsr_spec_item item;
   FILE *out = open_memstream(&text, &bytes);
   if (!out) return NULL;
   for (size_t i = 0; tsr_spec_get_at(p->plan->file, i, &item); i++)
-    if (strcmp(item.section, "bench") == 0 && !is_given(p, item.key) && !swept_option(p, at, item.key))
+    if (strcmp(item.section, "bench") == 0 && !is_given(p, item.key) && !find_word(w, "bench", item.key))
       print_option(out, item.key, item.value);
-  for (size_t i = 0; i < p->axis_count; i++)
-    if (p->axes[i].name && strncmp(p->axes[i].name, "bench.", 6) == 0 && !is_given(p, p->axes[i].name + 6))
-      print_option(out, p->axes[i].name + 6, p->axes[i].values[at[i]]);
+  for (size_t i = 0; i < w->count; i++) {
+    char key[64];
+    if (strncmp(w->items[i], "bench.", 6) != 0) continue;
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(w->items[i] + 6, "="), w->items[i] + 6);
+    if (!is_given(p, key)) print_option(out, key, strchr(w->items[i], '=') + 1);
+  }
   for (size_t i = 0; i < p->options->bench_count; i++) fprintf(out, "%s\n", p->options->bench[i]);
   if (p->options->plugins) fprintf(out, "--plugins\n%s\n", p->options->plugins);
   if (fclose(out) == 0) return text;
@@ -296,12 +294,7 @@ static tsr_status read_options(tsr_point *point, tsr_error *error) {
     *end = 0;
     word = end + 1;
   }
-  tsr_status status = tsr_bench_options_read((int)at, point->argv, &point->options, error);
-  if (status == TSR_OK && tsr_bench_wants_pools(&point->options))
-    status =
-        tsr_fail(error, TSR_BAD_ARGUMENT,
-                 "%s: operations of pools are measured by `tessera bench` alone: name some of tables", "[bench] ops");
-  return status;
+  return tsr_bench_options_read((int)at, point->argv, &point->options, error);
 }
 
 /* ---- Points ---------------------------------------------------------------------------------- */
@@ -414,7 +407,7 @@ static tsr_status add_combination(planner *p, const size_t *at, tsr_error *error
   tsr_status status = collect(p, at, &w, error);
   if (status == TSR_OK) {
     point.label = label_of(p, at, &w);
-    point.words = option_words(p, at);
+    point.words = option_words(p, &w);
     status = point.label && point.words ? read_options(&point, error) : no_memory(error);
   }
   if (status == TSR_OK) status = make_spec(p, &w, &point.spec, error);

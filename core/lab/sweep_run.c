@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/lab/bench_pool.h"
 #include "core/lab/bench_session.h"
 #include "core/lab/links.h"
 
@@ -57,7 +58,9 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits"),
              *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
   bool has_keys = false, has_load = false, takes_all = false;
-  if (!says(results, row, "spec", point->label)) return false;
+  const bool is_pool = tsr_bench_wants_pools(o);
+  const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
+  if (!says(results, row, "spec", point->label) && !is_rival) return false;
   for (size_t i = 0; i < o->key_count; i++) {
     if (!says(results, row, "keys", o->keys[i].text)) continue;
     has_keys = true;
@@ -65,6 +68,7 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   }
   for (size_t i = 0; i < o->load_count; i++)
     has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads[i]));
+  if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_same = says(results, row, "ok", "refused") || is_composed_so(results, row, point->composition);
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
          says(results, row, "key_bits", key_bits) && says(results, row, "value_bits", value_bits ? value_bits : "0");
@@ -75,10 +79,10 @@ static bool is_measured(const tsr_point *point, const tsr_results *results, cons
   const tsr_bench_options *o = &point->options;
   for (size_t model = 0; model < o->key_count; model++)
     for (size_t load = 0; load < o->load_count; load++)
-      for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
+      for (size_t op = 0; op < TSR_BENCH_OPS; op++) {
         bool is_there = !o->ops[op];
         for (size_t row = 0; !is_there && row < results->row_count; row++)
-          is_there = is_its[row] && says(results, row, "keys", o->keys[model].text) &&
+          is_there = is_its[row] && (says(results, row, "keys", o->keys[model].text) || tsr_bench_wants_pools(o)) &&
                      is_number(results, row, "load", tsr_bench_load(o->loads[load])) &&
                      (says(results, row, "op", tsr_bench_op_name((tsr_bench_op)op)) || says(results, row, "op", "-"));
         if (!is_there) return false;
@@ -165,8 +169,17 @@ static void write_title(const sweep *s, char *title, size_t bytes) {
     snprintf(title + written, bytes - (size_t)written, ": ");
 }
 
+static tsr_status measure_pools(sweep *s, const tsr_point *point, tsr_error *error) {
+  end_session(s);
+  tsr_spec *const specs[] = {point->spec};
+  tsr_status status = tsr_bench_pools(&point->options, specs, s->output, s->all_right, error);
+  const tsr_status saved = tsr_bench_output_save(s->output, status ? NULL : error);
+  return status ? status : saved;
+}
+
 static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
   const tsr_point *point = &s->plan->points[i];
+  if (tsr_bench_wants_pools(&point->options)) return measure_pools(s, point, error);
   const tsr_bench_entrant entrant = {
       .name = point->label, .spec = point->spec, .costs = tsr_links_wait(s->links, i), .may_be_full = true};
   tsr_error sentence;

@@ -112,7 +112,6 @@ TEST(Plan, WhatCannotBeUnderstoodIsSaid) {
   refused("[sweep]\nlayout.bucket_slots = 3, 5, 7\n", "every combination is refused");
   refused("[variants]\na = bucket_slots=4\n", "'bucket_slots=4' sets nothing");
   refused("[bench]\ncolour = 1\n", "has no option --colour");
-  refused("[bench]\nops = churn\n", "measured by `tessera bench` alone");
   refused("[sweep]\nlayout.bucket_slots = 1..1024 *2\nlayout.tile_lanes = 1..5000\nprobing.hash_functions = 1..5000\n",
           "combinations: up to 1000000 are tried");
 }
