@@ -182,7 +182,10 @@ static const tsr_option options[] = {
     {"--out", "FILE", false,
      "Where the rows go: key, left value, right value, '-' for none. '-', standard output, else."},
     {"--count", NULL, false, "Prints how many rows there are instead."},
-    {"--spec", "FILE", false, "What tables both files are read into, instead of specs/join.ini."},
+    {"--spec", "FILE", false,
+     "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
+     "meet "
+     "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
     {"--quiet", NULL, false, "Says nothing but errors."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,

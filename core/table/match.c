@@ -23,7 +23,7 @@ tsr_status tsr_joining_take(tsr_joining *j, const char *what, uint64_t bytes, in
   const tsr_table *t = j->left;
   *memory = NULL;
   if (!bytes) return TSR_OK;
-  tsr_status status = t->backend->allocate(t->device, bytes, memory, j->error);
+  tsr_status status = t->backend->allocate_in(t->device, bytes, NULL, memory, j->error);
   if (status == TSR_NO_MEMORY)
     return tsr_fail(
         j->error, TSR_NO_MEMORY,
@@ -36,7 +36,11 @@ tsr_status tsr_joining_take(tsr_joining *j, const char *what, uint64_t bytes, in
 }
 
 void tsr_joining_free(tsr_joining *j) {
-  while (j->memories) j->left->backend->free(j->left->device, j->memory[--j->memories]);
+  const tsr_table *t = j->left;
+  while (j->memories) {
+    const tsr_status freed = t->backend->free_in(t->device, j->memory[--j->memories], NULL, NULL);
+    (void)freed; /* it fails if the context was lost, and then the memory is gone too */
+  }
 }
 
 tsr_status tsr_joining_step(const tsr_joining *j, uint32_t step, uint64_t n) {
@@ -305,8 +309,13 @@ static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
   tsr_status status = tsr_size(j->left, &sizes[LEFT], j->error);
   if (status == TSR_OK) status = tsr_size(j->right, &sizes[RIGHT], j->error);
   if (status || (!keeps_all(j->right) && sizes[LEFT] < sizes[RIGHT] / FEW)) return status;
+  tsr_error why = {TSR_OK, ""}, *callers = j->error;
+  j->error = &why; /* which the caller hears of only where nothing else is tried */
   status = match_pages(j, sizes, matched);
-  return status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED ? TSR_OK : status;
+  j->error = callers;
+  if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
+  if (status && callers) *callers = why;
+  return status;
 }
 
 tsr_status tsr_joining_match(tsr_joining *j) {
