@@ -22,7 +22,7 @@
 static const tsr_command *const commands[] = {
     &tsr_demo_command,    &tsr_list_command,       &tsr_describe_command, &tsr_check_command, &tsr_link_command,
     &tsr_run_command,     &tsr_count_command,      &tsr_join_command,     &tsr_exec_command,  &tsr_new_command,
-    &tsr_conform_command, &tsr_experiment_command, &tsr_plot_command,     &tsr_report_command};
+    &tsr_conform_command, &tsr_experiment_command, &tsr_tune_command,     &tsr_plot_command,  &tsr_report_command};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* The laboratory reads its own arguments. */

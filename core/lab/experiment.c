@@ -246,7 +246,7 @@ tsr_status tsr_experiment_list(FILE *out, const char *path, const char *name, ts
   return TSR_OK;
 }
 
-static void free_list(char **words, size_t count) {
+static void free_words(char **words, size_t count) {
   for (size_t i = 0; words && i < count; i++) free(words[i]);
   free(words);
 }
@@ -293,6 +293,6 @@ tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, 
   if (status == TSR_OK) status = tsr_plan_measure(&plan, options->csv, all_right, error);
   if (status == TSR_OK) status = compare(out, options, &plan, error);
   tsr_plan_free(&plan);
-  free_list(words, count);
+  free_words(words, count);
   return status;
 }

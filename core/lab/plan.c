@@ -386,6 +386,7 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   if (status) return status;
   point->composition = resolution.text;
   point->bytes = resolution.bytes;
+  point->bucket_bytes = resolution.bucket_bytes;
   point->sm = resolution.sm;
   size_t bytes = 0;
   FILE *out = open_memstream(&session, &bytes);
@@ -461,14 +462,15 @@ static bool is_outer(const char *name) {
 }
 
 static tsr_status read_axes(planner *p, tsr_error *error) {
+  const tsr_spec *space = p->options->space ? p->options->space : p->plan->file;
   tsr_spec_item item;
   tsr_status status = TSR_OK;
   for (int outer = 1; outer >= 0; outer--) {
-    for (size_t i = 0; status == TSR_OK && tsr_spec_get_at(p->plan->file, i, &item); i++)
+    for (size_t i = 0; status == TSR_OK && tsr_spec_get_at(space, i, &item); i++)
       if (strcmp(item.section, "sweep") == 0 && is_outer(item.key) == (outer == 1)) status = add_axis(p, &item, error);
     if (!outer || status) break;
     axis *variants = NULL;
-    for (size_t i = 0; status == TSR_OK && tsr_spec_get_at(p->plan->file, i, &item); i++) {
+    for (size_t i = 0; status == TSR_OK && tsr_spec_get_at(space, i, &item); i++) {
       if (strcmp(item.section, "variants") != 0) continue;
       if (!variants && p->axis_count == AXES_MAX) return no_memory(error);
       if (!variants) variants = &p->axes[p->axis_count++];
@@ -531,6 +533,17 @@ void tsr_plan_free(tsr_plan *plan) {
   free(plan->refusals);
   tsr_spec_free(plan->file);
   *plan = (tsr_plan){0};
+}
+
+void tsr_plan_keep(tsr_plan *plan, const bool *is_kept) {
+  size_t kept = 0;
+  for (size_t i = 0; i < plan->count; i++) {
+    if (is_kept[i])
+      plan->points[kept++] = plan->points[i];
+    else
+      free_point(&plan->points[i]);
+  }
+  plan->count = kept;
 }
 
 void tsr_plan_tell(const tsr_plan *plan) {

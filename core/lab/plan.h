@@ -32,7 +32,8 @@ typedef struct tsr_point {
   tsr_spec *spec;
   char *composition; /* tsr_resolution.text */
   uint64_t bytes;    /* for the pairs of [bench], at its first load */
-  uint32_t sm;       /* 0: the cpu backend */
+  uint32_t bucket_bytes;
+  uint32_t sm; /* 0: the cpu backend */
   tsr_bench_options options;
   char *session; /* widths and options, as text: points of one text can share keys */
   char *words;   /* what options point into */
@@ -60,6 +61,7 @@ typedef struct tsr_plan_options {
   size_t set_count;
   const char *const *bench; /* bench_count words of bench's command line, in the place of the same ones in [bench] */
   size_t bench_count;
+  const tsr_spec *space; /* whose [sweep] and [variants] count, in the place of the file's; NULL: the file's own */
 } tsr_plan_options;
 
 /* Reads the file and enumerates. A plan in which every combination was refused has no points, and is no error. The caller
@@ -67,6 +69,8 @@ typedef struct tsr_plan_options {
 TSR_MUST_CHECK tsr_status tsr_plan_read(const char *path, const tsr_plan_options *options, tsr_plan *plan,
                                         tsr_error *error);
 void tsr_plan_free(tsr_plan *plan); /* all zero is fine */
+/* Takes away the points for which !is_kept[i]. */
+void tsr_plan_keep(tsr_plan *plan, const bool *is_kept);
 
 /* Says on standard error how many combinations there were and what became of them. */
 void tsr_plan_tell(const tsr_plan *plan);
