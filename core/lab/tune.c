@@ -230,10 +230,11 @@ static tsr_status measure(const tuner *t, const tsr_plan *plan, bool is_model, s
 
 /* ---- The winner ------------------------------------------------------------------------------ */
 
+/* Lines of a spec are short: TSR_SPEC_LINE_MAX of spec.h. */
 static void print_comment(FILE *out, const tuner *t, const tsr_plan *plan, const score *scores, size_t count) {
   enum { SHOWN = 5 };
   const tsr_point *best = &plan->points[scores[0].point];
-  fprintf(out, "; The best table that `tessera tune` found for %llu pairs, keys %s:", (unsigned long long)t->work.n,
+  fprintf(out, "; The best table that `tessera tune` found for %llu pairs, keys %.50s:", (unsigned long long)t->work.n,
           t->work.keys);
   for (size_t k = 0; k < SHARES; k++)
     if (t->work.share[k] > 0) fprintf(out, " %s %.3g", shares[k].key, t->work.share[k]);
@@ -243,7 +244,7 @@ static void print_comment(FILE *out, const tuner *t, const tsr_plan *plan, const
     fprintf(out, ";  ");
     for (size_t k = 0; k < SHARES; k++)
       if (t->work.share[k] > 0) fprintf(out, " %s %.1f", shares[k].op, scores[i].mops[k]);
-    fprintf(out, " %s%.120s\n", i ? "next: " : "this: ", plan->points[scores[i].point].label);
+    fprintf(out, " %s%.90s\n", i ? "next: " : "this: ", plan->points[scores[i].point].label);
   }
 }
 
