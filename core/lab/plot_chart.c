@@ -67,6 +67,7 @@ typedef struct maker {
   size_t *rows, *scratch; /* row_count rows that are drawn; as many of no meaning */
   size_t row_count;
   double y_max;
+  size_t ignored;                                       /* a column that is no condition here, or NONE */
   size_t panels, lines[LINE_COLUMNS_MAX], line_columns; /* columns; panels: NONE, or one */
   double scale;                                         /* of y */
   tsr_chart chart;
@@ -205,13 +206,22 @@ static bool is_numeric(const maker *m, size_t column) {
   return true;
 }
 
+/* A sweep calls its tables by the words SECTION.KEY=VALUE in which they differ; their columns say the same one by one. */
+static bool are_specs_words(const maker *m, size_t spec) {
+  for (size_t i = 0; i < m->row_count; i++) {
+    const char *name = tsr_results_field(m->results, m->rows[i], spec), *dot = strchr(name, '.');
+    if (!dot || !strchr(dot, '=')) return false;
+  }
+  return true;
+}
+
 /* The columns of conditions, the known ones first; returns how many. */
 static size_t list_conditions(const maker *m, size_t columns[LINE_COLUMNS_MAX]) {
   const tsr_results *results = m->results;
   size_t count = 0;
   for (size_t i = 0; i < CONDITIONS; i++) {
     const size_t column = tsr_results_column(results, conditions[i]);
-    if (column < results->column_count) columns[count++] = column;
+    if (column < results->column_count && column != m->ignored) columns[count++] = column;
   }
   for (size_t i = 0; i < results->column_count && count < LINE_COLUMNS_MAX; i++)
     if (strchr(results->names[i], '.')) columns[count++] = i;
@@ -226,7 +236,8 @@ static bool is_called(const maker *m, size_t column, const char *name) {
 static bool can_be_axis(maker *m, size_t column) {
   if (is_called(m, column, "key_bits") || is_called(m, column, "value_bits") || !is_numeric(m, column)) return false;
   const size_t spec = tsr_results_column(m->results, "spec"), both[] = {spec, column};
-  const bool is_parameter = strchr(m->results->names[column], '.') && spec < m->results->column_count;
+  const bool is_parameter =
+      strchr(m->results->names[column], '.') && spec < m->results->column_count && spec != m->ignored;
   return !is_parameter || count_combinations(m, both, 2) > count_values(m, spec);
 }
 
@@ -244,7 +255,7 @@ static void choose_x(maker *m) {
   }
   for (size_t i = 0; m->chart.x == NONE && i < sizeof categories / sizeof categories[0]; i++) {
     const size_t column = tsr_results_column(m->results, categories[i]);
-    if (column < m->results->column_count && count_values(m, column) > 1) m->chart.x = column;
+    if (column < m->results->column_count && column != m->ignored && count_values(m, column) > 1) m->chart.x = column;
   }
   for (size_t i = 0; m->chart.x == NONE && i < count; i++)
     if (count_values(m, columns[i]) > 1) m->chart.x = columns[i];
@@ -293,7 +304,9 @@ static tsr_status read_lines(maker *m, tsr_error *error) {
 static tsr_status choose_columns(maker *m, tsr_error *error) {
   const tsr_plot_request *request = m->request;
   tsr_status status = TSR_OK;
+  const size_t spec = tsr_results_column(m->results, "spec");
   m->panels = NONE;
+  m->ignored = spec < m->results->column_count && are_specs_words(m, spec) ? spec : NONE;
   if (request->x) {
     status = find_column(m, "--x", request->x, &m->chart.x, error);
   } else {

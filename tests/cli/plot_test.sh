@@ -87,6 +87,20 @@ expect_status 0
 expect_xml swept.svg "'layout.bucket_slots' in texts and '32' in texts and 'memory limit' in texts"
 expect_xml swept.svg "any('layout some · tile_lanes 1' in text for text in texts)"
 
+case_of "a sweep's tables, whose names are words, are told apart by their parameters"
+{
+  echo 'spec,op,load,mops,composition'
+  for slots in 4 8 16; do
+    for kind in red green; do
+      echo "layout.bucket_slots=$slots probing.kind=$kind,insert,0.8,$slots,layout.bucket_slots=$slots probing.kind=$kind"
+    done
+  done
+} >words.csv
+run plot words.csv
+expect_status 0
+expect_err '^tessera: words.svg: 1 panel, 2 lines$'
+expect_xml words.svg "all(word in texts for word in ['layout.bucket_slots', '16', 'kind red', 'kind green'])"
+
 case_of "PNG, standard output and standard input"
 run plot made.csv --out made.png --quiet
 expect_status 0
