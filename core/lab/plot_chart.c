@@ -41,10 +41,11 @@ static const char *title_of(const char *column) {
   return column;
 }
 
-bool tsr_chart_is_condition(const char *column) {
-  for (size_t i = 0; i < CONDITIONS; i++)
-    if (strcmp(column, conditions[i]) == 0) return true;
-  return strchr(column, '.') != NULL;
+bool tsr_chart_is_condition(const tsr_chart *chart, const tsr_results *results, size_t column) {
+  const char *name = results->names[column];
+  bool is_known = strchr(name, '.') != NULL;
+  for (size_t i = 0; i < CONDITIONS; i++) is_known = is_known || strcmp(name, conditions[i]) == 0;
+  return is_known && column != chart->ignored;
 }
 
 /* A spec's path without folders and .ini, as far as it has room. */
@@ -67,7 +68,6 @@ typedef struct maker {
   size_t *rows, *scratch; /* row_count rows that are drawn; as many of no meaning */
   size_t row_count;
   double y_max;
-  size_t ignored;                                       /* a column that is no condition here, or NONE */
   size_t panels, lines[LINE_COLUMNS_MAX], line_columns; /* columns; panels: NONE, or one */
   double scale;                                         /* of y */
   tsr_chart chart;
@@ -221,7 +221,7 @@ static size_t list_conditions(const maker *m, size_t columns[LINE_COLUMNS_MAX]) 
   size_t count = 0;
   for (size_t i = 0; i < CONDITIONS; i++) {
     const size_t column = tsr_results_column(results, conditions[i]);
-    if (column < results->column_count && column != m->ignored) columns[count++] = column;
+    if (column < results->column_count && column != m->chart.ignored) columns[count++] = column;
   }
   for (size_t i = 0; i < results->column_count && count < LINE_COLUMNS_MAX; i++)
     if (strchr(results->names[i], '.')) columns[count++] = i;
@@ -237,7 +237,7 @@ static bool can_be_axis(maker *m, size_t column) {
   if (is_called(m, column, "key_bits") || is_called(m, column, "value_bits") || !is_numeric(m, column)) return false;
   const size_t spec = tsr_results_column(m->results, "spec"), both[] = {spec, column};
   const bool is_parameter =
-      strchr(m->results->names[column], '.') && spec < m->results->column_count && spec != m->ignored;
+      strchr(m->results->names[column], '.') && spec < m->results->column_count && spec != m->chart.ignored;
   return !is_parameter || count_combinations(m, both, 2) > count_values(m, spec);
 }
 
@@ -255,7 +255,8 @@ static void choose_x(maker *m) {
   }
   for (size_t i = 0; m->chart.x == NONE && i < sizeof categories / sizeof categories[0]; i++) {
     const size_t column = tsr_results_column(m->results, categories[i]);
-    if (column < m->results->column_count && column != m->ignored && count_values(m, column) > 1) m->chart.x = column;
+    if (column < m->results->column_count && column != m->chart.ignored && count_values(m, column) > 1)
+      m->chart.x = column;
   }
   for (size_t i = 0; m->chart.x == NONE && i < count; i++)
     if (count_values(m, columns[i]) > 1) m->chart.x = columns[i];
@@ -306,7 +307,7 @@ static tsr_status choose_columns(maker *m, tsr_error *error) {
   tsr_status status = TSR_OK;
   const size_t spec = tsr_results_column(m->results, "spec");
   m->panels = NONE;
-  m->ignored = spec < m->results->column_count && are_specs_words(m, spec) ? spec : NONE;
+  m->chart.ignored = spec < m->results->column_count && are_specs_words(m, spec) ? spec : NONE;
   if (request->x) {
     status = find_column(m, "--x", request->x, &m->chart.x, error);
   } else {

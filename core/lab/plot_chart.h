@@ -49,6 +49,7 @@ typedef struct tsr_chart {
   const char *x_title, *y_title;
   char *conditions; /* those that do not vary, " · " between; "" for none */
   size_t x, y;      /* columns */
+  size_t ignored;   /* a column that would be a condition, but says what others do; SIZE_MAX: none */
   bool x_is_category;
   const char **categories; /* category_count, of the results */
   size_t category_count;
@@ -66,8 +67,8 @@ TSR_MUST_CHECK tsr_status tsr_chart_make(const tsr_results *results, const tsr_p
                                          tsr_error *error);
 void tsr_chart_free(tsr_chart *chart);
 
-/* Whether a column says what was measured. */
-bool tsr_chart_is_condition(const char *column);
+/* Whether a column of the chart's results says what was measured. */
+bool tsr_chart_is_condition(const tsr_chart *chart, const tsr_results *results, size_t column);
 enum { TSR_PLOT_NAME_BYTES = 96 };
 /* A category as a figure shows it: a spec without folders and .ini, where that tells it apart. May point into text. */
 const char *tsr_chart_category(const tsr_chart *chart, size_t category, char text[TSR_PLOT_NAME_BYTES]);

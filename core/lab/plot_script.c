@@ -20,6 +20,9 @@ enum {
   BAR_HEIGHT = 18,
   TICS_APART = 46,
   LABEL_LETTERS_MAX = 46,
+  LARGE_LETTERS_MAX = 34, /* of a label in the font of the rest */
+  FONT = 15,
+  SMALL_FONT = 12,
   NARROW_LETTERS_MAX = 14, /* two columns of the key have room for such labels */
   TICS_MAX = 16
 };
@@ -173,11 +176,16 @@ static extent measure_panel(const tsr_plot_panel *panel) {
   return e;
 }
 
-static size_t key_columns(const tsr_plot_panel *panel) {
-  for (size_t i = 0; i < panel->line_count; i++)
-    if (count_letters(panel->lines[i].label) > NARROW_LETTERS_MAX) return 1;
-  return 2;
+static size_t longest_label(const tsr_plot_panel *panel) {
+  size_t longest = 0;
+  for (size_t i = 0; i < panel->line_count; i++) {
+    const size_t letters = count_letters(panel->lines[i].label);
+    if (letters > longest) longest = letters;
+  }
+  return longest;
 }
+
+static size_t key_columns(const tsr_plot_panel *panel) { return longest_label(panel) > NARROW_LETTERS_MAX ? 1 : 2; }
 
 static size_t key_rows(const tsr_plot_panel *panel) {
   const extent e = measure_panel(panel);
@@ -275,7 +283,7 @@ static void print_lines(FILE *out, const tsr_chart *chart, const tsr_plot_panel 
   print_tics(out, panel, from, to > from ? to : from + 1, is_log);
   fputs("set xlabel ", out);
   print_text(out, chart->x_title, LABEL_LETTERS_MAX);
-  fputs(" offset 0,0.8\nset ylabel ", out);
+  fputs(".\"\\n\" offset 0,0.5\nset ylabel ", out);
   print_text(out, chart->y_title, LABEL_LETTERS_MAX);
   fputs("\nplot ", out);
   for (size_t i = 0; e.has_spread && i < panel->line_count; i++)
@@ -301,7 +309,7 @@ static void print_bars(FILE *out, const tsr_chart *chart, const tsr_plot_panel *
           1.16 * e.y_max, chart->category_count - 1);
   fputs("set border 1\nset grid xtics noytics\nunset ylabel\nset xlabel ", out);
   print_text(out, chart->y_title, LABEL_LETTERS_MAX);
-  fputs(" offset 0,0.8\n", out);
+  fputs(".\"\\n\" offset 0,0.5\n", out);
   for (size_t i = 0; i < chart->category_count; i++) {
     fprintf(out, "set label %zu ", i + 2);
     print_text(out, tsr_chart_category(chart, i, name), LABEL_LETTERS_MAX);
@@ -360,7 +368,7 @@ void tsr_plot_write_script(FILE *out, const tsr_chart *chart, size_t first, size
     fputs("set label 1 ", out);
     wrap_conditions(out, chart->conditions);
     fprintf(out, " at screen 0.5,%.6f center font ',%d'\n", 1 - 0.8 * HEADING_ROW_HEIGHT / (double)height,
-            format == TSR_PLOT_PNG ? 9 : 13);
+            SMALL_FONT * (format == TSR_PLOT_PNG ? 3 : 4) / 4);
   }
   for (size_t i = first; i < first + count; i++) {
     const tsr_plot_panel *panel = &chart->panels[i];
@@ -372,7 +380,9 @@ void tsr_plot_write_script(FILE *out, const tsr_chart *chart, size_t first, size
     fputs("set title ", out);
     print_text(out, panel->title, LABEL_LETTERS_MAX);
     if (rows) {
-      fprintf(out, "\nset key below left Left reverse vertical samplen 2.4 maxrows %zu\n", rows);
+      const bool is_small = longest_label(panel) > LARGE_LETTERS_MAX;
+      fprintf(out, "\nset key below left Left reverse vertical samplen 2 maxrows %zu font ',%d'\n", rows,
+              (is_small ? SMALL_FONT : FONT) * (format == TSR_PLOT_PNG ? 3 : 4) / 4);
     } else {
       fputs("\nunset key\n", out);
     }

@@ -38,7 +38,8 @@ static const char style[] =
     "th,td{padding:.25rem .7rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;"
     "white-space:nowrap}th,.best "
     "td{white-space:normal}th{color:var(--faint);font-weight:600}td.number{text-align:right}\n"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:var(--faint)}"
+    "dl{display:grid;grid-template-columns:fit-content(45%) 1fr;gap:.15rem "
+    "1rem;margin:0}dt{color:var(--faint);overflow-wrap:anywhere}"
     "dd{margin:0;overflow-wrap:anywhere}summary{cursor:pointer;margin:1rem 0 .5rem}\n";
 
 static void print_head(FILE *out) {
@@ -110,10 +111,10 @@ static void print_values(FILE *out, const tsr_results *results, size_t column) {
   fputs(are_more ? ", ...</dd>\n" : "</dd>\n", out);
 }
 
-static void print_composition(FILE *out, const tsr_results *results) {
+static void print_composition(FILE *out, const tsr_results *results, const tsr_chart *chart) {
   fputs("<h3>What was measured</h3>\n<dl>\n", out);
   for (size_t i = 0; i < results->column_count; i++)
-    if (tsr_chart_is_condition(results->names[i])) print_values(out, results, i);
+    if (tsr_chart_is_condition(chart, results, i)) print_values(out, results, i);
   fputs("</dl>\n", out);
 }
 
@@ -241,7 +242,7 @@ static tsr_status print_section(FILE *out, const tsr_results *results, const cha
   tsr_plot_print_escaped(out, path);
   fputs("</h2>\n", out);
   print_notes(out, results);
-  print_composition(out, results);
+  print_composition(out, results, &chart);
   print_left_out(out, &chart);
   status = print_figures(out, &chart, file, error);
   if (status == TSR_OK) {
