@@ -228,6 +228,18 @@ static size_t list_conditions(const maker *m, size_t columns[LINE_COLUMNS_MAX]) 
   return count;
 }
 
+/* Leaves the specs' names out where they are words and the other conditions tell all rows apart that they do. */
+static void choose_ignored(maker *m) {
+  size_t columns[LINE_COLUMNS_MAX + 1];
+  const size_t spec = tsr_results_column(m->results, "spec");
+  m->chart.ignored = NONE;
+  if (spec == m->results->column_count || !are_specs_words(m, spec)) return;
+  m->chart.ignored = spec;
+  const size_t count = list_conditions(m, columns);
+  columns[count] = spec;
+  if (count_combinations(m, columns, count) < count_combinations(m, columns, count + 1)) m->chart.ignored = NONE;
+}
+
 static bool is_called(const maker *m, size_t column, const char *name) {
   return column != NONE && strcmp(m->results->names[column], name) == 0;
 }
@@ -305,9 +317,8 @@ static tsr_status read_lines(maker *m, tsr_error *error) {
 static tsr_status choose_columns(maker *m, tsr_error *error) {
   const tsr_plot_request *request = m->request;
   tsr_status status = TSR_OK;
-  const size_t spec = tsr_results_column(m->results, "spec");
   m->panels = NONE;
-  m->chart.ignored = spec < m->results->column_count && are_specs_words(m, spec) ? spec : NONE;
+  choose_ignored(m);
   if (request->x) {
     status = find_column(m, "--x", request->x, &m->chart.x, error);
   } else {

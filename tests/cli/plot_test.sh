@@ -101,6 +101,17 @@ expect_status 0
 expect_err '^tessera: words.svg: 1 panel, 2 lines$'
 expect_xml words.svg "all(word in texts for word in ['layout.bucket_slots', '16', 'kind red', 'kind green'])"
 
+{
+  echo 'spec,op,load,mops,composition'
+  for mix in 1 2 3; do
+    for load in 0.5 0.8; do echo "bench.mix=$mix,mixed,$load,$mix,layout.bucket_slots=4"; done
+  done
+} >mixes.csv
+run plot mixes.csv
+expect_status 0
+expect_err '^tessera: mixes.svg: 1 panel, 3 lines$'
+expect_xml mixes.svg "all(word in texts for word in ['load factor', 'bench.mix=1', 'bench.mix=2', 'bench.mix=3'])"
+
 case_of "PNG, standard output and standard input"
 run plot made.csv --out made.png --quiet
 expect_status 0
