@@ -10,6 +10,7 @@
 
 #include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/match.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/split.h"
@@ -54,6 +55,9 @@ typedef struct tsr_backend {
   const char *(*program_describe)(tsr_program *program);
   /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
   tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
+  /* Says that launches of operation `op` over n items in all follow, so that code which all of them are worth is made
+   * before the first; NULL where there is one way. */
+  void (*expect)(tsr_program *program, uint32_t op, uint64_t n);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that
@@ -69,6 +73,9 @@ typedef struct tsr_backend {
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
   tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
+  tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);
 
   /* Streams beside the default one, which work at the same time as others. */
   tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);

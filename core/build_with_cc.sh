@@ -6,9 +6,10 @@
 #
 #   core/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
 #
-# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2 and xz: on Fedora gcc, libatomic, inih-devel,
-# zlib-devel, bzip2-devel and xz-devel; on Arch gcc, libinih, zlib, bzip2 and xz; on openSUSE gcc, libinih-devel,
-# zlib-devel, libbz2-devel and xz-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev and liblzma-dev.
+# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2, xz and zstd: on Fedora gcc, libatomic,
+# inih-devel, zlib-devel, bzip2-devel, xz-devel and libzstd-devel; on Arch gcc, libinih, zlib, bzip2, xz and zstd; on
+# openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel and libzstd-devel; on Debian and Ubuntu gcc,
+# libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev and libzstd-dev.
 # Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
 # (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
 
@@ -42,6 +43,7 @@ done < <(list_widths key_payload)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu
+device tsr_match_images none core/kernels/match.cu
 device tsr_pages_images key_payload core/kernels/pages.cu
 device tsr_pool_images none core/kernels/pool.cu
 device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
@@ -49,7 +51,7 @@ device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
 device tsr_split_images none core/kernels/split.cu
 finish "the program: a compiler failed"
-"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -ldl -lm -lpthread -latomic ||
+"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none; do

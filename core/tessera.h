@@ -8,6 +8,7 @@
  * what happened. tessera_tools.h has the rest: memory use, timers, plugins, linking without a GPU, pools, the device's limits.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
+ * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
@@ -97,7 +98,7 @@ enum {
   TSR_INSERTED = 1,   /* insert: the key is new, or every pair is kept */
   TSR_PRESENT = 2,    /* insert, duplicates = first: it was there, nothing changed */
   TSR_REPLACED = 3,   /* insert, duplicates = replace */
-  TSR_COMBINED = 4,   /* insert, duplicates = add, min, max */
+  TSR_COMBINED = 4,   /* insert, duplicates = add, min, max, and of a counter */
   TSR_NOT_PLACED = 5, /* insert: no room; exactly one pair was handed back at this index */
   TSR_FOUND = 6,
   TSR_MISSING = 7,
@@ -120,7 +121,8 @@ typedef struct tsr_call {
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
- * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A full table is no error: see results, unplaced_*
+ * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A counter counts each key once where values is
+ * NULL, else values[i] times; a count stops at 2^value_bits - 1. A full table is no error: see results, unplaced_*
  * and tsr_table_report. Where pairs move and values combine, a call without results takes n bytes of device memory for a
  * while. (The two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -129,7 +131,7 @@ TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, co
  * whatever the spec's `duplicates`; of equal keys in one call one is inserted and all get its value. Results:
  * TSR_INSERTED, TSR_FOUND, or TSR_NOT_PLACED; values[i] is call->missing for a key that has no slot. offered and values
  * may be one array, and are NULL for a set; values is NULL if not wanted. Counts as an insert, in the report and in
- * what it may overlap. TSR_UNSUPPORTED with promise_unique, and for a multiset or multimap. */
+ * what it may overlap. TSR_UNSUPPORTED with promise_unique, and for a multiset, multimap or counter. */
 TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, const void *offered, void *values,
                                       const tsr_call *call, tsr_error *error);
 /* values[i] = the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a set: use

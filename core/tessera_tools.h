@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
- * this
- * file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking without
- * a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * this file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking
+ * without a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -52,6 +51,13 @@ enum {
  * have one of them. A rebuild with other parts makes other code. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
 
+/* Hears how many bytes of a file are written, and how many there will be, 0 where that is not known: after some MiB each,
+ * in the thread that saves. It must not use the table. */
+typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes);
+/* tsr_table_save, and tells `watch` how far it is. */
+TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
+                                          tsr_error *error);
+
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
 /* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */
@@ -95,29 +101,65 @@ typedef struct tsr_setting_info {
 /* All of them, in the order of the manual; returns how many. They live as long as the process. */
 TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
 
+/* ---- What a spec says ---------------------------------------------------------------------------- */
+
+typedef struct tsr_spec_item {
+  const char *section, *key, *value; /* valid until the spec changes or is freed */
+} tsr_spec_item;
+/* The i-th entry of a spec in the order in which they were first written; false where there are no more. */
+TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entry);
+
 /* ---- Tables against tables ------------------------------------------------------------------- */
 
 /* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also
- * each pair of the left table whose key is absent in the right one, with call missing for the right value. SEMI and ANTI have
- * the left pairs whose keys are present, or absent, in the right table: the intersection and the difference of sets. */
-enum { TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI, TSR_JOIN_KINDS };
+ * each pair of the left table whose key is absent in the right one, with missing for the right value. SEMI and ANTI have the
+ * left pairs whose keys are present, or absent, in the right table.
+ * Those after them have keys without values, each once, however many pairs it has. UNION: the keys of either table;
+ * INTERSECT: of both; DIFFERENCE: of the left one alone. SUM, MIN, MAX and COUNT: the keys of both, and for each, in
+ * aggregates, that of all its right values: their sum modulo 2^64, the least, the greatest, how many. In SQL: SELECT key,
+ * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. */
+enum {
+  TSR_JOIN_INNER,
+  TSR_JOIN_LEFT,
+  TSR_JOIN_SEMI,
+  TSR_JOIN_ANTI,
+  TSR_JOIN_UNION,
+  TSR_JOIN_INTERSECT,
+  TSR_JOIN_DIFFERENCE,
+  TSR_JOIN_SUM,
+  TSR_JOIN_MIN,
+  TSR_JOIN_MAX,
+  TSR_JOIN_COUNT,
+  TSR_JOIN_KINDS
+};
 
 typedef struct tsr_join_rows {
   size_t size;
-  uint64_t room;      /* of each array, in host or device memory */
-  void *keys;         /* each array may be NULL: not wanted */
-  void *left_values;  /* TSR_BAD_ARGUMENT where the left table has no values */
-  void *right_values; /* ... or the right one; nor for SEMI and ANTI, whose rows have none */
-  uint64_t missing;   /* LEFT: the right value where there is none */
+  uint64_t room;        /* of each array, in host or device memory */
+  void *keys;           /* each array may be NULL: not wanted */
+  void *left_values;    /* INNER to ANTI, where the left table has values; else TSR_BAD_ARGUMENT */
+  void *right_values;   /* INNER and LEFT, where the right table has values */
+  uint64_t missing;     /* LEFT: the right value where there is none */
+  uint64_t *aggregates; /* SUM to COUNT */
 } tsr_join_rows;
 
-/* Joins two tables of one width of keys on one device, found key by key (HashGraph 3.4, "probe standard"), and writes the
- * rows, in no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0,
- * which only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. Needs device
- * memory for a copy of the left pairs and 8 bytes for each meanwhile; in the report it is one find a left pair, of the right
- * table. Waits. */
+/* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in no
+ * order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which only
+ * counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2 pairs a
+ * table. Both tables are used alone meanwhile; waits.
+ * How the matches are found follows from the tables. With the same pages, or the same number of lists, and one hasher and
+ * seed, they meet page by page (HashGraph 3.4, "probe new"). Else each left key is found in the right table ("probe
+ * standard"), one find a left pair in its report; or, where that one keeps every pair of a key, in an index of its keys that
+ * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
+ * tables. Needs device memory meanwhile: a copy of the keys and of the values that are wanted, for rows 12 bytes a left pair,
+ * and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys come again and count once); if that is
+ * not there, TSR_NO_MEMORY, and nothing is written. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
+
+/* How the last join with this right table found its matches, a phrase such as "page by page"; NULL before the first one. It
+ * lives as long as the process. */
+TSR_API const char *tsr_join_way(const tsr_table *right);
 
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
@@ -125,6 +167,38 @@ TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, co
  * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no
  * layout is that of a pool, here and in tsr_spec_link. */
 TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
+
+/* What a spec composes. */
+typedef struct tsr_resolution {
+  size_t size;
+  /* The composition in one line of words as --set takes them: kind, parts, what else [table] and [devices] say that is no default, and
+   * every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed, if and only if
+   * the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu backend have one
+   * lane), it stands there. */
+  char *text;
+  uint32_t sm;              /* compute capability; 0: the cpu backend */
+  uint64_t capacity, slots; /* pairs; of all shards, as bytes */
+  uint64_t bytes;           /* of the table's memory */
+  uint32_t bucket_slots, bucket_bytes, tile_lanes;
+  double load_factor;  /* what the table is sized for */
+  double reached_load; /* the load up to which every pair finds a place; 1 where facts alone do not tell */
+} tsr_resolution;
+/* Composes as tsr_table_create would, without a device's memory: refuses what that refuses, and measures nothing. Needs
+ * a table's spec, not a pool's. Free with tsr_resolution_free. */
+TSR_API tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, tsr_resolution *resolution,
+                                    tsr_error *error);
+TSR_API_VOID void tsr_resolution_free(tsr_resolution *resolution);
+
+/* What the code of some calls costs. */
+typedef struct tsr_code_cost {
+  size_t size;
+  uint32_t registers; /* of a thread: the most of any kernel */
+  double link_ms;     /* sum of the kernels' links; 0 when the cache had all of them */
+} tsr_code_cost;
+/* Links the code of these calls, the sum of some TSR_PREPARE_, for a table on a GPU of compute capability sm, with no GPU,
+ * into the cubin cache, where the table finds it. Several threads may do so at once. cost may be NULL. */
+TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
+                                    tsr_code_cost *cost, tsr_error *error);
 
 typedef struct tsr_kernel_info {
   const char *name;

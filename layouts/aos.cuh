@@ -3,7 +3,7 @@
  * layout aos: key and value side by side, each at its own width ("array of structs", WarpCore IV-B1; its default). One
  * load brings both, so a hit reads nothing more; the key alone is claimed by a CAS, and the value is combined after it.
  * Law kept: a vacant slot's value is the policy's identity (soa.cuh says why). A region has one fill byte, and keys
- * need all ones: so where the identity is 0 (add, max) values are stored complemented, and the combinations are turned
+ * need all ones: so where the identity is 0 (add, max, counts) values are stored complemented, and the combinations are turned
  * round: ~max(a, b) = min(~a, ~b) and ~(a + b) = ~a - b.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
@@ -49,7 +49,8 @@ TSR_INLINE tsr_payload aos_payload(const tsr_bucket *b, uint32_t j) {
 
 /* Between a value and its stored form, both ways. */
 TSR_INLINE tsr_payload aos_stored(const tsr_ctx *c, tsr_payload payload) {
-  bool turned = TSR_FACT(c, duplicates) == TSR_DUPLICATES_ADD || TSR_FACT(c, duplicates) == TSR_DUPLICATES_MAX;
+  const uint32_t policy = TSR_FACT(c, duplicates);
+  const bool turned = policy == TSR_DUPLICATES_ADD || policy == TSR_DUPLICATES_MAX || TSR_POLICY_COUNTS(policy);
   return turned ? (tsr_payload)~payload : payload;
 }
 
@@ -60,6 +61,12 @@ TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) 
 TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_payload payload) {
 #if TSR_PAYLOAD_BITS > 0
   tsr_payload *address = &aos_address(c, ref, slot)->payload;
+  if (TSR_POLICY_COUNTS(policy)) { /* as tsr_combine_at does it */
+    const tsr_payload seen = (tsr_payload)~tsr_add_payload(address, (tsr_payload)(0 - payload));
+    const tsr_payload count = tsr_combine(policy, seen, payload);
+    if (count != (tsr_payload)(seen + payload)) tsr_exchange_payload(address, (tsr_payload)~count);
+    return;
+  }
   switch (policy) {
   case TSR_DUPLICATES_ADD:
     tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_payload)(0 - payload));

@@ -740,6 +740,14 @@ TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
 #endif
 }
 
+TSR_INLINE uint32_t tsr_add32(uint32_t *address, uint32_t addend) {
+#ifdef __CUDACC__
+  return TSR_IN_PAGE ? tsr_shared_add32(address, addend) : atomicAdd(address, addend);
+#else
+  return __atomic_fetch_add(address, addend, __ATOMIC_RELAXED);
+#endif
+}
+
 TSR_INLINE uint64_t tsr_add64(uint64_t *address, uint64_t addend) {
 #ifdef __CUDACC__
   if (TSR_IN_PAGE) return tsr_shared_add64(address, addend);
@@ -860,6 +868,13 @@ TSR_INLINE void tsr_store_payload(tsr_payload *address, tsr_payload payload) {
 #endif
 }
 
+/* The largest value that a policy leaves. */
+TSR_INLINE tsr_payload tsr_value_max(uint32_t policy) {
+  return policy == TSR_DUPLICATES_COUNT_8    ? (tsr_payload)0xFFu
+         : policy == TSR_DUPLICATES_COUNT_16 ? (tsr_payload)0xFFFFu
+                                             : (tsr_payload) ~(tsr_payload)0;
+}
+
 /* The value that `policy` leaves when `offered` meets `present`. */
 TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_payload offered) {
   switch (policy) {
@@ -871,6 +886,12 @@ TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_pay
     return offered < present ? offered : present;
   case TSR_DUPLICATES_MAX:
     return offered > present ? offered : present;
+  case TSR_DUPLICATES_COUNT_8:
+  case TSR_DUPLICATES_COUNT_16:
+  case TSR_DUPLICATES_COUNT: {
+    const tsr_payload sum = (tsr_payload)(present + offered), most = tsr_value_max(policy);
+    return sum < present || sum > most ? most : sum;
+  }
   default:
     return offered;
   }
@@ -881,9 +902,36 @@ TSR_INLINE tsr_payload tsr_identity(uint32_t policy) {
   return policy == TSR_DUPLICATES_MIN ? (tsr_payload) ~(tsr_payload)0 : (tsr_payload)0;
 }
 
+#if TSR_PAYLOAD_BITS > 0
+/* Adds to a value in memory, and returns what it was; puts another in its place. */
+TSR_INLINE tsr_payload tsr_add_payload(tsr_payload *address, tsr_payload addend) {
+#if TSR_PAYLOAD_BITS == 64
+  return tsr_add64(address, addend);
+#else
+  return tsr_add32(address, addend);
+#endif
+}
+
+TSR_INLINE void tsr_exchange_payload(tsr_payload *address, tsr_payload payload) {
+#if TSR_PAYLOAD_BITS == 64
+  tsr_exchange64(address, payload);
+#else
+  tsr_exchange32(address, payload);
+#endif
+}
+#endif
+
 /* Combines into a value in memory, or gives a newly claimed slot its first one: under `first` and `replace` it stores.
- * One thread. */
+ * One thread. A count that its sum takes past the largest is set to that; who adds meanwhile passes it, too, or is set
+ * right by this one, so that the last of all writes leaves the largest. Nothing finds counts while they are added to. */
 TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payload offered) {
+#if TSR_PAYLOAD_BITS > 0
+  if (TSR_POLICY_COUNTS(policy)) {
+    const tsr_payload seen = tsr_add_payload(address, offered), sum = (tsr_payload)(seen + offered);
+    if (tsr_combine(policy, seen, offered) != sum) tsr_exchange_payload(address, tsr_value_max(policy));
+    return;
+  }
+#endif
 #if TSR_PAYLOAD_BITS == 0
   (void)address;
   (void)policy;

@@ -30,7 +30,7 @@ enum { TSR_ROLE_HASHER, TSR_ROLE_LAYOUT, TSR_ROLE_ALLOCATOR, TSR_ROLE_PROBING, T
 #define TSR_ROLE_OF_probing TSR_ROLE_PROBING
 
 /* What the table means. */
-enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KINDS };
+enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KIND_COUNTER, TSR_KINDS };
 
 /* What inserting a present key does to its value. All but `first` and `replace` commute. */
 enum {
@@ -41,8 +41,17 @@ enum {
   TSR_DUPLICATES_MAX,
   TSR_DUPLICATES_PROMISE_UNIQUE, /* the caller promises new, distinct keys: nothing is looked up */
   TSR_DUPLICATES_KEEP,           /* multiset, multimap: no key is ever present to an insert; every pair is kept */
+  TSR_DUPLICATES_COUNT_8,        /* counter: a sum that stops at 2^8 - 1 */
+  TSR_DUPLICATES_COUNT_16,       /* ... at 2^16 - 1 */
+  TSR_DUPLICATES_COUNT,          /* ... at 2^value_bits - 1 */
   TSR_DUPLICATES_POLICIES
 };
+
+/* What a policy is: it counts; it makes one value of several; it looks for the key. */
+#define TSR_POLICY_COUNTS(policy) ((policy) >= TSR_DUPLICATES_COUNT_8 && (policy) <= TSR_DUPLICATES_COUNT)
+#define TSR_POLICY_COMBINES(policy)                                                                                    \
+  (((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX) || TSR_POLICY_COUNTS(policy))
+#define TSR_POLICY_LOOKS(policy) ((policy) != TSR_DUPLICATES_PROMISE_UNIQUE && (policy) != TSR_DUPLICATES_KEEP)
 
 /* phased: operations of one class (insert, find, erase) overlap, classes are ordered. mixed: all overlap. */
 enum { TSR_CONCURRENCY_PHASED, TSR_CONCURRENCY_MIXED, TSR_CONCURRENCIES };
@@ -60,7 +69,7 @@ enum {
   TSR_RESULT_INSERTED,
   TSR_RESULT_PRESENT,    /* insert, policy first: the key was there and nothing changed */
   TSR_RESULT_REPLACED,   /* insert, policy replace */
-  TSR_RESULT_COMBINED,   /* insert, policies add, min, max */
+  TSR_RESULT_COMBINED,   /* insert, policies add, min, max, and those that count */
   TSR_RESULT_NOT_PLACED, /* insert: no slot; one pair, perhaps another one, was handed back at this index */
   TSR_RESULT_FOUND,
   TSR_RESULT_MISSING,

@@ -24,5 +24,9 @@ extern const tsr_command tsr_exec_command;
 extern const tsr_command tsr_demo_command;
 extern const tsr_command tsr_new_command;
 extern const tsr_command tsr_conform_command;
+extern const tsr_command tsr_experiment_command;
+extern const tsr_command tsr_tune_command;
+extern const tsr_command tsr_plot_command;
+extern const tsr_command tsr_report_command;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera count: how often each k-mer occurs in sequence files. A map k-mer -> count whose duplicates are added up gets
- * the k-mers in batches, while a thread reads on. Memory holds the table and a few chunks of k-mers, and in the end all
+ * tessera count: how often each k-mer occurs in sequence files. A counter gets the k-mers in
+ * batches, while a thread reads on. Memory holds the table and a few chunks of k-mers, and in the end all
  * pairs once more. Read next: stream.h, pairs.h.
  */
 #include <inttypes.h>
@@ -55,13 +55,9 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(spec, key_bits, error);
-  const char *duplicates = tsr_spec_get(spec, "table", "duplicates");
-  if (status == TSR_OK && (!duplicates || strcmp(duplicates, "add") != 0))
-    status = tsr_fail(error, TSR_BAD_SPEC, "[table] duplicates = %s: counting needs duplicates = add",
-                      duplicates ? duplicates : "first");
-  if (status == TSR_OK && strcmp(tsr_spec_get(spec, "table", "value_bits"), "64") != 0)
-    status = tsr_fail(error, TSR_BAD_SPEC, "[table] value_bits = %s: counts have 64 bits, so that none is too large",
-                      tsr_spec_get(spec, "table", "value_bits"));
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  if (status == TSR_OK && (!kind || strcmp(kind, "counter") != 0))
+    status = tsr_fail(error, TSR_BAD_SPEC, "[table] kind = %s: counting needs kind = counter", kind ? kind : "");
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (!tsr_spec_get(spec, "table", "capacity")) {
     bool is_exact;
@@ -134,8 +130,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
   while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count)
-      status = tsr_insert(job->table, chunk.count, chunk.keys, chunk.values, NULL, error);
+    if (status == TSR_OK && chunk.count) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
     if (status == TSR_OK) status = check_placed(job, error);
     done += chunk.count;
     add_facts(job);
@@ -205,10 +200,7 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
                                        .kmers = (uint32_t)job->letters,
                                        .canonical = tsr_arguments_has(arguments, "--canonical"),
-                                       .value_bits = 64,
-                                       .want_values = true,
-                                       .value_rule = TSR_VALUE_CONSTANT,
-                                       .value = 1};
+                                       .want_values = false};
   return TSR_EXIT_OK;
 }
 

@@ -81,7 +81,7 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
   if ((is_array(in) && in->compression) || (!is_known && !in->is_nameless)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
-                    ".fna .fq .fastq with or without .gz, .bz2 or .xz; - is standard input: for others `zstd -dc FILE "
+                    ".fna .fq .fastq with or without .gz, .bz2, .xz or .zst; - is standard input: for others `lz4 -dc FILE "
                     "| tessera ... -`",
                     path);
   }

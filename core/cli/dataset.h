@@ -10,7 +10,7 @@
  *   .u32 .u64             raw little-endian arrays of keys
  *   .npy                  NumPy arrays of keys, or of rows of a key and a value (npy.h)
  *   .fa .fasta .fna       FASTA; .fq .fastq: FASTQ: the k-mers are the keys
- * The endings may be in capitals, and all but arrays may have .gz, .bz2 or .xz behind and be pipes. "-" is standard
+ * The endings may be in capitals, and all but arrays may have .gz, .bz2, .xz or .zst behind and be pipes. "-" is standard
  * input, and a pipe may have any name, as a shell makes it for <(command): both may be compressed, and hold sequences if
  * there are k-mers to read, else lines of numbers.
  * What cannot be read whole is refused with a sentence; a row is never skipped or cut to fit.

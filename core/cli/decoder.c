@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include "core/cli/data_file.h"
 
@@ -32,6 +34,7 @@ struct tsr_decoder {
     z_stream gzip;
     bz_stream bzip2;
     lzma_stream xz;
+    ZSTD_DCtx *zstd;
   } of;
 };
 
@@ -98,12 +101,36 @@ static tsr_decoded run_xz(tsr_decoder *d, tsr_pieces *p) {
 
 static void end_xz(tsr_decoder *d) { lzma_end(&d->of.xz); }
 
+/* ---- zstd ------------------------------------------------------------------------------------ */
+
+/* Windows of any size, as `zstd --long` makes them. */
+static bool begin_zstd(tsr_decoder *d) {
+  d->of.zstd = ZSTD_createDCtx();
+  if (!d->of.zstd) return false;
+  const ZSTD_bounds window = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+  (void)ZSTD_DCtx_setParameter(d->of.zstd, ZSTD_d_windowLogMax, window.upperBound);
+  return true;
+}
+
+static tsr_decoded run_zstd(tsr_decoder *d, tsr_pieces *p) {
+  ZSTD_inBuffer in = {p->in, p->in_bytes, 0};
+  ZSTD_outBuffer out = {p->out, p->out_bytes, 0};
+  const size_t code = ZSTD_decompressStream(d->of.zstd, &out, &in); /* 0: a frame has ended */
+  *p = (tsr_pieces){p->in + in.pos, p->in_bytes - in.pos, p->out + out.pos, p->out_bytes - out.pos};
+  if (code == 0) return TSR_DECODED_ALL;
+  if (!ZSTD_isError(code)) return TSR_DECODED_SOME;
+  return ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation ? TSR_DECODED_NO_MEMORY : TSR_DECODED_BAD;
+}
+
+static void end_zstd(tsr_decoder *d) { ZSTD_freeDCtx(d->of.zstd); }
+
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 static const row rows[] = {
     {{"gzip", ".gz"}, 2, {0x1f, 0x8b}, begin_gzip, run_gzip, end_gzip},
     {{"bzip2", ".bz2"}, 3, {'B', 'Z', 'h'}, begin_bzip2, run_bzip2, end_bzip2},
     {{"xz", ".xz"}, 6, {0xfd, '7', 'z', 'X', 'Z', 0}, begin_xz, run_xz, end_xz},
+    {{"zstd", ".zst"}, 4, {0x28, 0xb5, 0x2f, 0xfd}, begin_zstd, run_zstd, end_zstd},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

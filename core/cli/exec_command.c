@@ -241,8 +241,12 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);
-  const tsr_dataset_options options = {
-      .key_bits = info.key_bits, .value_bits = info.value_bits, .want_values = info.value_bits != 0};
+  const bool counts = strcmp(tsr_spec_get(tsr_table_spec(table), "table", "kind"), "counter") == 0;
+  const tsr_dataset_options options = {.key_bits = info.key_bits,
+                                       .value_bits = info.value_bits,
+                                       .want_values = info.value_bits != 0,
+                                       .value_rule = counts ? TSR_VALUE_CONSTANT : TSR_VALUE_NATURAL,
+                                       .value = 1};
   void *keys = malloc((size_t)CHUNK * 8), *values = info.value_bits ? malloc((size_t)CHUNK * 8) : NULL;
   tsr_status status = keys && (values || !info.value_bits)
                           ? tsr_input_open(path, &options, &input, error)

@@ -81,13 +81,12 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
       !tsr_parse_u64(tsr_job_setting(job, "value_bits", "0"), &value_bits))
     return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits and value_bits must be whole numbers");
   job->key_bits = (uint32_t)key_bits;
-  job->value_bits = (uint32_t)value_bits;
+  job->value_bits = value_bits && value_bits < 32 ? 32 : (uint32_t)value_bits; /* counts of 8 and 16 bits */
   job->is_multimap = is_setting(job, "kind", "", "multimap");
   job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
   if (job->has_histogram && !job->value_bits && !job->keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "--histogram: in a set each key is there once: use a multiset, or a map with "
-                    "duplicates = add and --value one");
+                    "--histogram: in a set each key is there once: use a multiset, or a counter");
   return check_value(job, error);
 }
 
@@ -95,17 +94,20 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
 
 static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   const bool adds = !job->keeps_all && is_setting(job, "duplicates", "first", "add");
+  const bool counts = is_setting(job, "kind", "", "counter");
+  const bool is_natural = job->value_rule == TSR_VALUE_NATURAL;
   const bool is_inserted = step->verb == TSR_JOB_INSERT;
-  return (tsr_stream_file){
-      .path = step->path,
-      .options = {.key_bits = job->key_bits,
-                  .value_bits = job->value_bits,
-                  .want_values = is_inserted && job->value_bits > 0,
-                  .kmers = job->kmers,
-                  .canonical = job->canonical,
-                  .value_rule = job->value_rule == TSR_VALUE_NATURAL && adds ? TSR_VALUE_NEEDED : job->value_rule,
-                  .value = job->value},
-      .is_inserted = is_inserted};
+  return (tsr_stream_file){.path = step->path,
+                           .options = {.key_bits = job->key_bits,
+                                       .value_bits = job->value_bits,
+                                       .want_values = is_inserted && job->value_bits > 0,
+                                       .kmers = job->kmers,
+                                       .canonical = job->canonical,
+                                       .value_rule = is_natural && counts ? TSR_VALUE_CONSTANT
+                                                     : is_natural && adds ? TSR_VALUE_NEEDED
+                                                                          : job->value_rule,
+                                       .value = is_natural && counts ? 1 : job->value},
+                           .is_inserted = is_inserted};
 }
 
 static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *error) {
@@ -351,10 +353,18 @@ static tsr_status flush(const tsr_job *job, tsr_error *error) {
   return status;
 }
 
+static void show_saving(void *progress, uint64_t done_bytes, uint64_t whole_bytes) {
+  tsr_progress_show(progress, done_bytes, done_bytes, whole_bytes);
+}
+
 static tsr_status save(const tsr_job *job, tsr_error *error) {
+  tsr_progress progress;
   if (!job->save) return TSR_OK;
   if (!job->is_quiet) tsr_say("saving %s", job->save);
-  return tsr_table_save(job->table, job->save, error);
+  tsr_progress_begin(&progress, "saving", "bytes", job->is_quiet);
+  tsr_status status = tsr_table_save_watched(job->table, job->save, show_saving, &progress, error);
+  tsr_progress_end(&progress);
+  return status;
 }
 
 /* ---- The job --------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ enum { WAIT_MILLISECONDS = 200 };
 typedef struct join_job {
   const tsr_arguments *arguments;
   uint32_t kind;
-  bool only_counts, is_quiet;
+  bool is_aggregate, only_counts, is_quiet;
   const char *out;
   tsr_spec *spec;
   tsr_table *left, *right;
@@ -75,8 +75,8 @@ static tsr_status read_table(join_job *job, const char *path, tsr_table **table,
   const char *key_bits = tsr_spec_get(job->spec, "table", "key_bits");
   const tsr_dataset_options read = {.key_bits = key_bits && strcmp(key_bits, "32") == 0 ? 32 : 64,
                                     .value_bits = !value_bits                     ? 0
-                                                  : strcmp(value_bits, "32") == 0 ? 32
-                                                                                  : 64,
+                                                  : strcmp(value_bits, "64") == 0 ? 64
+                                                                                  : 32,
                                     .want_values = value_bits != NULL};
   const tsr_stream_file file = {path, read, true};
   tsr_stream *stream = NULL;
@@ -97,9 +97,9 @@ static tsr_status read_table(join_job *job, const char *path, tsr_table **table,
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* The rows of one kind of join, in memory. */
+/* The rows of one kind of join, in memory. values: of the left table, or aggregates. */
 typedef struct found_rows {
-  void *keys, *lefts, *rights;
+  void *keys, *values, *rights;
   uint64_t count;
 } found_rows;
 
@@ -108,18 +108,21 @@ static tsr_status join_tables(const join_job *job, uint32_t kind, bool has_right
   tsr_status status = tsr_join(job->left, job->right, kind, NULL, &found->count, error);
   if (status || found->count == 0) return status;
   found->keys = malloc(found->count * (widths->key_bits / 8));
-  if (widths->value_bits) found->lefts = malloc(found->count * (widths->value_bits / 8));
+  if (widths->value_bits) found->values = malloc(found->count * (widths->value_bits / 8));
   if (has_right) found->rights = malloc(found->count * (widths->right_bits / 8));
-  if (!found->keys || (widths->value_bits && !found->lefts) || (has_right && !found->rights))
+  if (!found->keys || (widths->value_bits && !found->values) || (has_right && !found->rights))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for %" PRIu64 " rows", found->count);
-  const tsr_join_rows rows = {
-      .room = found->count, .keys = found->keys, .left_values = found->lefts, .right_values = found->rights};
+  const tsr_join_rows rows = {.room = found->count,
+                              .keys = found->keys,
+                              .left_values = job->is_aggregate ? NULL : found->values,
+                              .right_values = found->rights,
+                              .aggregates = job->is_aggregate ? found->values : NULL};
   return tsr_join(job->left, job->right, kind, &rows, &found->count, error);
 }
 
 static void free_rows(found_rows *found) {
   free(found->keys);
-  free(found->lefts);
+  free(found->values);
   free(found->rights);
 }
 
@@ -129,8 +132,11 @@ static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *er
   tsr_table_info left = {0}, right = {0};
   tsr_table_describe(job->left, &left);
   tsr_table_describe(job->right, &right);
-  tsr_rows rows = {
-      .key_bits = left.key_bits, .value_bits = left.value_bits, .right_bits = has_right ? right.value_bits : 0};
+  tsr_rows rows = {.key_bits = left.key_bits,
+                   .value_bits = job->is_aggregate            ? 64
+                                 : job->kind <= TSR_JOIN_ANTI ? left.value_bits
+                                                              : 0,
+                   .right_bits = has_right ? right.value_bits : 0};
   found_rows found = {.count = 0}, alone = {.count = 0};
   tsr_row_writer *writer = NULL;
   tsr_status status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, has_right && right.value_bits,
@@ -140,7 +146,7 @@ static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *er
   const found_rows *const parts[] = {&found, &alone};
   for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
     rows.keys = parts[i]->keys;
-    rows.values = parts[i]->lefts;
+    rows.values = parts[i]->values;
     rows.rights = parts[i]->rights;
     rows.count = parts[i]->count;
     tsr_rows_add(writer, &rows);
@@ -160,7 +166,7 @@ static tsr_status put_out(const join_job *job, tsr_error *error) {
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
-    tsr_say("%" PRIu64 " rows", count);
+    tsr_say("%" PRIu64 " rows; matches were found %s", count, tsr_join_way(job->right));
   return TSR_OK;
 }
 
@@ -169,26 +175,60 @@ static tsr_status put_out(const join_job *job, tsr_error *error) {
 static const tsr_option options[] = {
     {"--kind", "KIND", false,
      "Which rows: inner (a left and a right pair of one key; the default), left (those, and left pairs without a right "
-     "one), semi or anti (left pairs whose keys the right file has, or has not)."},
+     "one), semi or anti (left pairs whose keys the right file has, or has not); or keys, each once: union, intersect "
+     "or difference (of the left file alone)."},
+    {"--aggregate", "WHAT", false,
+     "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
     {"--out", "FILE", false,
      "Where the rows go: key, left value, right value, '-' for none. '-', standard output, else."},
     {"--count", NULL, false, "Prints how many rows there are instead."},
-    {"--spec", "FILE", false, "What tables both files are read into, instead of specs/join.ini."},
+    {"--spec", "FILE", false,
+     "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
+     "meet "
+     "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
     {"--quiet", NULL, false, "Says nothing but errors."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
+typedef struct kind_name {
+  const char *name;
+  uint32_t kind;
+} kind_name;
+
+static const kind_name row_kinds[] = {{"inner", TSR_JOIN_INNER},
+                                      {"left", TSR_JOIN_LEFT},
+                                      {"semi", TSR_JOIN_SEMI},
+                                      {"anti", TSR_JOIN_ANTI},
+                                      {"union", TSR_JOIN_UNION},
+                                      {"intersect", TSR_JOIN_INTERSECT},
+                                      {"difference", TSR_JOIN_DIFFERENCE},
+                                      {NULL, 0}};
+static const kind_name aggregates[] = {
+    {"sum", TSR_JOIN_SUM}, {"min", TSR_JOIN_MIN}, {"max", TSR_JOIN_MAX}, {"count", TSR_JOIN_COUNT}, {NULL, 0}};
+
+/* False: there is none of this name. */
+static bool find_kind(const kind_name *kinds, const char *name, uint32_t *kind) {
+  while (kinds->name && strcmp(kinds->name, name) != 0) kinds++;
+  *kind = kinds->kind;
+  return kinds->name != NULL;
+}
+
 static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
-  static const char *const kinds[TSR_JOIN_KINDS] = {
-      [TSR_JOIN_INNER] = "inner", [TSR_JOIN_LEFT] = "left", [TSR_JOIN_SEMI] = "semi", [TSR_JOIN_ANTI] = "anti"};
   const char *kind = tsr_arguments_value(arguments, "--kind"), *out = tsr_arguments_value(arguments, "--out");
+  const char *aggregate = tsr_arguments_value(arguments, "--aggregate");
   job->arguments = arguments;
   job->only_counts = tsr_arguments_has(arguments, "--count");
   job->is_quiet = tsr_arguments_has(arguments, "--quiet");
+  job->is_aggregate = aggregate != NULL;
   job->out = out ? out : "-";
-  while (kind && job->kind < TSR_JOIN_KINDS && strcmp(kind, kinds[job->kind]) != 0) job->kind++;
-  if (job->kind == TSR_JOIN_KINDS) return tsr_say_usage("--kind %s: must be one of inner, left, semi and anti", kind);
+  if (kind && !find_kind(row_kinds, kind, &job->kind))
+    return tsr_say_usage("--kind %s: must be one of inner, left, semi, anti, union, intersect and difference", kind);
+  if (aggregate && job->kind != TSR_JOIN_INNER)
+    return tsr_say_usage("--kind %s and --aggregate: aggregates are of keys that both files have: leave out --kind",
+                         kind);
+  if (aggregate && !find_kind(aggregates, aggregate, &job->kind))
+    return tsr_say_usage("--aggregate %s: must be one of sum, min, max and count", aggregate);
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
   return TSR_EXIT_OK;
 }

@@ -15,13 +15,14 @@
 #include "core/cli/places.h"
 #include "core/lab/bench.h"
 #include "core/lab/roofline.h"
+#include "core/lab/sweep.h"
 #include "core/spec/number.h"
 
 /* In the order in which a newcomer needs them. */
-static const tsr_command *const commands[] = {&tsr_demo_command,  &tsr_list_command,   &tsr_describe_command,
-                                              &tsr_check_command, &tsr_link_command,   &tsr_run_command,
-                                              &tsr_count_command, &tsr_join_command,   &tsr_exec_command,
-                                              &tsr_new_command,   &tsr_conform_command};
+static const tsr_command *const commands[] = {
+    &tsr_demo_command,    &tsr_list_command,       &tsr_describe_command, &tsr_check_command, &tsr_link_command,
+    &tsr_run_command,     &tsr_count_command,      &tsr_join_command,     &tsr_exec_command,  &tsr_new_command,
+    &tsr_conform_command, &tsr_experiment_command, &tsr_tune_command,     &tsr_plot_command,  &tsr_report_command};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* The laboratory reads its own arguments. */
@@ -32,6 +33,7 @@ typedef struct lab_command {
 
 static const lab_command lab_commands[] = {
     {"bench", "SPEC...", "Measures operations, verifies every result and prints CSV.", tsr_bench_command},
+    {"sweep", "FILE", "Measures all tables that a file lists, and prints the Pareto front.", tsr_sweep_command},
     {"roofline", "", "Measures the random-access limits of the device.", tsr_roofline_command}};
 enum { LAB_COMMANDS = sizeof lab_commands / sizeof lab_commands[0] };
 
@@ -39,11 +41,11 @@ static void print_usage(void) {
   printf(
       "usage: tessera COMMAND ...\n\nGPU hash tables, composed at run time from plugins that an INI file names.\n\n");
   for (size_t i = 0; i < COMMANDS; i++)
-    printf("  %-8s %-10s %s\n", commands[i]->synopsis.command, commands[i]->synopsis.operands,
+    printf("  %-10s %-10s %s\n", commands[i]->synopsis.command, commands[i]->synopsis.operands,
            commands[i]->synopsis.doc);
   for (size_t i = 0; i < LAB_COMMANDS; i++)
-    printf("  %-8s %-10s %s\n", lab_commands[i].name, lab_commands[i].operands, lab_commands[i].doc);
-  printf("  %-8s %-10s %s\n", "version", "", "Prints the version.");
+    printf("  %-10s %-10s %s\n", lab_commands[i].name, lab_commands[i].operands, lab_commands[i].doc);
+  printf("  %-10s %-10s %s\n", "version", "", "Prints the version.");
   printf("\n`tessera COMMAND --help` tells a command's options. Results go to standard output, the rest to standard\n"
          "error; the exit status is 0, 1 for a job that failed, 2 for a wrong command line or spec, and 3 for a job "
          "that is\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tsr_spec_check and tsr_spec_link: what a spec resolves to, without a device.
+ * tsr_spec_check, tsr_spec_resolve and tsr_spec_link: what a spec resolves to, without a device.
  */
 #define _GNU_SOURCE /* open_memstream */
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "core/cuda/link.h"
 #include "core/kernels/pages.h"
 #include "core/sized.h"
+#include "core/spec/number.h"
 #include "core/tessera_devices.h"
 
 /* A spec with an allocator and no layout is a pool's. */
@@ -47,7 +48,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
     const char *shown = value || is_pool(spec) ? value : rows[i].initial; /* most defaults mean nothing to a pool */
-    if (strcmp(rows[i].key, "duplicates") == 0 && t->shape.duplicates == TSR_DUPLICATES_KEEP) continue;
+    if (strcmp(rows[i].key, "duplicates") == 0 &&
+        (t->shape.duplicates == TSR_DUPLICATES_KEEP || TSR_POLICY_COUNTS(t->shape.duplicates)))
+      continue;
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec))
@@ -136,34 +139,46 @@ static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes)
   return 90;
 }
 
+/* A composition, and for what it was made. */
+typedef struct resolved {
+  tsr_composition *composition; /* of one shard, where there are some */
+  uint32_t sm, shards;
+  uint64_t capacity;           /* of all shards */
+  char why[TSR_MESSAGE_BYTES]; /* that backend */
+} resolved;
+
+static tsr_status resolve(const char *call, const tsr_spec *spec, const tsr_options *options, resolved *r,
+                          tsr_error *error) {
+  tsr_settings settings;
+  tsr_options known;
+  tsr_status status = tsr_take_over(call, &known, options, sizeof known, error);
+  if (status) return status;
+  status = is_pool(spec) ? tsr_settings_read_pool(spec, &known, &settings, error)
+                         : tsr_settings_read(spec, &known, &settings, error);
+  if (status) return status;
+  r->sm = target_of(&settings, r->why, sizeof r->why);
+  r->shards = settings.devices.count != TSR_DEVICES_ALL
+                  ? settings.devices.count
+                  : tsr_device_count(r->sm ? &tsr_cuda_backend : &tsr_cpu_backend);
+  r->capacity = settings.capacity;
+  if (r->shards) known.capacity = tsr_settings_shard_capacity(&settings, r->shards);
+  return compose(spec, &known, r->sm, &r->composition, error);
+}
+
 tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error) {
   if (!spec || !text) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_check needs a spec and a place for the text");
-  tsr_settings settings;
-  tsr_composition *t;
-  char why[TSR_MESSAGE_BYTES];
-  tsr_options known;
-  tsr_status status = tsr_take_over("tsr_spec_check", &known, options, sizeof known, error);
+  resolved r;
+  tsr_status status = resolve("tsr_spec_check", spec, options, &r, error);
   if (status) return status;
-  options = &known;
-  status = is_pool(spec) ? tsr_settings_read_pool(spec, options, &settings, error)
-                         : tsr_settings_read(spec, options, &settings, error);
-  if (status) return status;
-  uint32_t sm = target_of(&settings, why, sizeof why);
-  const uint32_t shards = settings.devices.count != TSR_DEVICES_ALL
-                              ? settings.devices.count
-                              : tsr_device_count(sm ? &tsr_cuda_backend : &tsr_cpu_backend);
-  const uint64_t capacity = settings.capacity;
-  if (shards) known.capacity = tsr_settings_shard_capacity(&settings, shards);
-  status = compose(spec, options, sm, &t, error);
-  if (status) return status;
+  tsr_composition *t = r.composition;
   char *written = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&written, &bytes);
   if (out) {
     print_settings(out, spec, t);
     print_parts(out, t);
-    fprintf(out, "%-12s %s\n", "backend", why);
-    if (shards) print_devices(out, spec, shards, capacity);
+    fprintf(out, "%-12s %s\n", "backend", r.why);
+    if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
@@ -175,6 +190,93 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
   }
   *text = written;
   return TSR_OK;
+}
+
+/* ---- resolve --------------------------------------------------------------------------------- */
+
+/* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
+static bool is_composed(const char *key) {
+  static const char *const others[] = {"key_bits", "value_bits", "capacity", "load_factor",
+                                       "seed",     "backend",    "device",   "statistics"};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (strcmp(key, others[i]) == 0) return false;
+  return true;
+}
+
+/* Whether two values say the same: numbers may be written in several ways. */
+static bool is_same(const char *left, const char *right) {
+  uint64_t l, r;
+  return strcmp(left, right) == 0 || (tsr_parse_u64(left, &l) && tsr_parse_u64(right, &r) && l == r);
+}
+
+/* Those of a section that are no defaults. */
+static void print_section(FILE *out, const tsr_spec *spec, const char *section, const tsr_setting_info *rows,
+                          size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, section, rows[i].key);
+    uint64_t number;
+    if (!is_composed(rows[i].key) || !value || (rows[i].initial && is_same(value, rows[i].initial))) continue;
+    fprintf(out, "%s%s.%s=", ftell(out) > 0 ? " " : "", section, rows[i].key);
+    if (tsr_parse_u64(value, &number))
+      fprintf(out, "%llu", (unsigned long long)number);
+    else
+      fputs(value, out);
+  }
+}
+
+static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
+  const tsr_setting_info *rows;
+  size_t count = tsr_settings_list(&rows);
+  print_section(out, spec, "table", rows, count);
+  count = tsr_devices_settings_list(&rows);
+  print_section(out, spec, "devices", rows, count);
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &t->part[role];
+    for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {
+      uint64_t value = 0;
+      memcpy(&value, (const char *)part->config + p->offset, p->type == TSR_PARAMETER_U32 ? 4 : 8);
+      if (!t->shape.sm && strcmp(p->name, "tile_lanes") == 0) value = t->shape.tile_lanes;
+      fprintf(out, " %s.%s=%llu", tsr_role_names[role], p->name, (unsigned long long)value);
+    }
+  }
+}
+
+tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, tsr_resolution *resolution,
+                            tsr_error *error) {
+  if (!spec || !resolution)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_resolve needs a spec and a place for what it composes");
+  if (is_pool(spec))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: names an allocator and no layout, and is thereby no table",
+                    tsr_spec_name(spec));
+  resolved r;
+  tsr_status status = resolve("tsr_spec_resolve", spec, options, &r, error);
+  if (status) return status;
+  const tsr_composition *t = r.composition;
+  const uint32_t parts = r.shards ? r.shards : 1;
+  tsr_resolution ours = {.sm = r.sm,
+                         .capacity = r.shards ? r.capacity : t->shape.capacity,
+                         .slots = parts * tsr_composition_slots(t),
+                         .bytes = parts * tsr_composition_bytes(t),
+                         .bucket_slots = t->shape.bucket_slots,
+                         .bucket_bytes = t->shape.bucket_bytes,
+                         .tile_lanes = t->shape.tile_lanes,
+                         .load_factor = t->settings.load_factor,
+                         .reached_load = tsr_reached_load(&t->shape)};
+  size_t bytes = 0;
+  FILE *out = open_memstream(&ours.text, &bytes);
+  if (out) print_words(out, spec, t);
+  tsr_composition_free(r.composition);
+  if (!out || fclose(out) != 0) {
+    free(ours.text);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a composition");
+  }
+  tsr_hand_over(resolution, &ours, sizeof ours);
+  return TSR_OK;
+}
+
+void tsr_resolution_free(tsr_resolution *resolution) {
+  free(resolution->text);
+  resolution->text = NULL;
 }
 
 /* ---- link ------------------------------------------------------------------------------------ */

@@ -218,7 +218,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   s->keys_stay = !s->is_mixed && !s->moves_pairs;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
-  if (s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE || s->duplicates == TSR_DUPLICATES_KEEP)
+  if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
   else if (s->moves_pairs || has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
     s->guard = TSR_GUARD_LOCK;
@@ -236,8 +236,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
-      .combines_later = s->moves_pairs && s->payload_bits && s->duplicates >= TSR_DUPLICATES_REPLACE &&
-                        s->duplicates <= TSR_DUPLICATES_MAX,
+      .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,

@@ -17,6 +17,7 @@
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
 #include "core/cpu/graph.h"
+#include "core/cpu/match.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
@@ -184,12 +185,11 @@ static const char *cpu_program_describe(tsr_program *program) {
   return program->words;
 }
 
-/* Compiles an operation when the tables would take about as long for it, or have: who makes small tables does not wait
- * for a compiler, and who makes large ones waits for it once. */
-static void fuse_if_worth_it(tsr_program *program, uint32_t op, uint64_t n) {
+/* Compiles an operation when the tables would take about as long for the n items to come, or have taken it: who makes
+ * small tables does not wait for a compiler, and who makes large ones waits for it once. */
+static void cpu_expect(tsr_program *program, uint32_t op, uint64_t n) {
   if (program->fused[op].range || program->is_refused) return;
-  program->items[op] += n;
-  if (program->items[op] / tsr_parallel_threads() < tsr_fuse_items()) return;
+  if ((program->items[op] + n) / tsr_parallel_threads() < tsr_fuse_items()) return;
   program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
 }
 
@@ -239,7 +239,8 @@ static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *
   (void)stream;
   (void)error;
   launch_job job = {program, bulk, op};
-  fuse_if_worth_it(program, op, bulk->n);
+  cpu_expect(program, op, bulk->n);
+  program->items[op] += bulk->n;
   tsr_parallel_for(bulk->n, launch_range, &job);
   return TSR_OK;
 }
@@ -326,6 +327,14 @@ static tsr_status cpu_split(tsr_device *device, uint32_t step, const tsr_split *
   return TSR_OK;
 }
 
+static tsr_status cpu_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  tsr_cpu_match(step, match);
+  return TSR_OK;
+}
+
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
 static tsr_status cpu_stream_create(tsr_device *device, void **stream, tsr_error *error) {
@@ -397,12 +406,14 @@ const tsr_backend tsr_cpu_backend = {
     .program_destroy = cpu_program_destroy,
     .program_describe = cpu_program_describe,
     .prepare = cpu_prepare,
+    .expect = cpu_expect,
     .launch = cpu_launch,
     .page = cpu_page,
     .work = cpu_work,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
     .split = cpu_split,
+    .match = cpu_match,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .user_create = tsr_cpu_user_create,

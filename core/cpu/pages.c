@@ -80,7 +80,7 @@ static void move_tile(const partition_job *job, const tile *t, uint64_t *cursors
     for (uint64_t i = begin; i < end; i++) {
       const uint64_t at = cursors[bins[i - begin]]++;
       move_item(p->keys_to, at, p->bulk.keys, i, key_bytes);
-      move_item(p->values_to, at, p->bulk.values, i, value_bytes);
+      if (p->values_to) move_item(p->values_to, at, p->bulk.values, i, value_bytes);
       if (p->places_to) p->places_to[at] = p->places ? p->places[i] : (uint32_t)i;
     }
   }
@@ -111,7 +111,8 @@ static void answer_items(void *argument, uint64_t begin, uint64_t end) {
     if (p->results) p->results[place] = p->bulk.results[i];
     if (p->bulk.results[i] != TSR_RESULT_NOT_PLACED) continue;
     if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, job->bulk->key_bits / 8);
-    if (p->unplaced_values) move_item(p->unplaced_values, place, p->bulk.values, i, job->bulk->payload_bits / 8);
+    if (p->unplaced_values)
+      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, job->bulk->payload_bits / 8);
   }
 }
 

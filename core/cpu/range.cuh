@@ -119,9 +119,6 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 /* The kind of an operation that goes so; a constant. */
 #define CPU_WALK_KIND(bulk) ((bulk) == TSR_BULK_find ? OP_FIND : (bulk) == TSR_BULK_contains ? OP_CONTAINS : OP_INSERT)
 
-/* Whether item i of a call is key i: of buckets there are none, and rows of a join share theirs. */
-#define CPU_HAS_KEYS(bulk, op) ((bulk)->keys && (op) != TSR_BULK_expand)
-
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 #define CPU_RANGE(op)                                                                                                  \
@@ -136,7 +133,7 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
         for (uint64_t i = from; i < to; i++) {                                                                         \
-          if (CPU_HAS_KEYS(bulk, TSR_BULK_##op) && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);        \
+          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                               \
           CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
         }                                                                                                              \
       cpu_tally(tally, &scratch);                                                                                      \

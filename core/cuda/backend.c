@@ -11,6 +11,7 @@
 #include "core/backend.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
+#include "core/cuda/match.h"
 #include "core/cuda/scan.h"
 #include "core/cuda/split.h"
 #include "core/sized.h"
@@ -23,6 +24,7 @@ typedef struct cuda_device {
   cu_pool pool; /* of buffers that live for one operation */
   tsr_cuda_scan scan;
   tsr_cuda_split split;
+  tsr_cuda_match match;
   uint64_t peers; /* a bit for each device that was asked for access to its memory */
 } cuda_device;
 
@@ -137,9 +139,10 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
-  if ((d->scan.module || d->split.module) && push(d, NULL) == TSR_OK) {
+  if ((d->scan.module || d->split.module || d->match.module) && push(d, NULL) == TSR_OK) {
     tsr_cuda_scan_unload(&d->scan, d->driver);
     tsr_cuda_split_unload(&d->split, d->driver);
+    tsr_cuda_match_unload(&d->match, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -510,6 +513,16 @@ static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split 
   return status ? status : popped;
 }
 
+static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream,
+                             tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = tsr_cuda_match_run(&d->match, d->driver, d->base.info.sm, step, match, stream, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
 static tsr_status cuda_stream_create(tsr_device *device, void **stream, tsr_error *error) {
@@ -603,6 +616,7 @@ const tsr_backend tsr_cuda_backend = {
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
     .split = cuda_split,
+    .match = cuda_match,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .user_create = cuda_user_create,

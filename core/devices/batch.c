@@ -436,7 +436,7 @@ static tsr_status balance(const job *j) {
   tsr_status status = TSR_OK;
   if (!j->s->is_empty || !inserts) return TSR_OK;
   j->s->is_empty = false;
-  if (policy < TSR_DUPLICATES_PROMISE_UNIQUE) return TSR_OK;
+  if (TSR_POLICY_LOOKS(policy)) return TSR_OK;
   for (uint64_t done = 0, n; status == TSR_OK && done < j->r->n; done += n) {
     n = j->r->n - done < j->s->chunk ? j->r->n - done : j->s->chunk;
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {

@@ -112,7 +112,7 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, uint
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_report report;
   tsr_status status = TSR_OK;
-  const bool balances = t->shards->split == TSR_SPLIT_HASH && shape->duplicates >= TSR_DUPLICATES_PROMISE_UNIQUE;
+  const bool balances = t->shards->split == TSR_SPLIT_HASH && !TSR_POLICY_LOOKS(shape->duplicates);
   for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
     status = tsr_balance_add(t->shards, i, p[i].count, p[i].keys, shape->key_bits / 8, error);
   if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);
@@ -234,10 +234,12 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
                              .keys = row_at(rows->keys, *count, l->key_bits),
                              .left_values = row_at(rows->left_values, *count, l->value_bits),
                              .right_values = row_at(rows->right_values, *count, r->value_bits),
-                             .missing = rows->missing};
+                             .missing = rows->missing,
+                             .aggregates = row_at(rows->aggregates, *count, 64)};
     status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
                       error);
     *count += one;
+    right->joined = right->shards->members[i].shard->joined;
   }
   return status;
 }

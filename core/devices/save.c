@@ -38,7 +38,11 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
   uint64_t at = sizeof *h + h->text_bytes, bytes;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < h->shards; i++) {
-    status = tsr_save_write(file, path, at, t->shards->members[i].shard, &bytes, error);
+    tsr_table *shard = t->shards->members[i].shard;
+    shard->watch = t->watch;
+    shard->watch_context = t->watch_context;
+    status = tsr_save_write(file, path, at, shard, &bytes, error);
+    shard->watch = NULL;
     at += bytes;
     h->ends[i] = at;
   }

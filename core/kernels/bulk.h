@@ -12,8 +12,7 @@
  * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
  * pairs move (fact combines_later); size counts the table's pairs, count those of each key; retrieve writes all values
  * of each key to places that were summed from these counts; erase_pair erases one pair of the key; apply does what each
- * item's operation says; flush packs the list of a bucket.
- * expand's items are rows of a join, each of which gets the pair of the key that it belongs to. */
+ * item's operation says; flush packs the list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -26,7 +25,6 @@
   F(retrieve)                                                                                                          \
   F(erase_pair)                                                                                                        \
   F(combine)                                                                                                           \
-  F(expand)                                                                                                            \
   F(apply)                                                                                                             \
   F(flush)
 
@@ -44,9 +42,6 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
-
-/* What count writes: how many pairs a key has, or 1 where it has any, or where it has none. */
-enum { TSR_COUNT_PAIRS, TSR_COUNT_PRESENT, TSR_COUNT_ABSENT };
 
 /* What it belongs to in the report. */
 enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
@@ -83,16 +78,16 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 typedef struct tsr_bulk {
   tsr_state state;
   uint64_t n;
-  const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
-  const void *keys, *values;   /* in */
-  void *keys_out, *values_out; /* find, obtain: values; export: pairs; gather: `room` values */
-  uint64_t *counts;            /* count: out; retrieve, expand: where each key's values begin, then their end */
+  const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
+  const void *keys, *values;             /* in */
+  void *keys_out, *values_out;           /* find, obtain: values; export: pairs; gather: `room` values */
+  uint64_t *counts;                      /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, obtain: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
   uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */
   uint64_t missing;                      /* find, obtain, gather: the value of an absent pair */
-  uint64_t room;                         /* retrieve: of values_out; expand: how many keys there are */
-  uint32_t count_as;                     /* count: TSR_COUNT_ */
+  uint64_t room;                         /* retrieve: of values_out */
+  uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
   tsr_tally *tally;
 } tsr_bulk;
 

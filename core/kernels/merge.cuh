@@ -18,8 +18,7 @@
 #else
 #define MERGES_ALONE 0
 #endif
-#define MERGES(c, policy)                                                                                              \
-  ((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX && (TSR_FACT(c, warp_sync) || MERGES_ALONE))
+#define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE))
 
 #if TSR_KEY_BITS == 64
 typedef unsigned long long merge_key;

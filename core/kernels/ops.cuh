@@ -34,6 +34,16 @@ TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
+/* What an insert offers: of a counter no more than a count can be, and 1 where the call has no values. */
+TSR_INLINE tsr_payload offered(const tsr_ctx *c, tsr_payload payload) {
+  return TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) ? tsr_combine(TSR_FACT(c, duplicates), 0, payload) : payload;
+}
+
+TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t i, uint32_t mine) {
+  if (TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) && !values) return 1;
+  return offered(c, io_payload_at(values, i, mine));
+}
+
 /* Counts and hands back a pair that found no place. */
 TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
@@ -55,12 +65,12 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (!MERGES(c, item->policy)) return;
   i = item_again(c, i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
-  if (merge_results(item, key, leader)) item->payload = io_payload_at(a->values, i, 1);
+  if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
 }
 
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_item item = item_of(a, i, mine);
-  item.payload = io_payload_at(a->values, i, mine);
+  item.payload = offered_at(c, a->values, i, mine);
   item.policy = policy;
   work(c, a, i, mine, OP_INSERT, &item);
   hand_back(a, i, &item);
@@ -90,7 +100,7 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
-  item.payload = io_payload_at(a->values, i, works_on);
+  item.payload = offered_at(c, a->values, i, works_on);
   item.policy = insert_policy(c);
   work(c, a, i, works_on, OP_INSERT, &item);
   *fails |= is_reserved || (works_on && item.result == TSR_RESULT_NOT_PLACED);
@@ -106,7 +116,7 @@ TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i
   tsr_item item = item_of(a, i, waits);
   tsr_ctx still = *c;
   still.still = 1;
-  item.payload = io_payload_at(a->values, i, waits);
+  item.payload = offered_at(c, a->values, i, waits);
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
   hand_back(a, i, &item);
@@ -146,9 +156,7 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   run(c, &item, mine, OP_COUNT, 0, 0);
   i = io_item(i);
   mine = i < a->n;
-  if (mine)
-    a->counts[i] =
-        a->count_as == TSR_COUNT_PAIRS ? item.pairs : (item.pairs != 0) == (a->count_as == TSR_COUNT_PRESENT);
+  if (mine) a->counts[i] = item.pairs;
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
 }
@@ -161,23 +169,6 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   }
   run(c, &item, mine, OP_RETRIEVE, 0, 0);
   return item.pairs != 0;
-}
-
-/* Rows of a join lie key by key, as many for each as counts says: so a thread a row, and not one a key, has the same work
- * however often a key occurs. */
-TSR_INLINE uint32_t bulk_expand(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint64_t key = 0, after = a->room;
-  (void)c;
-  if (!mine) return 0;
-  while (after - key > 1) { /* the last key whose rows do not begin after this one */
-    const uint64_t middle = key + (after - key) / 2;
-    const uint32_t is_before = a->counts[middle] <= i;
-    key = is_before ? middle : key;
-    after = is_before ? after : middle;
-  }
-  if (a->keys_out) IO_WRITE((io_key *)a->keys_out + i, io_key_at(a->keys, key, 1));
-  io_put_payload(a->values_out, i, a->values ? io_payload_at(a->values, key, 1) : (tsr_payload)a->missing);
-  return 0;
 }
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
@@ -217,8 +208,7 @@ enum { BULK_CLASS_BITS = 10, BULK_CLASS_MASK = (1 << BULK_CLASS_BITS) - 1 };
 
 /* What an item asks for, as a policy; POLICIES if it asks for nothing that this table does. */
 TSR_INLINE uint32_t policy_of(const tsr_ctx *c, uint32_t operation) {
-  uint32_t looks =
-      TSR_FACT(c, duplicates) != TSR_DUPLICATES_PROMISE_UNIQUE && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
+  uint32_t looks = TSR_POLICY_LOOKS(TSR_FACT(c, duplicates));
   if (operation == TSR_APPLY_FIND) return POLICY_FIND;
   if (operation == TSR_APPLY_ERASE) return POLICY_ERASE;
   if (operation == TSR_APPLY_INSERT) return TSR_FACT(c, duplicates);
@@ -241,7 +231,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES;
   const uint32_t works = policy < POLICIES, inserts = policy < POLICY_FIND;
   tsr_item item = item_of(a, i, works);
-  item.payload = io_payload_at(a->values, i, inserts);
+  item.payload = offered_at(c, a->values, i, inserts);
   item.policy = policy;
   item.times = a->times;
   item.i = i;
@@ -305,18 +295,20 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 }
 
 /* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
- * it counted first and nothing inserts meanwhile. */
+ * it counted first and nothing inserts meanwhile. Or each to where its slot is among all. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t mine_ref;
-  uint32_t todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
+  uint32_t hits = 0, todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
     uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
-    if (c->lane == 0 && pairs) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    if (c->lane == 0 && pairs && !a->in_place) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
+    if (c->lane == 0 && a->in_place) hits += tsr_count_bits(pairs);
     for (; tsr_warp_any(c, pairs); pairs &= pairs - 1, at++) {
       uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
+      if (a->in_place) at = ref * TSR_FACT(c, bucket_slots) + slot;
       tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
       tsr_payload payload = layout_payload(c, &b, slot);
       if (c->lane != 0 || !pairs) continue;
@@ -324,7 +316,7 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
       io_put_payload(a->values_out, at, payload);
     }
   }
-  return 0; /* counted above */
+  return hits; /* others are counted above */
 }
 
 /* Items are the buckets with an index, the stash's apart. */

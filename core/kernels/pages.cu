@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items && TSR_PAYLOAD_BITS)
+    if (i < items && TSR_PAYLOAD_BITS && a.values_to)
       payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
     /* numbers of items are below 2^32: the plan sees to it */
     if (i < items && a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
       const io_key moved = keys[i];
       const uint32_t to = bins.shift[bin_of(&c, &a, &t, moved)] + i;
       ((io_key *)a.keys_to)[to] = moved;
-      if (TSR_PAYLOAD_BITS) ((io_payload *)a.values_to)[to] = payloads[i];
+      if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to] = payloads[i];
       if (a.places_to) a.places_to[to] = places[i];
     }
   }
@@ -408,7 +408,7 @@ extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_p
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
-  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.values, i, 1));
+  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.unplaced_values, i, 1));
 }
 
 #include "core/kernels/graph.cuh"

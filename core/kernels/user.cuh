@@ -264,7 +264,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, uint64_t *key, uint64_t *value) {     \
     USER_CONTEXT(number)                                                                                               \
     tsr_key k = (tsr_key)*key;                                                                                         \
-    tsr_payload p = (tsr_payload)*value;                                                                               \
+    tsr_payload p = offered(&c, (tsr_payload)*value);                                                                  \
     const uint32_t result = user_insert(&c, user_tally(t), mine, TSR_FACT(&c, duplicates), &k, &p);                    \
     if (result == TSR_RESULT_NOT_PLACED) {                                                                             \
       *key = k;                                                                                                        \

@@ -4,7 +4,8 @@
  *
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
  *         [--batch 32Ki] [--keys distinct] [--mix .2,.2,.3,.3]
- *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE]
+ *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE] [--append FILE]
+ *         [--json FILE]
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
@@ -22,24 +23,36 @@
  *                been filled to the load; no key is named twice
  *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
  *                repeat:M makes n pairs with n / M distinct keys
+ *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
  *
  * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
- * keys,distinct
+ * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops
  *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
  *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
  *              other operations)
- *   ok         yes, or no: a sentence on standard error says what was wrong
+ *   ok         yes; or no or refused: a sentence on standard error says why
  *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
  *              there; '-' for pools
  *   keys, distinct  the distribution, as it was written, and how many of the n keys are distinct; '-' for pools
+ *   composition  parts, their parameters and what else the table is made of, as words that --set takes
+ *                (tsr_resolution.text); '-' for pools
+ *   not_placed pairs that found no place in the table that the operation fills, or works on: the most of any measurement;
+ *              '-' for pools
+ *   bytes      of the table's memory, or the pool's
+ *   registers  of a thread of the operation's code; link_ms: what linking it took; '-' on the cpu backend, and where
+ *              the code was in the cache
+ *   mops_min, mops_max  of the slowest and the fastest measurement
+ *   limit_mops what pct_limit is a share of
+ * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
+ * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the first spec is as each other one, and each further distribution as the
  * first.
- * Read next: bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
+ * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H
 #define TSR_BENCH_H
@@ -49,7 +62,7 @@ extern "C" {
 #endif
 
 /* argv[0] is the command's name. Returns the exit status: 0; 1 if a job failed or an answer was wrong; 2 for a command
- * line or a spec that is wrong. */
+ * line that is wrong, or if no spec could be measured. */
 int tsr_bench_command(int argc, char **argv);
 
 #ifdef __cplusplus

@@ -24,7 +24,11 @@ static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
       {&a->values, NULL, pairs * value, 0},
       {&a->queries, &a->host_queries, pairs * key, 0},
       {&a->out, &a->host_out, pairs * (a->out_bits / 8), TSR_BENCH_OUT},
-      {&a->offsets, &a->host_offsets, has_lists ? (n + 1) * sizeof(uint64_t) : 0, TSR_BENCH_OFFSETS},
+      {&a->offsets, &a->host_offsets,
+       has_lists             ? (n + 1) * sizeof(uint64_t)
+       : ops[TSR_BENCH_JOIN] ? sizeof(uint64_t)
+                             : 0,
+       TSR_BENCH_OFFSETS},
       {&a->results, &a->host_results,
        a->options->codes ? pairs
        : is_mixed        ? n

@@ -29,7 +29,8 @@ typedef struct tsr_bench_arrays {
   void *keys, *values;              /* where the tables are; values: NULL for sets */
   void *queries, *host_queries;
   void *out, *host_out;
-  void *offsets, *host_offsets; /* of find_all: model.n + 1 numbers of 64 bits; or what count_all counts: model.n */
+  void *offsets,
+      *host_offsets; /* of find_all: model.n + 1 numbers of 64 bits; or what count_all counts: model.n; or join: 1 */
   void *results, *host_results; /* codes of what an operation did with each key */
   uint8_t *codes;               /* `results`, if inserts, finds and erases write them, else NULL */
   void *operations, *operands; /* of the mixed batch: what to do, model.n bytes; with which values. Its keys: queries */

@@ -85,6 +85,8 @@ static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer
   const tsr_keys *model = &turn->arrays->model;
   if (model->value_bits == 0) return answer == 1;
   if (q->least < q->most) return answer != (TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits));
+  const uint64_t most = turn->subject->count_max;
+  if (most) return answer == (q->offered < most ? q->offered : most);
   return tsr_keys_is_value(model, turn->subject->merge, q->key, q->offered, answer);
 }
 
@@ -134,8 +136,8 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
 
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
-    .before = TSR_BENCH_ON_FILLED, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS, .limit = "read", .prepare = (ask),    \
-    .start = start_find, .check = check_find                                                                           \
+    .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_FIND, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,            \
+    .limit = "read", .prepare = (ask), .start = start_find, .check = check_find                                        \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
 const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);
@@ -199,6 +201,7 @@ static tsr_status check_find_all(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_find_all = {.before = TSR_BENCH_ON_FILLED,
+                                                .calls = TSR_PREPARE_FIND_ALL,
                                                 .answers = TSR_BENCH_OUT | TSR_BENCH_OFFSETS,
                                                 .prepare = ask_each,
                                                 .start = start_find_all,
@@ -228,6 +231,7 @@ static tsr_status check_count_all(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_count_all = {.before = TSR_BENCH_ON_FILLED,
+                                                 .calls = TSR_PREPARE_COUNT_ALL,
                                                  .answers = TSR_BENCH_OFFSETS,
                                                  .prepare = ask_each,
                                                  .start = start_count_all,

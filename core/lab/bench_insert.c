@@ -9,7 +9,7 @@ typedef unsigned long long llu; /* for printf */
 
 static tsr_status insert_range(const tsr_bench_arrays *a, tsr_table *table, uint64_t from, uint64_t to,
                                tsr_error *error) {
-  const char *keys = a->keys, *values = a->values;
+  const char *keys = a->keys, *values = tsr_bench_values(a, table);
   keys += from * (a->model.key_bits / 8);
   if (values) values += from * (a->model.value_bits / 8);
   const tsr_call call = {.results = a->codes ? a->codes + from : NULL};
@@ -45,6 +45,7 @@ static tsr_status start_insert(const tsr_bench_arrays *a, tsr_table *table, tsr_
 }
 
 const tsr_bench_operation tsr_bench_insert = {.before = TSR_BENCH_ON_EMPTY,
+                                              .calls = TSR_PREPARE_INSERT,
                                               .answers = TSR_BENCH_RESULTS,
                                               .limit = "read+cas",
                                               .start = start_insert,
@@ -58,6 +59,7 @@ static tsr_status start_incremental(const tsr_bench_arrays *a, tsr_table *table,
 }
 
 const tsr_bench_operation tsr_bench_incremental = {.before = TSR_BENCH_ON_EMPTY,
+                                                   .calls = TSR_PREPARE_INSERT,
                                                    .answers = TSR_BENCH_RESULTS,
                                                    .limit = "read+cas",
                                                    .start = start_incremental,
@@ -82,13 +84,16 @@ static tsr_status check_rebuild(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_rebuild = {
-    .before = TSR_BENCH_ON_EMPTY, .start = start_rebuild, .check = check_rebuild};
+    .before = TSR_BENCH_ON_EMPTY, .calls = TSR_PREPARE_INSERT, .start = start_rebuild, .check = check_rebuild};
 
 /* ---- Grow ------------------------------------------------------------------------------------ */
 
 /* The operations before it had the table at its size; none comes after it. */
-const tsr_bench_operation tsr_bench_grow = {
-    .before = TSR_BENCH_ON_SMALL, .answers = TSR_BENCH_RESULTS, .start = start_insert, .check = check_all_once};
+const tsr_bench_operation tsr_bench_grow = {.before = TSR_BENCH_ON_SMALL,
+                                            .calls = TSR_PREPARE_INSERT,
+                                            .answers = TSR_BENCH_RESULTS,
+                                            .start = start_insert,
+                                            .check = check_all_once};
 
 /* ---- Erase ----------------------------------------------------------------------------------- */
 
@@ -114,6 +119,7 @@ static tsr_status check_erase(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_erase = {.before = TSR_BENCH_ON_FULL,
+                                             .calls = TSR_PREPARE_ERASE,
                                              .answers = TSR_BENCH_RESULTS,
                                              .limit = "read+cas",
                                              .prepare = prepare_erase,

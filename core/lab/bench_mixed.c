@@ -8,8 +8,8 @@ typedef unsigned long long llu; /* for printf */
 
 static tsr_status start_mixed(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
   const tsr_call call = {.results = a->results, .missing = TSR_BENCH_MISSING};
-  return tsr_apply(table, a->model.n, a->operations, a->queries, a->operands, a->model.value_bits ? a->out : NULL,
-                   &call, error);
+  return tsr_apply(table, a->model.n, a->operations, a->queries, tsr_bench_values(a, table) ? a->operands : NULL,
+                   a->model.value_bits ? a->out : NULL, &call, error);
 }
 
 static tsr_bench_tally judge_mixed(const tsr_bench_turn *turn, uint64_t i) {
@@ -23,8 +23,9 @@ static tsr_bench_tally judge_mixed(const tsr_bench_turn *turn, uint64_t i) {
   const tsr_mixed kind = tsr_keys_mixed(model, a->counts, i, &index);
   bool is_right = tsr_keys_load(a->host_results, 8, i) == codes[kind];
   if (model->value_bits && (kind == TSR_MIXED_FIND || kind == TSR_MIXED_ABSENT)) {
-    const uint64_t value = kind == TSR_MIXED_FIND ? tsr_keys_value(model, tsr_keys_at(model, index))
-                                                  : TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits);
+    const uint64_t value = kind == TSR_MIXED_FIND
+                               ? turn->subject->count_max ? 1 : tsr_keys_value(model, tsr_keys_at(model, index))
+                               : TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits);
     is_right = is_right && tsr_keys_load(a->host_out, model->value_bits, i) == value;
   }
   return (tsr_bench_tally){.wrong = !is_right};
@@ -54,6 +55,7 @@ static tsr_status check_mixed(tsr_bench_turn *turn, tsr_error *error) {
 }
 
 const tsr_bench_operation tsr_bench_mixed = {.before = TSR_BENCH_ON_FULL,
+                                             .calls = TSR_PREPARE_APPLY,
                                              .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,
                                              .prepare = tsr_bench_arrays_mix,
                                              .start = start_mixed,

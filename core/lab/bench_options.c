@@ -20,9 +20,10 @@ static const char *const op_names[TSR_BENCH_OPS] = {
     [TSR_BENCH_REBUILD] = "rebuild",   [TSR_BENCH_FIND100] = "find100",
     [TSR_BENCH_FIND50] = "find50",     [TSR_BENCH_FIND0] = "find0",
     [TSR_BENCH_FIND_ALL] = "find_all", [TSR_BENCH_COUNT_ALL] = "count_all",
-    [TSR_BENCH_ERASE] = "erase",       [TSR_BENCH_MIXED] = "mixed",
-    [TSR_BENCH_GROW] = "grow",         [TSR_BENCH_ALLOCATE] = "allocate",
-    [TSR_BENCH_RELEASE] = "release",   [TSR_BENCH_CHURN] = "churn"};
+    [TSR_BENCH_JOIN] = "join",         [TSR_BENCH_ERASE] = "erase",
+    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_GROW] = "grow",
+    [TSR_BENCH_ALLOCATE] = "allocate", [TSR_BENCH_RELEASE] = "release",
+    [TSR_BENCH_CHURN] = "churn"};
 
 const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
 
@@ -170,10 +171,28 @@ static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *er
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-enum { N, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, SET, PLUGINS, SEED, CSV, UNITS, TILE_LANES, CODES, NAMES };
-static const char *const names[NAMES] = {"--n",   "--loads",  "--ops",        "--batch",   "--keys",
-                                         "--mix", "--repeat", "--set",        "--plugins", "--seed",
-                                         "--csv", "--units",  "--tile-lanes", "--codes"};
+enum {
+  N,
+  LOADS,
+  OPS,
+  BATCH,
+  KEYS,
+  MIX,
+  REPEAT,
+  SET,
+  PLUGINS,
+  SEED,
+  CSV,
+  APPEND,
+  JSON,
+  UNITS,
+  TILE_LANES,
+  CODES,
+  NAMES
+};
+static const char *const names[NAMES] = {"--n",      "--loads", "--ops",        "--batch", "--keys", "--mix",
+                                         "--repeat", "--set",   "--plugins",    "--seed",  "--csv",  "--append",
+                                         "--json",   "--units", "--tile-lanes", "--codes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -202,6 +221,12 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case CSV:
     o->csv = value;
     return TSR_OK;
+  case APPEND:
+    o->append = value;
+    return TSR_OK;
+  case JSON:
+    o->json = value;
+    return TSR_OK;
   case UNITS:
     return read_count(names[which], value, UNITS_MAX, &o->units, error);
   case TILE_LANES:
@@ -219,6 +244,8 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
   if (o->spec_count == 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: no spec: name the INI file of a table, or several to compare them");
+  if (o->csv && o->append)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->csv, o->append);
   for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
     double load;
     if (tsr_parse_double(o->loads[i], &load) && load > 1)

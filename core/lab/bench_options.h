@@ -22,6 +22,7 @@ typedef enum tsr_bench_op {
   TSR_BENCH_FIND0,
   TSR_BENCH_FIND_ALL,
   TSR_BENCH_COUNT_ALL,
+  TSR_BENCH_JOIN,
   TSR_BENCH_ERASE,
   TSR_BENCH_MIXED,
   TSR_BENCH_GROW,
@@ -33,7 +34,7 @@ typedef enum tsr_bench_op {
 } tsr_bench_op;
 
 #define TSR_BENCH_OP_LIST                                                                                              \
-  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, erase, mixed and grow"
+  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, join, erase, mixed and grow"
 #define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
@@ -53,9 +54,10 @@ typedef struct tsr_bench_options {
   bool ops[TSR_BENCH_OPS];
   tsr_distribution *keys; /* key_count distributions, measured one after the other */
   size_t key_count;
-  const char *plugins, *csv; /* NULL: the default search path; standard output */
-  uint64_t seed;             /* of the keys; and of the tables, unless it is 0 = not given */
-  char *texts, *key_texts;   /* what `loads` and `keys` point into */
+  const char *plugins;             /* NULL: the default search path */
+  const char *csv, *append, *json; /* files, of which csv and append exclude each other; NULL: none */
+  uint64_t seed;                   /* of the keys; and of the tables, unless it is 0 = not given */
+  char *texts, *key_texts;         /* what `loads` and `keys` point into */
 } tsr_bench_options;
 
 /* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The

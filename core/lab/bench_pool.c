@@ -4,9 +4,10 @@
  */
 #include "core/lab/bench_pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "core/lab/bench_rows.h"
+#include "core/lab/status_line.h"
 #include "core/tessera_tools.h"
 
 /* One pool of one load: a spec's, or malloc's. */
@@ -22,7 +23,7 @@ typedef struct subject {
 typedef struct bench {
   const tsr_bench_options *options;
   tsr_spec *const *specs;
-  FILE *csv;
+  tsr_bench_output *output;
   subject *subjects; /* one for each spec, then malloc */
   size_t count;
   bool all_right;
@@ -70,6 +71,7 @@ static tsr_status create_pools(bench *b, const char *load, tsr_error *error) {
 
 static void judge(bench *b, subject *s, const char *load, tsr_bench_op op, const tsr_pool_result *result) {
   if (!result->complaint[0] || !s->right[op]) return; /* one sentence will do */
+  tsr_status_line_clear();
   fprintf(stderr, "tessera: %s at load %s: %s: %s\n", s->name, load, tsr_bench_op_name(op), result->complaint);
   s->right[op] = b->all_right = false;
 }
@@ -120,17 +122,24 @@ static double median_of(bench *b, size_t i, tsr_bench_op op) {
 static void print_row(bench *b, size_t i, const char *load, tsr_bench_op op) {
   const tsr_bench_options *o = b->options;
   const subject *s = &b->subjects[i];
+  const double thousands = (double)s->done[op] / 1e3, *times = s->times + op * o->repeat;
+  const double milliseconds = median_of(b, i, op); /* sorts them */
   tsr_pool_info info = {0};
   tsr_pool_describe(s->pool, &info);
-  tsr_bench_print_row(b->csv, &(tsr_bench_row){.spec = s->name,
-                                               .backend = info.backend,
-                                               .device = info.device,
-                                               .op = op,
-                                               .n = o->n,
-                                               .load = tsr_bench_load(load),
-                                               .mops = (double)s->done[op] / median_of(b, i, op) / 1e3,
-                                               .probes = s->probes[op],
-                                               .right = s->right[op]});
+  tsr_status_line_clear();
+  tsr_bench_output_row(b->output, &(tsr_bench_row){.spec = s->name,
+                                                   .backend = info.backend,
+                                                   .device = info.device,
+                                                   .op = tsr_bench_op_name(op),
+                                                   .n = o->n,
+                                                   .load = tsr_bench_load(load),
+                                                   .mops = thousands / milliseconds,
+                                                   .mops_min = thousands / times[o->repeat - 1],
+                                                   .mops_max = thousands / times[0],
+                                                   .probes = s->probes[op],
+                                                   .not_placed = TSR_BENCH_UNKNOWN,
+                                                   .bytes = info.bytes,
+                                                   .verdict = s->right[op] ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG});
 }
 
 /* Pools take turns. Statistics, and thereby a second pool, only where there is an allocator of ours. */
@@ -140,9 +149,12 @@ static tsr_status measure_op(bench *b, const char *load, tsr_bench_op op, tsr_er
     b->subjects[i].right[op] = true;
     b->subjects[i].probes[op] = 0;
   }
-  for (uint64_t turn = 0; status == TSR_OK && turn <= b->options->repeat; turn++)
+  for (uint64_t turn = 0; status == TSR_OK && turn <= b->options->repeat; turn++) {
+    tsr_status_line("%s at load %s, turn %llu of %llu", tsr_bench_op_name(op), load, (unsigned long long)turn + 1,
+                    (unsigned long long)b->options->repeat + 1);
     for (size_t i = 0; status == TSR_OK && i < b->count; i++)
       status = measure_turn(b, &b->subjects[i], load, op, turn, error);
+  }
   for (size_t i = 0; status == TSR_OK && i < b->count; i++) {
     if (i < b->options->spec_count && op != TSR_BENCH_RELEASE) status = count_probes(b, i, load, op, error);
     if (status == TSR_OK) print_row(b, i, load, op);
@@ -154,9 +166,9 @@ static tsr_status measure_op(bench *b, const char *load, tsr_bench_op op, tsr_er
 static void print_ratios(bench *b, const char *load) {
   for (size_t op = 0; op < TSR_BENCH_OPS; op++)
     for (size_t i = 1; b->options->ops[op] && i < b->count; i++)
-      fprintf(b->csv, "# ratio %s/%s: %s at load %s: %.3f\n", b->subjects[0].name, b->subjects[i].name,
-              tsr_bench_op_name((tsr_bench_op)op), load,
-              median_of(b, i, (tsr_bench_op)op) / median_of(b, 0, (tsr_bench_op)op));
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %s: %.3f", b->subjects[0].name, b->subjects[i].name,
+                            tsr_bench_op_name((tsr_bench_op)op), load,
+                            median_of(b, i, (tsr_bench_op)op) / median_of(b, 0, (tsr_bench_op)op));
 }
 
 static tsr_status measure_load(bench *b, const char *load, tsr_error *error) {
@@ -168,10 +180,10 @@ static tsr_status measure_load(bench *b, const char *load, tsr_error *error) {
   return status;
 }
 
-tsr_status tsr_bench_pools(const tsr_bench_options *options, tsr_spec *const *specs, FILE *csv, bool *all_right,
-                           tsr_error *error) {
+tsr_status tsr_bench_pools(const tsr_bench_options *options, tsr_spec *const *specs, tsr_bench_output *output,
+                           bool *all_right, tsr_error *error) {
   size_t count = options->spec_count + 1, times = TSR_BENCH_OPS * options->repeat;
-  bench b = {.options = options, .specs = specs, .csv = csv, .count = count, .all_right = true};
+  bench b = {.options = options, .specs = specs, .output = output, .count = count, .all_right = true};
   b.subjects = calloc(count, sizeof *b.subjects);
   double *all_times = calloc(count * times, sizeof *all_times);
   tsr_status status = TSR_OK;

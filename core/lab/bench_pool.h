@@ -11,9 +11,7 @@
 #ifndef TSR_BENCH_POOL_H
 #define TSR_BENCH_POOL_H
 
-#include <stdio.h>
-
-#include "core/lab/bench_options.h"
+#include "core/lab/bench_rows.h"
 #include "core/tessera_tools.h"
 
 #ifdef __cplusplus
@@ -22,8 +20,8 @@ extern "C" {
 
 /* Measures and prints rows. *all_right becomes false when an answer was wrong; a sentence on standard error says which.
  * specs: options->spec_count of them, with all --set. */
-TSR_MUST_CHECK tsr_status tsr_bench_pools(const tsr_bench_options *options, tsr_spec *const *specs, FILE *csv,
-                                          bool *all_right, tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_bench_pools(const tsr_bench_options *options, tsr_spec *const *specs,
+                                          tsr_bench_output *output, bool *all_right, tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/lab/bench_operation.h"
 #include "core/tessera_tools.h"
@@ -19,11 +20,16 @@ static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
     [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,   [TSR_BENCH_FIND100] = &tsr_bench_find100,
     [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
     [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
-    [TSR_BENCH_ERASE] = &tsr_bench_erase,       [TSR_BENCH_MIXED] = &tsr_bench_mixed,
-    [TSR_BENCH_GROW] = &tsr_bench_grow};
+    [TSR_BENCH_JOIN] = &tsr_bench_join,         [TSR_BENCH_ERASE] = &tsr_bench_erase,
+    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_GROW] = &tsr_bench_grow};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
+
+uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values) {
+  const uint32_t calls = operations[op]->calls;
+  return calls == TSR_PREPARE_FIND && !has_values ? TSR_PREPARE_CONTAINS : calls;
+}
 
 tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *error) {
   return operations[op]->prepare ? operations[op]->prepare(a, error) : TSR_OK;
@@ -33,10 +39,16 @@ tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *er
 
 void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
   va_list arguments;
-  if (result->complaint[0]) return;
+  if (result->complaint[0] && !result->is_full) return;
+  result->is_full = false; /* what is said now is worse */
   va_start(arguments, format);
   vsnprintf(result->complaint, sizeof result->complaint, format, arguments);
   va_end(arguments);
+}
+
+const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_table *table) {
+  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
+  return strcmp(kind, "counter") == 0 ? NULL : a->values;
 }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
@@ -76,8 +88,10 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_s
     tsr_bench_complain(result, "of %llu keys the table holds %llu and handed back %llu: the others are lost or doubled",
                        (llu)pairs, (llu)size, (llu)report->not_placed);
   } else if (report->not_placed) {
+    const bool is_all = !result->complaint[0];
     tsr_bench_complain(result, "%llu of %llu keys found no place and were handed back", (llu)report->not_placed,
                        (llu)offered);
+    result->is_full = is_all;
   } else if (size != pairs) {
     tsr_bench_complain(result, "%llu keys were inserted, but the table holds %llu", (llu)pairs, (llu)size);
   }
@@ -132,11 +146,12 @@ static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operat
   if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, table, error);
   if (status || operation->before != TSR_BENCH_ON_FULL) return status;
   status = tsr_table_report_reset(table, error);
-  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
+  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
   if (status) return status;
   tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
   turn->present = turn->report.inserted;
+  turn->unplaced = turn->report.not_placed;
   return TSR_OK;
 }
 
@@ -153,6 +168,8 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
   if (status == TSR_OK) status = operation->start(a, table, error);
   if (status == TSR_OK) status = tsr_timer_stop(table, NULL, &result->milliseconds, error);
   if (status == TSR_OK) status = tsr_table_report(table, &turn.report, error);
+  result->not_placed =
+      operation->before == TSR_BENCH_ON_FILLED ? subject->unplaced_count : turn.unplaced + turn.report.not_placed;
   if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, operation->answers, error);
   return status ? status : operation->check(&turn, error);
 }
@@ -165,7 +182,7 @@ tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_benc
   tsr_usage usage = {0};
   tsr_status status = before == TSR_BENCH_ON_SMALL ? make_small(a, table, error) : TSR_OK;
   if (status == TSR_OK && !fills) {
-    status = tsr_insert(table, a->model.pairs, a->keys, a->values, NULL, error);
+    status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
     if (status == TSR_OK) status = tsr_table_usage(table, &usage, error);
     if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   }
@@ -213,7 +230,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
   tsr_status status = tsr_clear(table, NULL, error);
   if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
-  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, a->values, &call, error);
+  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, tsr_bench_values(a, table), &call, error);
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK) status = tsr_bench_check_inserted(a, subject, &report, pairs, result, error);
   if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);

@@ -40,6 +40,9 @@ typedef struct tsr_bench_counts {
 TSR_MUST_CHECK tsr_status tsr_bench_count(const tsr_bench_arrays *arrays, tsr_table *table, tsr_bench_op op,
                                           tsr_bench_counts *counts, tsr_error *error);
 
+/* The sum of those TSR_PREPARE_ whose code it is that an operation times. */
+uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values);
+
 /* The name of the tsr_roofline_row that bounds it if it touches one bucket a key; NULL = none does. */
 const char *tsr_bench_limit(tsr_bench_op op);
 

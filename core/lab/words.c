@@ -43,3 +43,18 @@ tsr_status tsr_words_next(tsr_words *w, size_t *which, const char **value, tsr_e
   }
   return **value ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a value", w->names[i]);
 }
+
+int tsr_words_exit(tsr_status status) {
+  switch (status) {
+  case TSR_OK:
+    return 0;
+  case TSR_BAD_ARGUMENT:
+  case TSR_BAD_SPEC:
+  case TSR_NOT_FOUND:
+  case TSR_INCOMPATIBLE:
+  case TSR_UNSUPPORTED:
+    return 2;
+  default:
+    return 1;
+  }
+}

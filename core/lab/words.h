@@ -33,6 +33,9 @@ TSR_MUST_CHECK tsr_status tsr_words_next(tsr_words *words, size_t *which, const 
 /* Whether --help or -h is among the words. */
 bool tsr_words_want_help(int argc, char **argv);
 
+/* The exit status of a command that ends so: 0, 1 if it failed, 2 for a request that cannot be met. */
+int tsr_words_exit(tsr_status status);
+
 #ifdef __cplusplus
 }
 #endif

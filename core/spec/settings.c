@@ -33,11 +33,15 @@ enum { ROW_WORD_BYTES = 24 };
 /* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
  * a choice lists its words in the order of the enum of plugins/table.h. */
 #define SETTINGS(R)                                                                                                    \
-  R("kind", "set | map | multiset | multimap", NULL, "What the table means; the last two keep every pair of a key.",   \
+  R("kind", "set | map | multiset | multimap | counter", NULL,                                                         \
+    "What the table means; a multiset and a multimap keep every pair of a key, a counter counts how often a key "      \
+    "was inserted.",                                                                                                   \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
   R("key_bits", "32 | 64", NULL, "Width of a key.", ROW_NUMBER, ROW(key_bits), 32, 64)                                 \
-  R("value_bits", "32 | 64", "", "Width of a value; required for a map or multimap, refused for a set or multiset.",   \
-    ROW_NUMBER, ROW(value_bits), 32, 64)                                                                               \
+  R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
+    "Width of a value, 32 | 64; required for a map or multimap, refused for a set or multiset. Of a counter's count, " \
+    "which stops at its largest number; counts of 8 and 16 bits lie in 32.",                                           \
+    ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
   R("capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
   R("layout", "a layout", NULL, "How pairs lie in memory.", ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)              \
@@ -64,7 +68,8 @@ enum { ROW_WORD_BYTES = 24 };
   R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
     ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
-    "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset or multimap.",        \
+    "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
+    "counter.",                                                                                                        \
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
   R("concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may.",        \
     ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
@@ -205,7 +210,7 @@ static tsr_status read_row(const known_section *section, size_t at, const tsr_sp
   case ROW_NUMBER: {
     uint64_t value;
     if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum ||
-        (r->maximum == 64 && value != 32 && value != 64))
+        (r->maximum == 64 && (value & (value - 1))))
       return bad_number(entry, values, error);
     *(uint64_t *)out = value;
     return TSR_OK;
@@ -312,28 +317,43 @@ static tsr_status check_devices(const tsr_spec *spec, const tsr_settings *read, 
   if (!read->devices.count) return TSR_OK;
   if (tsr_spec_find(spec, "table", "device"))
     return bad_entry(tsr_spec_find(spec, "table", "device"), error, "there is [table] devices beside it; remove one");
-  if (read->split == TSR_SPLIT_INDEPENDENT && read->duplicates < TSR_DUPLICATES_PROMISE_UNIQUE)
+  if (read->split == TSR_SPLIT_INDEPENDENT && TSR_POLICY_LOOKS(read->duplicates))
     return bad_entry(tsr_spec_find(spec, "devices", "split"), error,
                      "a key could be on two devices; use hash, a multiset or multimap, or duplicates = promise_unique");
   return TSR_OK;
 }
 
-/* What goes with the kind; a multiset and a multimap have a policy of their own. */
+/* A counter is a map whose values are added up and stop at their largest; its policy says where. */
+static void make_counter(tsr_settings *read) {
+  read->duplicates = read->value_bits == 8    ? TSR_DUPLICATES_COUNT_8
+                     : read->value_bits == 16 ? TSR_DUPLICATES_COUNT_16
+                                              : TSR_DUPLICATES_COUNT;
+  if (read->value_bits < 32) read->value_bits = 32;
+}
+
+/* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
 static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
-  const bool has_values = read->kind == TSR_KIND_MAP || read->kind == TSR_KIND_MULTIMAP;
+  const bool counts = read->kind == TSR_KIND_COUNTER;
+  const bool has_values = read->kind == TSR_KIND_MAP || read->kind == TSR_KIND_MULTIMAP || counts;
   const bool keeps_all = read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP;
   const tsr_spec_entry *policy = tsr_spec_find(spec, "table", "duplicates");
   if (has_values && !read->value_bits)
-    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = 32 | 64", tsr_spec_name(spec),
-                    tsr_settings_word("kind", read->kind));
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64", tsr_spec_name(spec),
+                    tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "");
   if (!has_values && read->value_bits)
     return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "a set has no values; remove the line");
+  if (has_values && !counts && read->value_bits < 32)
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error,
+                     "must be 32 | 64; only the counts of kind = counter may be narrower");
+  if (counts && policy)
+    return bad_entry(policy, error, "a counter adds up what it counts and has no such policy; remove the line");
   if (keeps_all && policy)
     return bad_entry(policy, error, "a multiset or multimap keeps every pair and has no such policy; remove the line");
   if (!has_values && policy && read->duplicates != TSR_DUPLICATES_FIRST &&
       read->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE)
     return bad_entry(policy, error, "a set has no values to combine; use first or promise_unique");
   if (keeps_all) read->duplicates = TSR_DUPLICATES_KEEP;
+  if (counts) make_counter(read);
   return TSR_OK;
 }
 

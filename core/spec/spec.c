@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/tessera_tools.h"
+
 struct tsr_spec {
   char *name;
   tsr_spec_entry *entries;
@@ -155,6 +157,12 @@ const char *tsr_spec_get(const tsr_spec *spec, const char *section, const char *
   if (!spec || !section || !key) return NULL;
   const tsr_spec_entry *entry = find_entry(spec, section, key);
   return entry ? entry->value : NULL;
+}
+
+bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entry) {
+  if (!spec || !entry || i >= spec->entry_count) return false;
+  *entry = (tsr_spec_item){spec->entries[i].section, spec->entries[i].key, spec->entries[i].value};
+  return true;
 }
 
 size_t tsr_spec_count(const tsr_spec *spec) { return spec->entry_count; }

@@ -27,7 +27,8 @@ extern "C" {
  *   [table]
  *   kind = map    ; or with ';' behind a blank.
  *
- * Names of sections and keys are made of a-z, 0-9 and _. Each section, and each key of a section,
+ * Names of sections and keys are made of a-z, 0-9 and _; a key may have points within, where it names an entry of another
+ * section ([sweep] layout.bucket_slots). Each section, and each key of a section,
  * stands in a file once. Files hold up to 1 MiB and must be regular files. Whatever breaks a rule
  * is refused with a sentence that starts with file:line or --set; nothing is skipped or repaired.
  * In a --set, the value goes to the end of the text: there are no comments. */

@@ -39,7 +39,8 @@ static tsr_status refuse(tsr_error *error, const char *place, const char *format
   return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", place, sentence);
 }
 
-/* Checks the name of a section or key ("what") and copies it to `out`, of TSR_SPEC_NAME_MAX + 1. */
+/* Checks the name of a section or key ("what") and copies it to `out`, of TSR_SPEC_NAME_MAX + 1. A key may name an entry of
+ * another section, with a point between. */
 static tsr_status take_name(const char *place, const char *what, const char *begin, const char *end, char *out,
                             tsr_error *error) {
   int length = (int)(end - begin);
@@ -51,7 +52,8 @@ static tsr_status take_name(const char *place, const char *what, const char *beg
                   TSR_SPEC_NAME_MAX);
   }
   for (const char *at = begin; at < end; at++) {
-    if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9') || *at == '_')) {
+    const bool is_point = *at == '.' && at > begin && at + 1 < end && strcmp(what, "key") == 0;
+    if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9') || *at == '_' || is_point)) {
       return refuse(error, place, "the %s name '%.*s' has a '%c' in it: names are made of a-z, 0-9 and _", what, length,
                     begin, *at);
     }

@@ -117,7 +117,7 @@ static tsr_status wait(const growing *g, tsr_error *error) {
 /* Copies keys and values from the device to host_keys and host_values. */
 static tsr_status fetch(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
   tsr_status status = copy(g, g->host_keys, keys, n * g->key_bytes, error);
-  if (status == TSR_OK) status = copy(g, g->host_values, values, n * g->value_bytes, error);
+  if (status == TSR_OK && values) status = copy(g, g->host_values, values, n * g->value_bytes, error);
   return status ? status : wait(g, error);
 }
 
@@ -203,7 +203,8 @@ static tsr_status plan_undoing(growing *g, uint64_t n, const void *keys, const v
     if (!u) continue;
     u->was_there = g->were[i] == found;
     if (u->was_there) u->value = number_at(g->host_old_values, g->value_bytes, i);
-    g->next[g->next_count++] = (item){key, number_at(g->host_values, g->value_bytes, i), now ? now[i].index : i};
+    const uint64_t value = values ? number_at(g->host_values, g->value_bytes, i) : 1; /* as insert offers it */
+    g->next[g->next_count++] = (item){key, value, now ? now[i].index : i};
   }
   for (uint64_t i = 0; i < count; i++) put(g, i, g->undone[i].key, 0);
   status = send(g, count, g->again_keys, NULL, error);
@@ -369,7 +370,7 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   const uint64_t wanted = !g->may_grow ? n : g->looks && g->look > room ? g->look : room;
   if (n > wanted) n = wanted;
   tsr_array keys = {.users = (void *)(uintptr_t)(g->keys + g->done * g->key_bytes), .bytes = n * g->key_bytes};
-  tsr_array values = {.users = g->value_bytes ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL,
+  tsr_array values = {.users = g->values ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL,
                       .bytes = n * g->value_bytes};
   uint64_t size = n;
   bool grown;
@@ -388,6 +389,15 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   }
   if (status == TSR_OK) g->done += size;
   return status;
+}
+
+/* Pieces are short at first, and a rebuild inserts again what they have: the backend hears of all of them at once. */
+static void announce(const growing *g) {
+  tsr_program *program = g->t->store.code->program;
+  if (!g->t->backend->expect) return;
+  g->t->backend->expect(program, g->op, g->n);
+  if (g->op != TSR_BULK_insert) g->t->backend->expect(program, TSR_BULK_insert, g->n);
+  if (g->undoes) g->t->backend->expect(program, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, g->n);
 }
 
 /* How many pairs there are: known from the last time, and from what was erased since. */
@@ -418,8 +428,8 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                .n = n,
                .key_bytes = shape->key_bits / 8,
                .value_bytes = shape->value_bits / 8,
-               .looks = policy < TSR_DUPLICATES_PROMISE_UNIQUE,
-               .undoes = policy < TSR_DUPLICATES_PROMISE_UNIQUE && shape->moves_pairs,
+               .looks = TSR_POLICY_LOOKS(policy),
+               .undoes = TSR_POLICY_LOOKS(policy) && shape->moves_pairs,
                .look = LOOK_MIN,
                .may_grow = true};
   tsr_array results = {.users = call->results, .bytes = n, .use = TSR_ARRAY_WRITTEN};
@@ -433,6 +443,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   if (status == TSR_OK) status = freed;
   if (status == TSR_OK) status = count_pairs(t, call->stream, error);
   if (status == TSR_OK) status = allocate_arrays(&g, error);
+  if (status == TSR_OK) announce(&g);
   while (status == TSR_OK && g.done < n) status = next_piece(&g, error);
   if (status) { /* a copy may be under way to or from these arrays, or the caller's */
     tsr_status waited = wait(&g, NULL);

@@ -2,7 +2,7 @@
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
  * before it: store <- partition <- pages, graph <- launch <- order <- create <- rebuild <- growth <- table <-
- * build, save. Read next: store.h.
+ * build, save; order <- match <- join. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -119,6 +119,9 @@ struct tsr_table {
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t pairs, erased_then; /* growth: the size, and what the tallies of erasing were at that time */
   bool knows_pairs;            /* whether these two are true */
+  tsr_watch *watch;            /* of the save under way; NULL: nobody listens */
+  void *watch_context;
+  const char *joined; /* how the last join found matches here; NULL: there was none */
   tsr_event *timer_from, *timer_to;
 };
 

@@ -1,154 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables against tables: a plan of several steps. The left table's pairs are written out, the right one counts what it has
- * for each of their keys, the counts are summed up to places, and then each row is written by a thread of its own and the
- * right values are retrieved to their places. So a key that occurs often costs no more a row than any other.
+ * Tables against tables: first the matches of the left pairs (match.h), then rows, or aggregates, from these. Each row is
+ * written by a thread of its own, and so many right values are combined by each thread, so that a key which occurs often
+ * costs no more a row than any other. Why: ../design/0020-joins.md.
  */
 #include "core/sized.h"
 #include "core/table/form.h"
-#include "core/table/launch.h"
-#include "core/table/order.h"
+#include "core/table/match.h"
 #include "core/table/stage.h"
 #include "core/tessera_tools.h"
 
-/* The left table's pairs, and where the rows of each begin; in device memory. */
-typedef struct join {
-  tsr_table *left, *right;
-  uint64_t pairs;
-  void *keys, *values;
-  uint64_t *begins;
-  tsr_error *error;
-} join;
+/* ---- Kinds ----------------------------------------------------------------------------------- */
 
-static tsr_status allocate(const join *j, uint64_t bytes, void **memory) {
-  return bytes ? j->right->backend->allocate(j->right->device, bytes, memory, j->error) : TSR_OK;
-}
+/* What a kind of join consists of. */
+typedef struct kind_facts {
+  const char *name;
+  uint32_t rows_as, fold; /* fold: of aggregates */
+  bool keys_once, has_left, has_right, is_aggregate;
+} kind_facts;
 
-static void free_join(const join *j) {
-  void *const memory[] = {j->keys, j->values, j->begins};
-  for (uint32_t i = 0; i < 3; i++)
-    if (memory[i]) j->right->backend->free(j->right->device, memory[i]);
-}
-
-/* ---- The left side --------------------------------------------------------------------------- */
-
-static tsr_status write_out(join *j) {
-  const tsr_shape *shape = &j->left->store.composition->shape;
-  tsr_status status = tsr_size(j->left, &j->pairs, j->error);
-  if (status == TSR_OK) status = allocate(j, j->pairs * (shape->key_bits / 8), &j->keys);
-  if (status == TSR_OK) status = allocate(j, j->pairs * (shape->value_bits / 8), &j->values);
-  if (status == TSR_OK) status = allocate(j, (j->pairs + 1) * sizeof *j->begins, (void **)&j->begins);
-  if (status || j->pairs == 0) return status;
-  return tsr_export(j->left, j->pairs, j->keys, j->values, &j->pairs, j->error);
-}
+static const kind_facts kinds[] = {
+    [TSR_JOIN_INNER] = {.name = "INNER", .rows_as = TSR_ROWS_EACH, .has_left = true, .has_right = true},
+    [TSR_JOIN_LEFT] = {.name = "LEFT", .rows_as = TSR_ROWS_OUTER, .has_left = true, .has_right = true},
+    [TSR_JOIN_SEMI] = {.name = "SEMI", .rows_as = TSR_ROWS_PRESENT, .has_left = true},
+    [TSR_JOIN_ANTI] = {.name = "ANTI", .rows_as = TSR_ROWS_ABSENT, .has_left = true},
+    [TSR_JOIN_UNION] = {.name = "UNION", .rows_as = TSR_ROWS_ONE, .keys_once = true},
+    [TSR_JOIN_INTERSECT] = {.name = "INTERSECT", .rows_as = TSR_ROWS_PRESENT, .keys_once = true},
+    [TSR_JOIN_DIFFERENCE] = {.name = "DIFFERENCE", .rows_as = TSR_ROWS_ABSENT, .keys_once = true},
+#define AGGREGATE(name_, fold_)                                                                                        \
+  { .name = name_, .rows_as = TSR_ROWS_EACH, .keys_once = true, .is_aggregate = true, .fold = fold_ }
+    [TSR_JOIN_SUM] = AGGREGATE("SUM", TSR_FOLD_SUM),
+    [TSR_JOIN_MIN] = AGGREGATE("MIN", TSR_FOLD_MIN),
+    [TSR_JOIN_MAX] = AGGREGATE("MAX", TSR_FOLD_MAX),
+    [TSR_JOIN_COUNT] = AGGREGATE("COUNT", TSR_FOLD_COUNT)};
+_Static_assert(sizeof kinds / sizeof *kinds == TSR_JOIN_KINDS, "every kind has its facts");
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* An operation of the right table on the left keys, or on rows. counted: in the report. */
-static tsr_status launch(const join *j, uint32_t op, tsr_bulk *bulk, bool counted) {
-  tsr_table *t = j->right;
-  bulk->state = t->store.state;
-  bulk->tally = t->tallies + (counted ? op : (uint32_t)TSR_TALLY_UNREAD);
-  return tsr_launch(t, &t->store, op, bulk, NULL, j->error);
-}
+enum { KEYS, LEFT_VALUES, RIGHT_VALUES, AGGREGATES, COLUMNS };
 
-/* How many rows there are if each left pair has as many as count_as says; where they begin. Waits. */
-static tsr_status count_rows(const join *j, uint32_t count_as, bool counted, uint64_t *rows) {
-  tsr_table *t = j->right;
-  tsr_bulk bulk = {.n = j->pairs, .keys = j->keys, .counts = j->begins, .count_as = count_as};
-  *rows = 0;
-  if (j->pairs == 0) return TSR_OK;
-  tsr_status status = launch(j, TSR_BULK_count, &bulk, counted);
-  if (status == TSR_OK) status = t->backend->prefix_sum(t->device, j->begins, j->pairs, NULL, j->error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, rows, j->begins + j->pairs, sizeof *rows, NULL, j->error);
-  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : j->error);
-  return status ? status : waited;
-}
-
-/* Where the rows go: arrays on the device, from `first` on. */
+/* Where rows go: arrays on the device. */
 typedef struct rows_to {
-  char *keys, *left_values, *right_values;
-  uint64_t first, count, missing;
+  tsr_array column[COLUMNS];
+  uint32_t bytes[COLUMNS]; /* of an item */
+  uint64_t first, missing;
 } rows_to;
 
-static void *row_at(char *rows, uint64_t i, uint32_t bits) { return rows ? rows + i * (bits / 8) : NULL; }
-
-/* Writes the rows that count_rows counted last. The right value is retrieved, or there is none. */
-static tsr_status write_rows(const join *j, const rows_to *to, bool has_right) {
-  const tsr_shape *left = &j->left->store.composition->shape, *right = &j->right->store.composition->shape;
-  tsr_bulk rows = {.n = to->count, .keys = j->keys, .counts = j->begins, .room = j->pairs, .missing = to->missing};
-  tsr_bulk retrieved = {.n = j->pairs, .keys = j->keys, .counts = j->begins, .room = to->count};
-  tsr_status status = TSR_OK;
-  if (to->count == 0) return TSR_OK;
-  /* the operation is the one of the table whose widths the arrays have */
-  rows.keys_out = row_at(to->keys, to->first, left->key_bits);
-  rows.values = j->values;
-  rows.values_out = row_at(to->left_values, to->first, left->value_bits);
-  rows.state = j->left->store.state;
-  rows.tally = j->left->tallies + TSR_TALLY_UNREAD;
-  status = tsr_launch(j->left, &j->left->store, TSR_BULK_expand, &rows, NULL, j->error);
-  if (status || !to->right_values) return status;
-  retrieved.values_out = row_at(to->right_values, to->first, right->value_bits);
-  if (has_right) return launch(j, TSR_BULK_retrieve, &retrieved, false);
-  rows.keys_out = NULL;
-  rows.values = NULL;
-  rows.values_out = retrieved.values_out;
-  return launch(j, TSR_BULK_expand, &rows, false);
+static void *column_at(const rows_to *to, uint32_t column) {
+  char *begin = to->column[column].devices;
+  return begin ? begin + to->first * to->bytes[column] : NULL;
 }
 
-/* Of each kind, how many rows a left pair has; LEFT has a row beside for each that has none. */
-static const uint32_t rows_of[] = {[TSR_JOIN_INNER] = TSR_COUNT_PAIRS,
-                                   [TSR_JOIN_LEFT] = TSR_COUNT_PAIRS,
-                                   [TSR_JOIN_SEMI] = TSR_COUNT_PRESENT,
-                                   [TSR_JOIN_ANTI] = TSR_COUNT_ABSENT};
-
-static tsr_status write_all(const join *j, uint32_t kind, rows_to *to, uint64_t first_part) {
-  to->count = first_part;
-  tsr_status status = TSR_OK;
-  if (kind == TSR_JOIN_LEFT)
-    status = count_rows(j, rows_of[kind], false, &to->count); /* the last count was of the others */
-  if (status == TSR_OK) status = write_rows(j, to, true);
-  if (status || kind != TSR_JOIN_LEFT) return status;
-  to->first = to->count;
-  status = count_rows(j, TSR_COUNT_ABSENT, false, &to->count);
-  return status ? status : write_rows(j, to, false);
+static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
+  tsr_match *m = &j->match;
+  m->keys_out = column_at(to, KEYS);
+  m->left_out = column_at(to, LEFT_VALUES);
+  m->right_out = column_at(to, RIGHT_VALUES);
+  m->missing = to->missing;
+  return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
 }
 
-static tsr_status join_rows(join *j, uint32_t kind, const tsr_join_rows *rows, uint64_t *count) {
-  const tsr_shape *left = &j->left->store.composition->shape, *right = &j->right->store.composition->shape;
-  uint64_t first_part, others = 0;
-  tsr_status status = count_rows(j, rows_of[kind], true, &first_part);
-  if (status == TSR_OK && kind == TSR_JOIN_LEFT) status = count_rows(j, TSR_COUNT_ABSENT, false, &others);
+/* Combines the right values of each left key, and finds the keys that have any; *count: how many these are. */
+static tsr_status aggregate(tsr_joining *j, uint32_t fold, uint64_t *count) {
+  tsr_match *m = &j->match;
+  void *folds = NULL, *marks;
+  const uint64_t threads = (j->rows + TSR_MATCH_FOLDED - 1) / TSR_MATCH_FOLDED;
+  tsr_status status = TSR_OK;
+  m->fold = fold;
+  if (fold != TSR_FOLD_COUNT)
+    status = tsr_joining_take(j, "aggregates", m->lefts * sizeof *m->folds, fold == TSR_FOLD_MIN ? 0xFF : 0, &folds);
+  m->folds = folds;
+  if (status == TSR_OK && folds) status = tsr_joining_step(j, TSR_MATCH_fold, threads);
+  if (status == TSR_OK)
+    status = tsr_joining_take(j, "which keys have a row", (m->lefts + 1) * sizeof *m->marks, 0, &marks);
   if (status) return status;
-  *count = first_part + others;
-  if (!rows || !rows->room || !*count) return TSR_OK;
-  if (*count > rows->room)
-    return tsr_fail(j->error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
-                    (unsigned long long)*count, (unsigned long long)rows->room);
-  tsr_array arrays[] = {{rows->keys, NULL, *count * (left->key_bits / 8), false, TSR_ARRAY_WRITTEN},
-                        {rows->left_values, NULL, *count * (left->value_bits / 8), false, TSR_ARRAY_WRITTEN},
-                        {rows->right_values, NULL, *count * (right->value_bits / 8), false, TSR_ARRAY_WRITTEN}};
-  for (uint32_t i = 0; status == TSR_OK && i < 3; i++) status = tsr_stage_in(j->right, &arrays[i], NULL, j->error);
-  rows_to to = {.keys = arrays[0].devices,
-                .left_values = arrays[1].devices,
-                .right_values = arrays[2].devices,
-                .missing = rows->missing};
-  if (status == TSR_OK) status = write_all(j, kind, &to, first_part);
-  for (uint32_t i = 0; i < 3; i++) {
-    const tsr_status copied = tsr_stage_out(j->right, &arrays[i], NULL, status != TSR_OK, status ? NULL : j->error);
+  m->marks = marks;
+  status = tsr_joining_step(j, TSR_MATCH_mark, m->lefts);
+  return status ? status : tsr_joining_sum(j, m->marks, m->lefts, count);
+}
+
+static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
+  tsr_match *m = &j->match;
+  m->keys_out = column_at(to, KEYS);
+  m->sums_out = column_at(to, AGGREGATES);
+  return tsr_joining_step(j, TSR_MATCH_emit, m->lefts);
+}
+
+static tsr_status stage(const tsr_table *t, rows_to *to, const tsr_join_rows *rows, uint64_t count, tsr_error *error) {
+  void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
+    to->column[i] = (tsr_array){users[i], NULL, count * to->bytes[i], false, TSR_ARRAY_WRITTEN};
+    status = tsr_stage_in(t, &to->column[i], NULL, error);
+  }
+  return status;
+}
+
+static tsr_status unstage(const tsr_table *t, rows_to *to, tsr_status status, tsr_error *error) {
+  for (uint32_t i = 0; i < COLUMNS; i++) {
+    const tsr_status copied = tsr_stage_out(t, &to->column[i], NULL, status != TSR_OK, status ? NULL : error);
     if (status == TSR_OK) status = copied;
   }
-  const tsr_status waited = j->right->backend->synchronize(j->right->device, NULL, status ? NULL : j->error);
+  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   return status ? status : waited;
+}
+
+/* ---- One join -------------------------------------------------------------------------------- */
+
+/* A union has two parts: the left keys, and the right ones that the left table has not. */
+enum { PARTS_MAX = 2 };
+
+static uint32_t plan(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, tsr_joining *parts,
+                     tsr_error *error) {
+  const kind_facts *facts = &kinds[kind];
+  const bool writes = rows && rows->room;
+  parts[0] = (tsr_joining){.left = left,
+                           .right = kind == TSR_JOIN_UNION ? NULL : right,
+                           .rows_as = facts->is_aggregate && !writes ? (uint32_t)TSR_ROWS_PRESENT : facts->rows_as,
+                           .keys_once = facts->keys_once,
+                           .wants_rows = writes,
+                           .wants_left_values = writes && rows->left_values,
+                           .wants_right_values =
+                               writes && (rows->right_values || (rows->aggregates && facts->fold != TSR_FOLD_COUNT)),
+                           .error = error};
+  if (kind != TSR_JOIN_UNION) return 1;
+  parts[1] = parts[0];
+  parts[1].left = right;
+  parts[1].right = left;
+  parts[1].rows_as = TSR_ROWS_ABSENT;
+  return 2;
+}
+
+static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts *facts, const tsr_join_rows *rows,
+                            uint64_t all, tsr_error *error) {
+  const tsr_table *t = parts[0].left;
+  const tsr_match *m = &parts[0].match;
+  rows_to to = {.bytes = {m->key_bytes, m->left_bytes, m->right_bytes, sizeof(uint64_t)}, .missing = rows->missing};
+  tsr_status status = stage(t, &to, rows, all, error);
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
+    status = facts->is_aggregate ? write_aggregates(&parts[i], &to) : write_rows(&parts[i], &to);
+    to.first += parts[i].rows;
+  }
+  return unstage(t, &to, status, error);
+}
+
+static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, const tsr_join_rows *rows,
+                       uint64_t *count, tsr_error *error) {
+  const kind_facts *facts = &kinds[kind];
+  uint64_t all = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < part_count; i++) {
+    status = tsr_joining_match(&parts[i]);
+    all += parts[i].rows;
+  }
+  if (status == TSR_OK && facts->is_aggregate && parts[0].wants_rows) status = aggregate(&parts[0], facts->fold, &all);
+  if (status) return status;
+  *count = all;
+  if (!parts[0].wants_rows || !all) return TSR_OK;
+  if (all > rows->room)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
+                    (unsigned long long)all, (unsigned long long)rows->room);
+  return write_all(parts, part_count, facts, rows, all, error);
+}
+
+tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                           tsr_error *error) {
+  tsr_joining parts[PARTS_MAX];
+  const uint32_t part_count = plan(left, right, kind, rows, parts, error);
+  const tsr_status status = join(parts, part_count, kind, rows, count, error);
+  for (uint32_t i = 0; i < part_count; i++) tsr_joining_free(&parts[i]);
+  if (status == TSR_OK && part_count == PARTS_MAX) right->joined = left->joined;
+  return status;
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-static tsr_status check_join(const tsr_table *left, const tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
-                             tsr_error *error) {
-  if (kind >= TSR_JOIN_KINDS)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: kind = %u: must be one of TSR_JOIN_INNER, LEFT, SEMI and ANTI",
-                    kind);
+static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -163,11 +190,30 @@ static tsr_status check_join(const tsr_table *left, const tsr_table *right, uint
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table is on %s (%s), the right one on %s (%s): both must be on one device",
                     left->backend->name, left->device->info.name, right->backend->name, right->device->info.name);
-  if (rows && rows->left_values && !l->value_bits)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the left table has no values: left_values must be NULL");
-  if (rows && rows->right_values && (!r->value_bits || kind == TSR_JOIN_SEMI || kind == TSR_JOIN_ANTI))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s: right_values must be NULL",
-                    r->value_bits ? "the rows of SEMI and ANTI have no right values" : "the right table has no values");
+  return TSR_OK;
+}
+
+static tsr_status check_rows(const tsr_table *left, const tsr_table *right, const kind_facts *facts,
+                             const tsr_join_rows *rows, tsr_error *error) {
+  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
+  const bool combines = facts->is_aggregate && facts->fold != TSR_FOLD_COUNT;
+  if (combines && !r->value_bits)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s is of right values, and the right table has none",
+                    facts->name);
+  if (!rows) return TSR_OK;
+  if (rows->left_values && (!l->value_bits || !facts->has_left))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: left_values must be NULL",
+                    facts->has_left ? "left table has" : "rows of sets and aggregates have",
+                    facts->has_left ? "" : " left");
+  if (rows->right_values && (!r->value_bits || !facts->has_right))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: right_values must be NULL",
+                    facts->has_right ? "right table has" : "rows of any kind but INNER and LEFT have",
+                    facts->has_right ? "" : " right");
+  if (rows->aggregates && !facts->is_aggregate)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_join: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must "
+                    "be NULL",
+                    facts->name);
   return TSR_OK;
 }
 
@@ -177,19 +223,12 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
   if (!left || !right || !count)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join needs two tables and a place for the number of rows");
   tsr_status status = tsr_take_over("tsr_join", &known, rows, sizeof known, error);
-  if (status == TSR_OK) status = check_join(left, right, kind, rows ? &known : NULL, error);
+  if (status == TSR_OK && kind >= TSR_JOIN_KINDS)
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: kind = %u: must be one of TSR_JOIN_INNER .. TSR_JOIN_COUNT", kind);
+  if (status == TSR_OK) status = check_tables(left, right, error);
+  if (status == TSR_OK) status = check_rows(left, right, &kinds[kind], rows ? &known : NULL, error);
   return status ? status : left->form->join(left, right, kind, rows ? &known : NULL, count, error);
 }
 
-tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
-                           tsr_error *error) {
-  join j = {.left = left, .right = right, .error = error};
-  tsr_status status = write_out(&j);
-  if (status == TSR_OK) status = tsr_table_enter(right, TSR_PHASE_FIND, NULL, error);
-  if (status == TSR_OK) status = join_rows(&j, kind, rows, count);
-  const tsr_status left_phase = tsr_table_leave(right, NULL, status ? NULL : error);
-  if (status == TSR_OK) status = left_phase;
-  if (status == TSR_OK) right->find_keys += j.pairs;
-  free_join(&j);
-  return status;
-}
+const char *tsr_join_way(const tsr_table *right) { return right ? right->joined : NULL; }

@@ -108,7 +108,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->bins = bins_of(partition, pass);
   p->counts = partition->counts[pass];
   p->keys_to = to->keys;
-  p->values_to = to->values;
+  p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
   p->places_to = to->places;
   tsr_status status = TSR_OK;
   if (p->ends) {
@@ -123,7 +123,8 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
     status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
   p->bulk.keys = to->keys;
-  p->bulk.values = to->values;
+  p->bulk.values = p->values_to;
+  p->bulk.unplaced_values = to->values;
   p->places = to->places;
   p->ends = p->counts;
   p->segments = p->bins;
@@ -143,7 +144,7 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   p->begins = p->ends;
   /* a pair that found no place lies where its item's was, so that no other memory is needed for it */
   p->bulk.unplaced_keys = partition->has_answers ? (void *)(uintptr_t)p->bulk.keys : NULL;
-  p->bulk.unplaced_values = partition->has_answers ? (void *)(uintptr_t)p->bulk.values : NULL;
+  if (!partition->has_answers) p->bulk.unplaced_values = NULL;
   return status;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code made before it is needed (tsr_table_prepare): which operations each call is made of.
+ * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
  */
+#include "core/cuda/link.h"
+#include "core/kernels/pages.h"
+#include "core/sized.h"
 #include "core/table/form.h"
 #include "core/tessera_tools.h"
 
@@ -24,11 +27,12 @@ static const call calls[] = {{"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static const char *why_not(const tsr_shape *shape, uint32_t bit) {
-  const bool looks = shape->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE && shape->duplicates != TSR_DUPLICATES_KEEP;
+  const bool looks = TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates);
   if (bit == TSR_PREPARE_APPLY && shape->concurrency != TSR_CONCURRENCY_MIXED) return "is for concurrency = mixed";
   if ((bit == TSR_PREPARE_FIND || bit == TSR_PREPARE_FIND_ALL) && !shape->value_bits)
     return "is for tables with values";
-  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks) return "is for tables that look for keys when they insert";
+  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks)
+    return "is for tables that look for keys when they insert, and count none";
   return NULL;
 }
 
@@ -66,5 +70,69 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
       status = t->backend->prepare(program, calls[i].operations[j], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
   }
+  return status;
+}
+
+/* ---- Without a device ------------------------------------------------------------------------ */
+
+/* Adds one kernel's link. */
+static tsr_status link_one(const tsr_composition *t, const tsr_kernels *kernels, tsr_code_cost *cost,
+                           tsr_error *error) {
+  tsr_link made = {0};
+  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, true, &made, error);
+  if (status) return status;
+  if (made.kernels[0].registers > cost->registers) cost->registers = made.kernels[0].registers;
+  cost->link_ms += made.glue_ms + made.link_ms;
+  tsr_link_free(&made);
+  return TSR_OK;
+}
+
+static tsr_status link_operation(const tsr_composition *t, uint32_t operation, tsr_code_cost *cost, tsr_error *error) {
+  tsr_kernels kernels;
+  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, operation, 1, &kernels, error);
+  return status ? status : link_one(t, &kernels, cost, error);
+}
+
+static tsr_status link_step(const tsr_composition *t, uint32_t step, tsr_code_cost *cost, tsr_error *error) {
+  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
+  tsr_kernels kernels;
+  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
+  return status ? status : link_one(&of_pages, &kernels, cost, error);
+}
+
+static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_cost *cost, tsr_error *error) {
+  const bool inserts = c->bit == TSR_PREPARE_INSERT;
+  tsr_status status = TSR_OK;
+  for (uint32_t j = 0; status == TSR_OK && j < c->count && !(inserts && t->shape.has_lists); j++)
+    status = link_operation(t, c->operations[j], cost, error);
+  if (!inserts) return status;
+  if (status == TSR_OK && t->facts.combines_later) status = link_operation(t, TSR_BULK_combine, cost, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
+    if (tsr_composition_has_step(t, step)) status = link_step(t, step, cost, error);
+  return status;
+}
+
+tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t wanted,
+                            tsr_code_cost *cost, tsr_error *error) {
+  if (!spec || !sm || wanted >> CALLS)
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "tsr_spec_prepare needs a spec, a compute capability and a sum of TSR_PREPARE_, which is at most %u",
+        (1u << CALLS) - 1u);
+  tsr_composition *t;
+  tsr_options known;
+  tsr_code_cost ours = {0};
+  tsr_status status = tsr_take_over("tsr_spec_prepare", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = tsr_compose(spec, &known, sm, 1, &t, error);
+  if (status) return status;
+  for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
+    if (!(wanted & calls[i].bit)) continue;
+    const char *why = why_not(&t->shape, calls[i].bit);
+    status =
+        why ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_spec_prepare: %s %s, which this one is not", calls[i].name, why)
+            : link_call(t, &calls[i], &ours, error);
+  }
+  tsr_composition_free(t);
+  if (status == TSR_OK && cost) tsr_hand_over(cost, &ours, sizeof ours);
   return status;
 }

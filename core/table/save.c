@@ -35,6 +35,7 @@ typedef struct stream {
   int file;                /* being read */
   const tsr_file *written; /* being written */
   uint64_t base;           /* where in it the table begins */
+  uint64_t done, whole;    /* bytes that are written, and of the file, 0 where there are several tables in it */
   char *buffer;            /* BUFFER_BYTES */
   tsr_error *error;
 } stream;
@@ -192,7 +193,7 @@ static tsr_status note_sample(const stream *s, tsr_table *t, front *f) {
   return status;
 }
 
-static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row *r) {
+static tsr_status write_region(stream *s, const tsr_table *t, tsr_save_row *r) {
   tsr_status status = TSR_OK;
   r->checksum = 0;
   for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
@@ -200,12 +201,16 @@ static tsr_status write_region(const stream *s, const tsr_table *t, tsr_save_row
     status = copy_between(t, s->buffer, (char *)region_of(t, r) + done, step, s->error);
     if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
     if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, s->buffer, step);
+    s->done += step;
+    if (status == TSR_OK && t->watch) t->watch(t->watch_context, s->done, s->whole);
   }
   return status;
 }
 
 /* The front comes last, when the regions' checksums are known. */
-static tsr_status write_table(const stream *s, const tsr_table *t, front *f) {
+static tsr_status write_table(stream *s, const tsr_table *t, front *f) {
+  s->done = s->base + tsr_save_front_bytes(&f->head);
+  s->whole = s->base ? 0 : f->head.file_bytes;
   if (lseek(s->written->descriptor, (off_t)(s->base + tsr_save_front_bytes(&f->head)), SEEK_SET) < 0)
     return io_failed(s, "written", errno);
   tsr_status status = TSR_OK;
@@ -252,8 +257,16 @@ tsr_status tsr_save_write(const tsr_file *file, const char *path, uint64_t base,
 }
 
 tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
+  return tsr_table_save_watched(t, path, NULL, NULL, error);
+}
+
+tsr_status tsr_table_save_watched(tsr_table *t, const char *path, tsr_watch *watch, void *context, tsr_error *error) {
   if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
-  return t->form->save(t, path, error);
+  t->watch = watch;
+  t->watch_context = context;
+  tsr_status status = t->form->save(t, path, error);
+  t->watch = NULL;
+  return status;
 }
 
 tsr_status tsr_single_save(tsr_table *t, const char *path, tsr_error *error) {

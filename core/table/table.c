@@ -220,10 +220,16 @@ static tsr_status take_call(const tsr_table *t, const char *name, uint64_t n, co
   return status;
 }
 
+/* An insert of a counter without values counts each key once. */
+static bool needs_values(const tsr_table *t) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  return shape->value_bits && !TSR_POLICY_COUNTS(shape->duplicates);
+}
+
 tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,
                             tsr_error *error) {
   tsr_status status = check_arguments(t, call, n, keys, error);
-  if (status == TSR_OK && n && t->store.composition->shape.value_bits && !values)
+  if (status == TSR_OK && n && needs_values(t) && !values)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: values is NULL, but the table has values", call);
   if (status == TSR_OK && !t->store.composition->shape.value_bits && values)
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -281,6 +287,9 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
+  if (TSR_POLICY_COUNTS(shape->duplicates))
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_find_or_insert: a counter counts each key that it is given: use tsr_insert, then tsr_find");
   if (shape->duplicates == TSR_DUPLICATES_KEEP)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
@@ -424,9 +433,9 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
         "use concurrency = mixed, or one call for each kind of operation");
   if (n && !operations)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: operations is NULL, but n = %llu", (unsigned long long)n);
-  if (n && shape->value_bits && (!values || !values_out))
+  if (n && ((needs_values(t) && !values) || (shape->value_bits && !values_out)))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
-                    values ? "values_out" : "values");
+                    needs_values(t) && !values ? "values" : "values_out");
   if (!shape->value_bits) values = values_out = NULL;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_apply,
@@ -437,7 +446,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
                                          .values = values,
                                          .values_out = values_out,
                                          .unplaced_keys = call->unplaced_keys,
-                                         .unplaced_values = values ? call->unplaced_values : NULL,
+                                         .unplaced_values = shape->value_bits ? call->unplaced_values : NULL,
                                          .results = call->results,
                                          .times = call->times,
                                          .missing = call->missing,

@@ -62,7 +62,7 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
 static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size_t number) {
   const tsr_shape *shape = &code->tables[i].shape;
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
-  const bool looks_up = shape->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE && shape->duplicates != TSR_DUPLICATES_KEEP;
+  const bool looks_up = TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates);
   fprintf(out, "#include \"core/kernels/user.cuh\"\n");
   if (table->does & TSR_DOES_FINDS) fprintf(out, "USER_finds(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu)\n", table->name, number);

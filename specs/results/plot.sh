@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Draws a picture NAME.svg of each NAME.csv here. `./tessera plot` runs it after it has installed gnuplot; do so when a
+# Draws a picture NAME.svg of each NAME.csv here. `./tessera pictures` runs it after it has installed gnuplot; do so when a
 # figure or this file has changed.
 #
 #   plot.sh            writes the pictures that are not up to date
@@ -314,7 +314,7 @@ up_to_date() { [[ -s $1.svg ]] && grep -qF "<!-- sha256 $(checksum "$1") -->" "$
 draw() {
   local name=$1 svg
   command -v gnuplot >/dev/null || {
-    echo "plot.sh: there is no gnuplot: \`./tessera plot\` installs it" >&2
+    echo "plot.sh: there is no gnuplot: \`./tessera pictures\` installs it" >&2
     exit 1
   }
   svg=$({ prelude; "draw_$name"; } | gnuplot | sed "s|<title>Gnuplot</title>|<title>$name</title>|")
@@ -330,7 +330,7 @@ for csv in *.csv; do
   name=${csv%.csv}
   ! up_to_date "$name" || continue
   if [[ ${1:-} == --check ]]; then
-    echo "$name.svg is not what plot.sh makes of $csv: run ./tessera plot"
+    echo "$name.svg is not what plot.sh makes of $csv: run ./tessera pictures"
     stale=1
   else
     draw "$name"

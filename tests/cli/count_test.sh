@@ -107,6 +107,13 @@ for k in 16 21 31; do
   cmp out "$here/histograms/${k}_canonical.txt" || fail "k = $k, canonical"
 done
 
+case_of "counts of 8 bits stop at 255"
+run count many.fa --kmers 3 --quiet --out all.tsv --sorted "${cpu[@]}"
+run count many.fa --kmers 3 --quiet --out few.tsv --sorted --set table.value_bits=8 "${cpu[@]}"
+awk -F '\t' -v OFS='\t' '{ if ($2 > 255) { $2 = 255; over++ } print } END { exit !over }' all.tsv >stopped.tsv ||
+  fail "no count was above 255"
+cmp few.tsv stopped.tsv || fail "other counts"
+
 case_of "count refuses what would be wrong"
 refuses 'needs --kmers' count random.fa
 refuses '--kmers 33: must be a whole number from 1 to 32' count random.fa --kmers 33
@@ -114,8 +121,8 @@ refuses '--min x: must be' count random.fa --kmers 3 --min x
 refuses 'count needs more: usage: tessera count FILE\.\.\.' count --kmers 3
 refuses "'absent.fa': cannot be opened" count random.fa absent.fa --kmers 3
 refuses 'is no FASTA or FASTQ file' count x.tsv --kmers 3
-refuses 'counting needs duplicates = add' count random.fa --kmers 3 --set table.duplicates=first
-refuses 'counts have 64 bits' count random.fa --kmers 3 --set table.value_bits=32
+refuses 'counting needs kind = counter' count random.fa --kmers 3 --set table.kind=map
+refuses 'a counter adds up what it counts' count random.fa --kmers 3 --set table.duplicates=first
 refuses 'both would go to standard output' count random.fa --kmers 3 --out - --histogram
 refuses '--sorted is about the lines' count random.fa --kmers 3 --sorted
 

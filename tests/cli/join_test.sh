@@ -27,6 +27,20 @@ oracle() {
     }' "$3" "$2" | LC_ALL=C sort
 }
 
+# keys_of FILE: each once.
+keys_of() { cut -f 1 "$1" | LC_ALL=C sort -u; }
+
+# aggregates WHAT LEFT RIGHT: of the right values of each key that both have, sorted.
+aggregates() {
+  awk -v what="$1" -v OFS='\t' '
+    NR == FNR { left[$1]; next }
+    !($1 in left) { next }
+    !($1 in count) || (what == "min" && $2 < best[$1]) || (what == "max" && $2 > best[$1]) { best[$1] = $2 }
+    { count[$1]++; sum[$1] += $2 }
+    END { for (key in count) print key, what == "sum" ? sum[key] : what == "count" ? count[key] : best[key] }' "$2" "$3" |
+    LC_ALL=C sort
+}
+
 cd "$work" || exit 1
 random_pairs 5 2000 700 >left.tsv
 random_pairs 6 1500 600 >right.tsv
@@ -40,6 +54,39 @@ for kind in inner left semi anti; do
   LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows than awk's"
   run join left.tsv right.tsv --kind "$kind" --count --quiet "${cpu[@]}"
   [[ $(<out) == $(wc -l <expected) ]] || fail "$(<out) rows"
+done
+
+keys_of left.tsv >left_keys
+keys_of right.tsv >right_keys
+LC_ALL=C comm -12 left_keys right_keys >intersect
+LC_ALL=C comm -23 left_keys right_keys >difference
+LC_ALL=C sort -u left_keys right_keys >union
+for kind in union intersect difference; do
+  case_of "keys once: $kind"
+  run join left.tsv right.tsv --kind "$kind" --out keys.tsv "${cpu[@]}"
+  expect_status 0
+  LC_ALL=C sort keys.tsv | cmp - "$kind" || fail "other keys"
+  run join left.tsv right.tsv --kind "$kind" --count --quiet "${cpu[@]}"
+  [[ $(<out) == $(wc -l <"$kind") ]] || fail "$(<out) keys"
+done
+
+for what in sum min max count; do
+  case_of "aggregates by key: $what"
+  aggregates "$what" left.tsv right.tsv >expected
+  run join left.tsv right.tsv --aggregate "$what" --out sums.tsv "${cpu[@]}"
+  expect_status 0
+  LC_ALL=C sort sums.tsv | cmp - expected || fail "other aggregates than awk's"
+  grep -q 'by an index of the right keys' err || fail "does not say how: $(<err)"
+done
+
+case_of "tables of lists meet page by page"
+printf '[table]\nkind = multimap\nkey_bits = 64\nvalue_bits = 64\nlayout = packed\nprobing = hashgraph\nhasher = murmur3\ncapacity = 3000\n' >lists.ini
+for kind in inner left anti; do
+  oracle "$kind" left.tsv right.tsv >expected
+  run join left.tsv right.tsv --kind "$kind" --out rows.tsv --spec lists.ini "${cpu[@]}"
+  expect_status 0
+  LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows of $kind"
+  grep -q 'page by page' err || fail "does not say how: $(<err)"
 done
 
 case_of "compressed files, standard input and output, commas, arrays"
@@ -64,6 +111,8 @@ LC_ALL=C sort both.tsv | cmp - <(LC_ALL=C sort left_keys.tsv | LC_ALL=C join - <
 
 case_of "what is refused"
 refuses '--kind outer: must be one of inner' join left.tsv right.tsv --kind outer
+refuses '--aggregate mean: must be one of sum' join left.tsv right.tsv --aggregate mean
+refuses 'leave out --kind' join left.tsv right.tsv --aggregate sum --kind left
 refuses 'either counted or written' join left.tsv right.tsv --count --out x
 refuses 'both standard input' join - -
 refuses 'join needs' join left.tsv

@@ -47,6 +47,10 @@ std::unique_ptr<tsr_spec, FreeSpec> RandomSpec::parse() const {
 
 uint32_t RandomSpec::policy() const {
   if (get("table", "kind").compare(0, 5, "multi") == 0) return TSR_DUPLICATES_KEEP;
+  if (get("table", "kind") == "counter")
+    return bits("value_bits") == 8    ? TSR_DUPLICATES_COUNT_8
+           : bits("value_bits") == 16 ? TSR_DUPLICATES_COUNT_16
+                                      : TSR_DUPLICATES_COUNT;
   uint32_t policy = 0;
   while (policy < TSR_DUPLICATES_KEEP && get("table", "duplicates") != policies[policy]) policy++;
   return policy < TSR_DUPLICATES_KEEP ? policy : uint32_t{TSR_DUPLICATES_FIRST};
@@ -98,14 +102,15 @@ void Parts::draw_part(Random &random, const std::string &role, RandomSpec *spec)
 }
 
 RandomSpec Parts::draw(Random &random, const std::string &backend) const {
-  static const char *const kinds[] = {"set", "map", "multiset", "multimap"};
+  static const char *const kinds[] = {"set", "map", "multiset", "multimap", "counter"};
   RandomSpec spec;
-  const uint64_t kind = random.below(4);
+  const uint64_t kind = random.below(5);
   const uint64_t capacity = any_size(random, 1, random.chance(8) ? 30000 : 1500);
   spec.set("table", "backend", backend);
   spec.set("table", "kind", kinds[kind]);
   spec.set("table", "key_bits", random.chance(2) ? "32" : "64");
   if (kind % 2) spec.set("table", "value_bits", random.chance(2) ? "32" : "64");
+  if (kind == 4) spec.set("table", "value_bits", std::to_string(8u << random.below(4)));
   spec.set("table", "capacity", std::to_string(capacity));
   spec.set("table", "seed", std::to_string(1 + random.next() / 2));
   for (const char *role : {"layout", "probing", "hasher"}) draw_part(random, role, &spec);

@@ -40,7 +40,7 @@ public:
   std::unique_ptr<tsr_spec, FreeSpec> parse() const; // NULL if it is not an INI file
 
   uint32_t key_bits() const { return bits("key_bits"); }
-  uint32_t value_bits() const { return bits("value_bits"); }
+  uint32_t value_bits() const { return bits("value_bits") % 32 ? 32 : bits("value_bits"); } // as they come and go
   uint32_t policy() const; // TSR_DUPLICATES_
 
 private:

@@ -95,12 +95,17 @@ uint32_t role_of(const std::string &word) {
 
 std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
   const bool keeps_all = recipe.duplicates == TSR_DUPLICATES_KEEP;
-  out << "[table]\nkind = " << (keeps_all ? "multi" : "") << (recipe.value_bits ? "map" : "set")
+  const bool counts = TSR_POLICY_COUNTS(recipe.duplicates);
+  const uint32_t count_bits = recipe.duplicates == TSR_DUPLICATES_COUNT_8    ? 8
+                              : recipe.duplicates == TSR_DUPLICATES_COUNT_16 ? 16
+                                                                             : recipe.value_bits;
+  out << "[table]\nkind = "
+      << (counts ? "counter" : std::string(keeps_all ? "multi" : "") + (recipe.value_bits ? "map" : "set"))
       << "\nkey_bits = " << recipe.key_bits << "\n";
-  if (recipe.value_bits) out << "value_bits = " << recipe.value_bits << "\n";
+  if (recipe.value_bits) out << "value_bits = " << (counts ? count_bits : recipe.value_bits) << "\n";
   out << "capacity = " << recipe.capacity << "\nload_factor = " << recipe.load_factor << "\nseed = " << recipe.seed
       << "\nbackend = cpu\n";
-  if (!keeps_all) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
+  if (!keeps_all && !counts) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
   if (recipe.mixed) out << "concurrency = mixed\n";
   if (recipe.stash) out << "stash = " << recipe.stash << "\n";
   if (recipe.statistics) out << "statistics = yes\n";

@@ -87,16 +87,20 @@ inline void expect_none(const std::string &findings, const std::string &when = "
   if (!findings.empty()) ADD_FAILURE() << when << (when.empty() ? "" : ":\n") << findings;
 }
 
-// keep: not a word of a spec, but what a multiset and a multimap do
-const char *const policy_words[] = {"first", "replace", "add", "min", "max", "promise_unique", "keep"};
+// from keep on: not words of a spec, but what a multiset, a multimap and counters do
+const char *const policy_words[] = {"first",          "replace", "add",     "min",      "max",
+                                    "promise_unique", "keep",    "count_8", "count_16", "count"};
 // (key_bits, value_bits) of all tables.
 struct Widths {
   uint32_t key_bits, value_bits;
 };
 constexpr Widths all_widths[] = {{32, 0}, {32, 32}, {32, 64}, {64, 0}, {64, 32}, {64, 64}};
 
-// Whether a spec may ask for this: a set has no values to combine.
+// Whether a spec may ask for this: a set has no values to combine. Of counters one of each width: those of 16 and 32 bits
+// differ by a number, and the fuzzer draws them (../compositions).
 inline bool is_policy_for(uint32_t value_bits, uint32_t policy) {
+  if (TSR_POLICY_COUNTS(policy))
+    return policy == TSR_DUPLICATES_COUNT ? value_bits == 64 : policy == TSR_DUPLICATES_COUNT_8 && value_bits == 32;
   return value_bits || policy == TSR_DUPLICATES_FIRST || policy >= TSR_DUPLICATES_PROMISE_UNIQUE;
 }
 

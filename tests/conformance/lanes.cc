@@ -209,7 +209,7 @@ std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, ui
   tsr_bulk bulk = {};
   bulk.n = n;
   bulk.keys = keys.data();
-  bulk.values = values.data();
+  bulk.values = batch.values.empty() ? nullptr : values.data();
   bulk.unplaced_keys = back_keys.data();
   bulk.unplaced_values = back_values.data();
   bulk.results = batch.codes.data();
@@ -293,7 +293,7 @@ std::string LaneTable::erasing(uint32_t op, Batch &batch) {
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
   bulk.keys = keys.data();
-  bulk.values = values.data();
+  bulk.values = batch.values.empty() ? nullptr : values.data();
   bulk.results = batch.codes.data();
   if (bulk.n) memory_.note_erase();
   return launch(op, &bulk);
@@ -307,7 +307,7 @@ std::string LaneTable::apply(const std::vector<uint8_t> &operations, Batch &batc
   bulk.n = n;
   bulk.operations = operations.data();
   bulk.keys = keys.data();
-  bulk.values = values.data();
+  bulk.values = batch.values.empty() ? nullptr : values.data();
   bulk.values_out = found.data();
   bulk.results = batch.codes.data();
   bulk.missing = missing;

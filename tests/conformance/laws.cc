@@ -95,7 +95,8 @@ private:
   tsr_payload new_payload() {
     if (TSR_PAYLOAD_BITS == 0) return 0;
     const tsr_payload awkward[] = {0, (tsr_payload) ~(tsr_payload)0, (tsr_payload) ~(tsr_payload)1};
-    return random_.chance(3) ? awkward[random_.below(3)] : (tsr_payload)random_.next();
+    const tsr_payload payload = random_.chance(3) ? awkward[random_.below(3)] : (tsr_payload)random_.next();
+    return std::min(payload, tsr_value_max(policy_));
   }
   SlotModel &at(uint64_t ref, uint32_t slot) { return model_[ref * slots_ + slot]; }
 
@@ -212,8 +213,14 @@ private:
     case TSR_DUPLICATES_MAX:
       return std::max(present, offered);
     default:
-      return offered;
+      return TSR_POLICY_COUNTS(policy) ? counted(policy, present, offered) : offered;
     }
+  }
+
+  // As a wide sum has it.
+  static tsr_payload counted(uint32_t policy, tsr_payload present, tsr_payload offered) {
+    const tsr_u128 sum = (tsr_u128)present + offered, most = tsr_value_max(policy);
+    return (tsr_payload)std::min(sum, most);
   }
 
   void update(uint64_t ref) {

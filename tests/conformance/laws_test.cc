@@ -134,9 +134,10 @@ TEST_P(OnLayout, P30_P32_P33_P34_P35_P36_P37_P38_P39_Slots) {
       recipe.capacity = slots ? slots * 4 : 20;
       for (uint32_t lanes : {1u, 2u, 4u, 8u}) {
         if (lanes > 1 && (lanes > slots || slots > (sanitized ? 4 : 16))) continue;
-        const uint32_t policies = TSR_DUPLICATES_KEEP; // which is promise_unique to a layout
+        const uint32_t policies = TSR_DUPLICATES_POLICIES;
         for (uint32_t policy = 0; policy < policies; policy++) {
           if (!is_policy_for(recipe.value_bits, policy)) continue;
+          if (policy == TSR_DUPLICATES_KEEP) continue; // which is promise_unique to a layout
           if (lanes > 1 && recipe.value_bits && policy != (lanes / 2 + slots) % policies) continue;
           recipe.duplicates = policy;
           checks += check_layout(recipe, lanes);

@@ -40,7 +40,7 @@ rates() {
 
 one=$(rates "${numbers[0]}" "$n") || exit 1
 all=$(rates "$devices" $((n * ${#numbers[@]}))) || exit 1
-printf 'spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct\n%s\n%s\n' \
+printf 'spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops\n%s\n%s\n' \
   "$one" "$all"
 awk -F, -v count="${#numbers[@]}" '
   $12 != "yes" { bad = 1 }

@@ -58,7 +58,7 @@ mkdir -p "$target/lib"
 ldd "$target"/*_test "$target"/*/*.so 2>/dev/null | sed -n 's/^.* => \(\/[^ ]*\).*/\1/p' | sort -u |
   while read -r library; do
     case ${library##*/} in
-      libgomp* | libatomic* | libz* | libbz2* | liblzma* | libgcc_s* | libstdc++*) cp -L "$library" "$target/lib/" ;;
+      libgomp* | libatomic* | libz* | libbz2* | liblzma* | libzstd* | libgcc_s* | libstdc++*) cp -L "$library" "$target/lib/" ;;
     esac
   done
 

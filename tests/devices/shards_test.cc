@@ -26,7 +26,7 @@ std::vector<Case> cases() {
   for (const Made &made : kinds())
     for (unsigned devices : {1u, 2u, 3u, 8u})
       for (const char *split : {"hash", "independent", "replicated"}) {
-        if (std::string(split) == "independent" && made.policy < TSR_DUPLICATES_PROMISE_UNIQUE) continue;
+        if (std::string(split) == "independent" && TSR_POLICY_LOOKS(made.policy)) continue;
         if (std::string(split) != "hash" && devices == 1) continue;
         all.push_back({made, devices, split});
       }

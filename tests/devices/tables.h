@@ -57,6 +57,7 @@ inline std::vector<Made> kinds() {
       {"kind=map key_bits=32 value_bits=64 duplicates=replace" + columns, 32, 64, TSR_DUPLICATES_REPLACE},
       {"kind=map key_bits=32 value_bits=32 duplicates=min" + parts, 32, 32, TSR_DUPLICATES_MIN},
       {"kind=map key_bits=32 value_bits=32 duplicates=promise_unique" + parts, 32, 32, TSR_DUPLICATES_PROMISE_UNIQUE},
+      {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
       {"kind=set key_bits=64" + parts, 64, 0, TSR_DUPLICATES_FIRST},
       {"kind=multiset key_bits=32" + stays, 32, 0, TSR_DUPLICATES_KEEP},
       {"kind=multimap key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_KEEP},

@@ -205,6 +205,15 @@ TEST_P(Whole, Joined) {
   for (uint32_t i = 0; i < 300; i++) ASSERT_EQ(keys[i], 300 + i);
   ASSERT_EQ(tsr_join(left, right, TSR_JOIN_ANTI, nullptr, &count, &error), TSR_OK) << error.message;
   EXPECT_EQ(count, 300u);
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_UNION, nullptr, &count, &error), TSR_OK) << error.message;
+  EXPECT_EQ(count, 900u);
+  std::vector<uint64_t> sums(300);
+  rows.left_values = rows.right_values = nullptr;
+  rows.aggregates = sums.data();
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, 300u);
+  for (uint32_t i = 0; i < 300; i++) ASSERT_EQ(sums[i], 2000 + keys[i]);
+  EXPECT_STREQ(tsr_join_way(right), "by a find of each left key");
   tsr_table *alone = table_of(std::string(kMap) + "capacity=1000");
   EXPECT_EQ(tsr_join(left, alone, TSR_JOIN_INNER, nullptr, &count, &error), TSR_BAD_ARGUMENT);
   tsr_table *other = table_of(kMap + devices() + "capacity=1000 seed=5");

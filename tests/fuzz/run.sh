@@ -5,9 +5,8 @@
 #
 #   tests/fuzz/run.sh SECONDS [TARGET...]      all targets, or some, each for that long
 #
-# Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev, zlib1g-dev, libbz2-dev and
-# liblzma-dev. What it finds, and
-# its growing corpus, lies in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
+# Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev, zlib1g-dev, libbz2-dev,
+# liblzma-dev and libzstd-dev. What it finds, and its growing corpus, lies in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
 # belongs into tests/fuzz/corpus/<target>. Read next: fuzz.h.
 
 set -euo pipefail
@@ -78,7 +77,7 @@ build() {
   sources=$(sources_of "$1")
   # shellcheck disable=SC2086
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer,address,undefined -o "$work/$1/fuzzer" "tests/fuzz/$1_fuzz.c" \
-    $sources -l:libinih.a -lz -lbz2 -llzma -lm -ldl -lpthread -latomic
+    $sources -l:libinih.a -lz -lbz2 -llzma -lzstd -lm -ldl -lpthread -latomic
 }
 
 for target in "${targets[@]}"; do

@@ -64,6 +64,13 @@ inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK) {
       return tsr_find_all(table, 60, keys.data(), offsets.data(), 60, found.data(), nullptr, e);
     });
     EXPECT_TRUE(failures || (found == values && offsets[60] == 60));
+    std::vector<uint64_t> sums(60);
+    tsr_join_rows rows = {};
+    uint64_t joined = 0;
+    rows.room = 60;
+    rows.aggregates = sums.data();
+    step([&](tsr_error *e) { return tsr_join(table, table, TSR_JOIN_SUM, &rows, &joined, e); });
+    EXPECT_TRUE(failures || joined == 60) << joined;
     step([&](tsr_error *e) { return tsr_erase(table, 10, keys.data(), nullptr, e); });
     step([&](tsr_error *e) { return tsr_erase_pairs(table, 10, &keys[10], &values[10], nullptr, e); });
     int former_failures = failures;

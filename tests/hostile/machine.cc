@@ -103,6 +103,8 @@ const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeo
                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_scan_images[];
 const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_match_images[];
+const tsr_image __wrap_tsr_match_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_split_images[];
 const tsr_image __wrap_tsr_split_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 }
@@ -152,6 +154,14 @@ void launch(const char *kernel, void **parameters) {
   for (uint32_t step = 0; step < TSR_SPLIT_STEP_COUNT; step++)
     if (strcmp(kernel, steps[step]) == 0) {
       ASSERT_EQ(tsr_cpu_backend.split(nullptr, step, static_cast<tsr_split *>(parameters[0]), nullptr, nullptr),
+                TSR_OK);
+      return;
+    }
+#define MATCH_NAME(step) "tsr_match_" #step "_kernel",
+  static const char *const matches[] = {TSR_MATCH_STEPS(MATCH_NAME)};
+  for (uint32_t step = 0; step < TSR_MATCH_STEP_COUNT; step++)
+    if (strcmp(kernel, matches[step]) == 0) {
+      ASSERT_EQ(tsr_cpu_backend.match(nullptr, step, static_cast<tsr_match *>(parameters[0]), nullptr, nullptr),
                 TSR_OK);
       return;
     }

@@ -117,6 +117,8 @@ TEST_F(Check, KeysThatComeAgain) {
 }
 
 TEST_F(Check, WrongErases) {
+  expect_wrong(Fault::SHORTENS_A_LIST, "join", "holds 10000 pairs, and 9999 of them have a key", multimap);
+  expect_wrong(Fault::FINDS_NOTHING_NEW, "join", "holds 10000 pairs, and 18446744073709551615 of them", multimap);
   expect_wrong(Fault::KEEPS_A_KEY, "erase", "of 10000 keys in the table 9999 were erased, and it still holds 1");
   expect_wrong(Fault::LOSES_A_KEY, "erase", "of 10000 keys 9999 were inserted");
 }

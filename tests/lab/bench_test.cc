@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "command.h"
 #include "core/lab/roofline.h"
@@ -82,12 +83,13 @@ TEST(Bench, RowsOfOneSpec) {
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.lines()[0],
-            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct");
+            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct,"
+            "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 15u);
+    ASSERT_EQ(rows[i].size(), 23u);
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
     EXPECT_EQ(rows[i][3], ops[i % 5]);
@@ -99,6 +101,11 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_EQ(rows[i][11], "yes");
     EXPECT_NEAR(std::stod(rows[i][12]), std::stod(rows[i][7]), 0.01) << "slots hold nothing but pairs";
     EXPECT_EQ(rows[i][13] + rows[i][14], "distinct4096");
+    EXPECT_EQ(rows[i][16], "0") << "not placed";
+    EXPECT_GE(std::stod(rows[i][17]), 4096 * 8 / std::stod(rows[i][7])) << "bytes";
+    EXPECT_EQ(rows[i][18] + rows[i][19] + rows[i][22], "---") << "what the cpu backend does not have";
+    EXPECT_LE(std::stod(rows[i][20]), std::stod(rows[i][8]));
+    EXPECT_GE(std::stod(rows[i][21]), std::stod(rows[i][8]));
   }
 }
 
@@ -143,7 +150,7 @@ TEST(Bench, BatchesOfOneSpecAgainstBuildsOfAnother) {
 }
 
 TEST(Bench, MultimapsWithSeveralPairsOfAKey) {
-  const std::string ops = "insert,incremental,rebuild,find100,find50,find0,find_all,count_all,erase";
+  const std::string ops = "insert,incremental,rebuild,find100,find50,find0,find_all,count_all,join,erase";
   for (auto &[widths, multiplicity] : {std::pair<std::string, std::string>("key_bits = 32\nvalue_bits = 32\n", "1"),
                                        {"key_bits = 32\nvalue_bits = 64\n", "7"},
                                        {"key_bits = 64\nvalue_bits = 32\n", "7"},
@@ -151,7 +158,7 @@ TEST(Bench, MultimapsWithSeveralPairsOfAKey) {
     Outcome outcome = bench({spec("mm.ini", "kind = multimap\n" + widths, "soa", "double_hashing"), "--n", "1000",
                              "--repeat", "1", "--keys", "repeat:" + multiplicity, "--batch", "300", "--ops", ops});
     EXPECT_EQ(outcome.status, 0) << widths << multiplicity << outcome.err;
-    EXPECT_EQ(outcome.rows().size(), 9u);
+    EXPECT_EQ(outcome.rows().size(), 10u);
   }
   Outcome outcome = bench({spec("ms.ini", "kind = multiset\nkey_bits = 32\n", "soa", "double_hashing"), "--n", "1000",
                            "--repeat", "1", "--keys", "repeat:4", "--ops", "insert,find100,count_all,erase"});
@@ -302,12 +309,51 @@ TEST(Bench, ListsOfBucketsMayBeFullerThanTheirBuckets) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-// Whether a table can be so full is for its spec to say.
-TEST(Bench, LoadsAreRefusedByTheSpecBeforeAnythingIsMeasured) {
-  Outcome outcome = bench({spec("l.ini", map32), "--n", "100", "--loads", ".8,1e9"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("load_factor=1e9: must be 0.01"), std::string::npos) << outcome.err;
+// The words of a composition make it again, and say all that distinguishes it.
+TEST(Bench, CompositionsAreWordsOfSet) {
+  const std::string path = spec("c.ini", map32);
+  auto composition = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {path, "--n", "500", "--repeat", "1", "--ops", "insert"});
+    Outcome outcome = bench(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.rows().empty() ? "" : outcome.rows()[0][15];
+  };
+  const std::string plain = composition({});
+  EXPECT_NE(plain.find("table.probing=cuckoo "), std::string::npos) << plain;
+  EXPECT_NE(plain.find(" layout.bucket_slots=8"), std::string::npos) << plain;
+  EXPECT_EQ(composition({"--set", "table.duplicates=first", "--set", "table.stash=0x0"}), plain) << "defaults";
+  EXPECT_NE(composition({"--set", "table.duplicates=add"}), plain);
+  const std::string other =
+      composition({"--set", "table.stash=1K", "--set", "layout.bucket_slots=16", "--set", "table.probing=linear"});
+  std::vector<std::string> again;
+  std::istringstream words(other);
+  for (std::string word; words >> word;) again.insert(again.end(), {"--set", word});
+  EXPECT_NE(other.find("table.stash=1000"), std::string::npos) << other;
+  EXPECT_EQ(composition(again), other);
+}
+
+// Whether a table can be so full is for its spec to say: that is a row, and the others are measured.
+TEST(Bench, RefusedSpecsAreRows) {
+  const std::string path = spec("l.ini", map32), bad = spec("lb.ini", std::string(map32) + "stash = 1Ki\ncolour = 1\n");
+  Outcome outcome = bench({bad, path, "--n", "100", "--loads", ".8,1e9", "--ops", "insert", "--repeat", "1"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 4u) << outcome.out;
+  const std::vector<std::string> expected = {bad + " - 0.8 refused", path + " insert 0.8 yes", bad + " - 1e+09 refused",
+                                             path + " - 1e+09 refused"};
+  for (size_t i = 0; i < rows.size(); i++) {
+    EXPECT_EQ(rows[i][0] + " " + rows[i][3] + " " + rows[i][7] + " " + rows[i][11], expected[i]);
+    if (rows[i][11] == "refused") {
+      EXPECT_EQ(rows[i][8] + rows[i][15] + rows[i][17], "---");
+    }
+  }
+  EXPECT_NE(outcome.err.find(path + " at load 1e+09 is refused: --set table.load_factor=1e9: must be"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find(bad + " at load 0.8 is refused: "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out.find("# ratio"), std::string::npos) << "with nothing there is no ratio";
+  outcome = bench({bad, "--n", "100"});
+  EXPECT_EQ(outcome.status, 2) << "nothing was measured";
 }
 
 TEST(Bench, WidthsMustAgree) {
@@ -318,6 +364,7 @@ TEST(Bench, WidthsMustAgree) {
 
 TEST(Bench, CsvGoesToAFile) {
   std::string csv = testing::TempDir() + "rows.csv";
+  std::remove(csv.c_str());
   Outcome outcome = bench({spec("f.ini", map32), "--n=100", "--ops=insert", "--repeat=1", "--csv=" + csv});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -327,8 +374,46 @@ TEST(Bench, CsvGoesToAFile) {
   std::getline(file, row);
   EXPECT_EQ(header.rfind("spec,backend,", 0), 0u);
   EXPECT_NE(row.find(",insert,32,32,100,0.8,"), std::string::npos) << row;
+  EXPECT_EQ(bench({spec("f.ini", map32), "--n=100", "--csv=" + csv}).status, 2) << "nothing is overwritten";
+  EXPECT_EQ(bench({spec("f.ini", map32), "--n=50", "--ops=insert", "--repeat=1", "--append=" + csv}).status, 0);
+  std::ifstream longer(csv);
+  std::string first, second, third;
+  std::getline(longer, first);
+  std::getline(longer, second);
+  std::getline(longer, third);
+  EXPECT_EQ(first, header);
+  EXPECT_EQ(second, row);
+  EXPECT_NE(third.find(",insert,32,32,50,0.8,"), std::string::npos) << third;
+  outcome = bench({spec("f.ini", map32), "--n=100", "--append=" + write_file("old.csv", "spec,backend\n")});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("its first line does not name the columns"), std::string::npos) << outcome.err;
   outcome = bench({spec("f.ini", map32), "--n=100", "--csv=/nowhere/rows.csv"});
   EXPECT_EQ(outcome.status, 1);
+}
+
+TEST(Bench, JsonHasTheSameRows) {
+  const std::string path = spec("j.ini", map32), json = testing::TempDir() + "rows.json";
+  Outcome outcome = bench({path, path, "--n", "100", "--repeat", "1", "--ops", "insert", "--json", json});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.rows().size(), 2u);
+  std::ifstream file(json);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(text.rfind("{\n  \"rows\": [\n    {\"spec\": \"" + path + "\", \"backend\": \"cpu\"", 0), 0u) << text;
+  EXPECT_NE(text.find("\"n\": 100, \"load\": 0.8"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"pct_limit\": null, \"ok\": \"yes\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"ratio " + path), std::string::npos) << text;
+  outcome = bench({path, "--n", "100", "--repeat", "1", "--ops", "insert", "--json", "-"});
+  EXPECT_EQ(outcome.out.rfind("{\n", 0), 0u) << outcome.out;
+}
+
+TEST(Bench, TheCpuBackendSaysThatItHasNoTiles) {
+  const std::string path = spec("t.ini", map32);
+  Outcome outcome = bench({path, "--n", "100", "--loads", ".5,.8", "--repeat", "1", "--set", "layout.tile_lanes=4"});
+  EXPECT_EQ(outcome.status, 0);
+  const size_t at = outcome.err.find("tile_lanes = 4 is for GPUs");
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("is for GPUs", at + 30), std::string::npos) << "once";
+  EXPECT_EQ(bench({path, "--n", "100", "--repeat", "1"}).err, "");
 }
 
 // Two buckets a key and no evictions cannot fill a table to its last slot.
@@ -341,6 +426,7 @@ TEST(Bench, KeysWithoutAPlaceAreNotedAndTheRestIsRight) {
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 5u) << outcome.err;
   EXPECT_EQ(rows[0][11], "no");
+  EXPECT_NE(outcome.err.find(" " + rows[0][16] + " of 4096 keys found no place"), std::string::npos) << outcome.err;
   for (size_t i = 1; i < rows.size(); i++) EXPECT_EQ(rows[i][11], "yes") << rows[i][3] << outcome.err;
 }
 

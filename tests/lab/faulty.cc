@@ -68,6 +68,19 @@ void tsr_table_describe(const tsr_table *table, tsr_table_info *info) {
   info->bucket_bytes = faulty.bucket_bytes;
 }
 
+tsr_status tsr_spec_resolve(const tsr_spec *, const tsr_options *, tsr_resolution *resolution, tsr_error *) {
+  *resolution = {};
+  resolution->text = strdup("table.kind=map layout.width=8");
+  return TSR_OK;
+}
+
+void tsr_resolution_free(tsr_resolution *resolution) { free(resolution->text); }
+
+tsr_status tsr_spec_prepare(const tsr_spec *, const tsr_options *, uint32_t, uint32_t, tsr_code_cost *,
+                            tsr_error *error) {
+  return tsr_fail(error, TSR_NO_DEVICE, "there is no linker");
+}
+
 static bool has_wrong_code(uint64_t i) { return i == 5 && faulty.fault == Fault::WRONG_CODE; }
 
 static void put(tsr_table *table, uint32_t key, uint64_t value) {
@@ -187,6 +200,11 @@ static uint64_t size_of(const tsr_table *table) {
   uint64_t size = 0;
   for (auto &[key, values] : table->pairs) size += values.size();
   return size;
+}
+
+tsr_status tsr_join(tsr_table *left, tsr_table *, uint32_t, const tsr_join_rows *, uint64_t *count, tsr_error *) {
+  if (faulty.fault != Fault::FINDS_NOTHING_NEW) *count = size_of(left) - (faulty.fault == Fault::SHORTENS_A_LIST);
+  return TSR_OK;
 }
 
 tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {

@@ -39,7 +39,9 @@ std::vector<std::string> words_for(const std::string &path) {
                                     "insert"};
   // every further pair of a key of a multimap has farther to go, whatever it fights with
   words.insert(words.end(), {"--keys", is_multi ? "distinct,repeat:4" : "distinct,repeat:64,zipf:1.0,equal"});
-  if (!is_multi) words.insert(words.end(), {"--set", is_set ? "table.duplicates=first" : "table.duplicates=add"});
+  const bool is_counter = text.find("kind = counter") != std::string::npos; // which has a policy of its own
+  if (!is_multi && !is_counter)
+    words.insert(words.end(), {"--set", is_set ? "table.duplicates=first" : "table.duplicates=add"});
   return words;
 }
 

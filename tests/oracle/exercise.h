@@ -101,6 +101,7 @@ private:
   }
 
   uint64_t some_value() {
+    if (oracle_.counts() && !random_.chance(8)) return random_.below(40); // few counts stop
     uint64_t value = random_.bits(subject_.value_bits);
     if (random_.chance(8)) {
       auto awkward = awkward_numbers(subject_.value_bits ? subject_.value_bits : 32);
@@ -141,7 +142,8 @@ private:
         if (!oracle_.has(batch.keys[i]) && taken.insert(batch.keys[i]).second) add(&kept, batch.keys[i]);
       batch = kept;
     }
-    if (!unique_ && !oracle_.keeps_all() && random_.chance(4)) {
+    if (oracle_.counts() && random_.chance(2)) batch.values.clear(); // each once
+    if (!unique_ && !oracle_.keeps_all() && !oracle_.counts() && random_.chance(4)) {
       uint64_t missing = random_.next();
       std::string complaint = subject_.find_or_insert(batch, missing);
       return complaint.empty() ? oracle_.find_or_insert(batch, missing) : "find or " + complaint;

@@ -23,7 +23,7 @@
 
 namespace tessera_test {
 
-// What the table holds for a key: any one of these, sorted.
+// What the table holds for a key: any one of these, sorted; of a counter, if there is none, any count.
 using Values = std::vector<uint64_t>;
 
 class Oracle {
@@ -52,8 +52,19 @@ public:
     case TSR_DUPLICATES_MAX:
       return std::max(present, offered);
     default:
-      return offered;
+      return counts() ? std::min(present + std::min(offered, most() - present), most()) : offered;
     }
+  }
+
+  bool counts() const { return TSR_POLICY_COUNTS(policy_); }
+  // What a count stops at.
+  uint64_t most() const {
+    return policy_ == TSR_DUPLICATES_COUNT_8 ? 255 : policy_ == TSR_DUPLICATES_COUNT_16 ? 65535 : mask_;
+  }
+  // Of an insert: a counter counts a key once that has no value, and never more than it can.
+  uint64_t offered(const Batch &batch, size_t i) const {
+    if (batch.values.empty()) return counts();
+    return counts() ? std::min(batch.values[i], most()) : batch.values[i];
   }
 
   uint8_t present_code() const {
@@ -68,7 +79,7 @@ public:
     std::unordered_map<uint64_t, Story> stories;
     for (size_t i = 0; i < batch.keys.size(); i++) {
       Story &story = stories[batch.keys[i]];
-      uint64_t offered = batch.values.empty() ? 0 : batch.values[i];
+      uint64_t offered = this->offered(batch, i);
       story.offered.push_back(offered);
       if (batch.codes[i] == TSR_INSERTED || batch.codes[i] == TSR_NOT_PLACED) {
         story.placed.push_back(offered);
@@ -115,7 +126,9 @@ public:
   }
 
   // Judges an insert that replaces present values, whatever the policy.
-  std::string replace(const Batch &batch) {
+  std::string replace(Batch batch) {
+    if (counts())
+      for (uint64_t &value : batch.values) value = std::min(value, most());
     uint32_t own = std::exchange(policy_, uint32_t{TSR_DUPLICATES_REPLACE});
     std::string complaint = insert(batch);
     policy_ = own;
@@ -240,7 +253,8 @@ private:
   }
 
   std::string see(uint64_t key, Values &allowed, uint64_t value) const {
-    if (!holds(allowed, value)) return complain(key, "its value is ", value, ", allowed: ", list(allowed));
+    if (!holds(allowed, value) && !(counts() && allowed.empty()))
+      return complain(key, "its value is ", value, ", allowed: ", list(allowed));
     allowed = {value};
     return "";
   }
@@ -282,6 +296,7 @@ private:
 
   // Pairs of this key were handed back: each holds some of the offered values.
   std::string with_loss(uint64_t key, bool before, bool after, const Values &old, const Story &story) {
+    if (counts()) return count_with_loss(key, before, after, old, story);
     Values possible = old;
     if (mask_ == 0) possible = {0};
     possible.insert(possible.end(), story.offered.begin(), story.offered.end());
@@ -304,6 +319,19 @@ private:
       map_[key] = normal(table);
     else if (!holds(table, 0))
       return complain(key, "handed back, and its sum is not what was offered");
+    return "";
+  }
+
+  // The same of a counter: what was counted is in the table or was handed back, unless a count has stopped.
+  std::string count_with_loss(uint64_t key, bool before, bool after, const Values &old, const Story &story) {
+    uint64_t sum = before && old.size() == 1 ? old[0] : 0, back = 0;
+    bool may_stop = before && old.size() != 1;
+    for (uint64_t value : story.offered) may_stop |= (sum = combine(sum, value)) == most();
+    for (uint64_t value : story.back) back = combine(back, value);
+    map_.erase(key);
+    if (!may_stop && (after ? back > sum : back != sum))
+      return complain(key, "was counted ", sum, " times, of which ", back, " were handed back");
+    if (after) map_[key] = may_stop ? Values{} : Values{sum - back};
     return "";
   }
 

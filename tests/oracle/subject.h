@@ -232,7 +232,8 @@ private:
     call.results = batch.codes.data();
     call.unplaced_keys = back_keys.data();
     call.unplaced_values = back_values.data();
-    if (operation(n, keys.data(), values.data(), &call)) return error_.message;
+    void *offered = batch.values.empty() ? nullptr : values.data(); // none: of a counter
+    if (operation(n, keys.data(), offered, &call)) return error_.message;
     batch.back_keys = back_keys.numbers(n);
     batch.back_values = back_values.numbers(n);
     expected_.insert_keys += n;

@@ -215,6 +215,12 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual((rows(keys, values), none), ([(2, 20), (2, 21)], None))
             self.assertEqual(left.join(right, "anti")[0].tolist(), [1])
             self.assertEqual(len(left.join(left)[0]), 5)
+            for kind, expected in ("union", [1, 2, 3]), ("intersect", [2]), ("difference", [1]):
+                keys, *none = left.join(right, kind)
+                self.assertEqual((sorted(keys.tolist()), none), (expected, [None, None]))
+            for kind, expected in ("sum", 401), ("min", 200), ("max", 201), ("count", 2):
+                keys, none, values = left.join(right, kind)
+                self.assertEqual((rows(keys, values), none), ([(2, expected)], None))
             self.assertEqual(left.join(right, like=np.empty(0, np.int32))[2].dtype, np.int32)
             with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti"):
                 left.join(right, "outer")

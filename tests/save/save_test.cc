@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/tessera_tools.h"
 #include "plugins/table.h"
 #include "tests/rebuild/tables.h"
 
@@ -153,6 +154,34 @@ TEST(SaveFile, AnotherSpecAfterARehash) {
   ASSERT_EQ(load(path, &table, &error), TSR_OK) << error.message;
   EXPECT_STREQ(tsr_spec_get(tsr_table_spec(table), "table", "probing"), "cuckoo");
   expect_pairs(table, {{1, 2}, {3, 4}});
+  tsr_table_destroy(table);
+}
+
+// What a watch has heard.
+struct Heard {
+  std::vector<uint64_t> done, whole;
+  static void hear(void *context, uint64_t done_bytes, uint64_t whole_bytes) {
+    static_cast<Heard *>(context)->done.push_back(done_bytes);
+    static_cast<Heard *>(context)->whole.push_back(whole_bytes);
+  }
+};
+
+TEST(SaveFile, AWatchHearsHowFarItIs) {
+  tsr_error error = {};
+  const std::string path = path_of("watched.tsr");
+  tsr_table *table = table_of("capacity=1M"); // more than the 4 MiB that are written at a time
+  Heard heard;
+  ASSERT_EQ(tsr_table_save_watched(table, path.c_str(), Heard::hear, &heard, &error), TSR_OK) << error.message;
+  const uint64_t bytes = read_file(path).size();
+  ASSERT_GE(heard.done.size(), 3u);
+  for (size_t i = 0; i < heard.done.size(); i++) {
+    EXPECT_EQ(heard.whole[i], bytes);
+    EXPECT_GT(heard.done[i], i ? heard.done[i - 1] : 0);
+  }
+  EXPECT_EQ(heard.done.back(), bytes);
+  const size_t calls = heard.done.size();
+  ASSERT_EQ(tsr_table_save(table, path.c_str(), &error), TSR_OK) << error.message;
+  EXPECT_EQ(heard.done.size(), calls) << "the watch of one save hears of another";
   tsr_table_destroy(table);
 }
 

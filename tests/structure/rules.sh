@@ -38,7 +38,7 @@ may_include() {
     core/tessera_tools.h) [[ $header == tessera.h ]] ;; # installed beside it, in a folder of another name
     core/tessera_kernels.h | core/tessera_devices.h) [[ $header == tessera_tools.h ]] ;;
     core/cli/*) [[ $header =~ ^core/(cli|lab)/|^core/(tessera|tessera_tools|tessera_kernels|tessera_devices|spec/number|spec/file)\.h$ ]] ;;
-    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|tessera_tools|tessera_devices|spec/number)\.h$ ]] ;;
+    core/lab/*) [[ $header =~ ^core/lab/|^core/(tessera|tessera_tools|tessera_devices|spec/number|spec/file)\.h$ ]] ;;
     core/*) [[ $header =~ ^(core|plugins)/ && ! $header =~ ^core/(cli|lab)/|^plugins/(template|example)/ ]] ;;
     *) return 0 ;;
   esac

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables against tables (tsr_join), on the cpu backend, for every kind of join and of table, beside maps of the standard
-// library. Read next: judged.h.
+// Tables against tables (tsr_join), on the cpu backend, for every kind of join, of table and of way that matches are found,
+// beside maps of the standard library. SQLite has its say in join_sql_test.cc. Read next: judged.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,42 +15,65 @@ namespace tessera_test {
 namespace {
 
 constexpr uint64_t absent = 77;
+constexpr const char *by_pages = "page by page", *by_index = "by an index of the right keys",
+                     *by_finds = "by a find of each left key";
 
 using Row = std::tuple<uint64_t, uint64_t, uint64_t>; // key, left value, right value; 0 where there is none
 using Rows = std::vector<Row>;
 using Pairs = std::multimap<uint64_t, uint64_t>;
 
+enum class Place { kAnywhere, kPages, kLists }; // what a table's memory looks like
+
+// What a side is made of. One key in `often` is the same one, and with `reserved` one is a key whose bits mark slots.
+struct Shape {
+  Widths widths;
+  bool is_multi;
+  uint64_t count, below;
+  Place place = Place::kAnywhere;
+  bool reserved = true;
+  uint64_t often = 10, capacity = 0;
+};
+
 // One side: a table, and the same pairs.
 struct Side {
-  Side(Widths widths, bool is_multi, uint64_t count, uint64_t below, uint64_t seed) {
+  Side(const Shape &shape, uint64_t seed) {
     Recipe recipe;
     recipe.part[TSR_ROLE_LAYOUT] = "packed";
-    recipe.part[TSR_ROLE_PROBING] = "linear";
+    recipe.part[TSR_ROLE_PROBING] = shape.place == Place::kLists ? "hashgraph" : "linear";
     recipe.part[TSR_ROLE_HASHER] = "murmur3";
-    recipe.key_bits = widths.key_bits;
-    recipe.value_bits = widths.value_bits;
-    recipe.duplicates = is_multi ? TSR_DUPLICATES_KEEP : TSR_DUPLICATES_FIRST;
-    recipe.capacity = count + 1;
-    table = std::make_unique<Table>(made(spec_of(recipe).get()), widths.key_bits, widths.value_bits);
+    recipe.key_bits = shape.widths.key_bits;
+    recipe.value_bits = shape.widths.value_bits;
+    recipe.duplicates = shape.is_multi                 ? TSR_DUPLICATES_KEEP
+                        : shape.place == Place::kLists ? TSR_DUPLICATES_PROMISE_UNIQUE
+                                                       : TSR_DUPLICATES_FIRST;
+    recipe.capacity = shape.capacity ? shape.capacity : shape.count + 1;
+    if (shape.place == Place::kPages) recipe.load_factor = "0.5";
+    SpecPointer spec = spec_of(recipe);
+    tsr_error error = {};
+    if (shape.place == Place::kPages) {
+      EXPECT_EQ(tsr_spec_set(spec.get(), "table.page_bytes=4096", &error), TSR_OK);
+    }
+    table = std::make_unique<Table>(made(spec.get()), recipe.key_bits, recipe.value_bits);
     Random random(seed);
     Batch batch;
     std::map<uint64_t, bool> seen;
-    while (batch.keys.size() < count) {
-      // one key in ten is the same one; and one is a key whose bits mark slots
-      const uint64_t key = batch.keys.size() == 1 ? ~uint64_t{0} >> (64 - widths.key_bits)
-                           : random.chance(10)    ? 5
-                                                  : random.below(below);
-      if (!is_multi && seen[key]) {
-        if (seen.size() >= below) break;
+    while (batch.keys.size() < shape.count) {
+      const uint64_t key = batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits)
+                           : random.chance(shape.often)             ? 5
+                                                                    : random.below(shape.below);
+      if (!shape.is_multi && seen[key]) {
+        if (seen.size() >= shape.below) break;
         continue;
       }
       seen[key] = true;
       batch.keys.push_back(key);
-      batch.values.push_back(widths.value_bits ? random.below(1000) : 0);
+      batch.values.push_back(recipe.value_bits ? random.below(1000) : 0);
       pairs.emplace(key, batch.values.back());
     }
     EXPECT_EQ(table->insert(batch), "");
   }
+  Side(Widths widths, bool is_multi, uint64_t count, uint64_t below, uint64_t seed)
+      : Side(Shape{widths, is_multi, count, below}, seed) {}
 
   tsr_table *get() const { return table->get(); }
 
@@ -58,8 +81,39 @@ struct Side {
   Pairs pairs;
 };
 
+bool has_lefts(uint32_t kind) { return kind <= TSR_JOIN_ANTI; }
+bool has_rights(uint32_t kind) { return kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT; }
+bool is_aggregate(uint32_t kind) { return kind >= TSR_JOIN_SUM; }
+
+// Of the right values of one key.
+uint64_t aggregate_of(const Pairs &pairs, uint64_t key, uint32_t kind) {
+  const auto range = pairs.equal_range(key);
+  uint64_t result = kind == TSR_JOIN_MIN ? ~uint64_t{0} : 0;
+  for (auto at = range.first; at != range.second; at++)
+    result = kind == TSR_JOIN_SUM   ? result + at->second
+             : kind == TSR_JOIN_MIN ? std::min(result, at->second)
+             : kind == TSR_JOIN_MAX ? std::max(result, at->second)
+                                    : result + 1;
+  return result;
+}
+
+Rows expected_keys(const Side &left, const Side &right, uint32_t kind) {
+  std::map<uint64_t, uint64_t> keys;
+  for (const auto &pair : left.pairs) {
+    const bool is_present = right.pairs.count(pair.first) != 0;
+    if (kind == TSR_JOIN_UNION || is_present == (kind != TSR_JOIN_DIFFERENCE))
+      keys[pair.first] = is_aggregate(kind) ? aggregate_of(right.pairs, pair.first, kind) : 0;
+  }
+  for (const auto &pair : right.pairs)
+    if (kind == TSR_JOIN_UNION) keys[pair.first] = 0;
+  Rows rows;
+  for (const auto &key : keys) rows.emplace_back(key.first, key.second, 0);
+  return rows;
+}
+
 Rows expected_rows(const Side &left, const Side &right, uint32_t kind) {
   Rows rows;
+  if (!has_lefts(kind)) return expected_keys(left, right, kind);
   for (const auto &pair : left.pairs) {
     const auto range = right.pairs.equal_range(pair.first);
     const bool is_present = range.first != range.second;
@@ -67,7 +121,7 @@ Rows expected_rows(const Side &left, const Side &right, uint32_t kind) {
     if (kind == TSR_JOIN_ANTI && !is_present) rows.emplace_back(pair.first, pair.second, 0);
     if (kind == TSR_JOIN_LEFT && !is_present)
       rows.emplace_back(pair.first, pair.second, right.table->value_bits ? absent : 0);
-    if (kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT)
+    if (has_rights(kind))
       for (auto at = range.first; at != range.second; at++) rows.emplace_back(pair.first, pair.second, at->second);
   }
   std::sort(rows.begin(), rows.end());
@@ -80,25 +134,44 @@ uint64_t number_at(const std::vector<uint8_t> &bytes, uint64_t i, uint32_t bits)
   return number;
 }
 
-void expect_join(const Side &left, const Side &right, uint32_t kind) {
-  const Rows expected = expected_rows(left, right, kind);
-  const bool has_right = right.table->value_bits && (kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT);
+// way: how the matches are to be found; nullptr: in any.
+void expect_join(const Side &left, const Side &right, uint32_t kind, const char *way = nullptr) {
   tsr_error error = {};
   uint64_t count = 99;
+  const bool combines = is_aggregate(kind) && kind != TSR_JOIN_COUNT;
+  if (combines && !right.table->value_bits) {
+    expect_refused(tsr_join(left.get(), right.get(), kind, nullptr, &count, &error), TSR_BAD_ARGUMENT, error,
+                   "right values");
+    return;
+  }
+  const Rows expected = expected_rows(left, right, kind);
+  const bool has_left = left.table->value_bits && has_lefts(kind);
+  const bool has_right = right.table->value_bits && has_rights(kind);
   ASSERT_EQ(tsr_join(left.get(), right.get(), kind, nullptr, &count, &error), TSR_OK) << error.message;
   ASSERT_EQ(count, expected.size());
+  if (way) {
+    EXPECT_STREQ(tsr_join_way(right.get()), way);
+  }
   std::vector<uint8_t> keys(8 * count + 8), left_values(8 * count + 8), right_values(8 * count + 8);
+  std::vector<uint64_t> aggregates(count + 1);
   tsr_join_rows rows = {};
   rows.room = count;
   rows.keys = keys.data();
-  rows.left_values = left.table->value_bits ? left_values.data() : nullptr;
+  rows.left_values = has_left ? left_values.data() : nullptr;
   rows.right_values = has_right ? right_values.data() : nullptr;
+  rows.aggregates = is_aggregate(kind) ? aggregates.data() : nullptr;
   rows.missing = absent;
   ASSERT_EQ(tsr_join(left.get(), right.get(), kind, &rows, &count, &error), TSR_OK) << error.message;
   ASSERT_EQ(count, expected.size());
+  if (way) {
+    EXPECT_STREQ(tsr_join_way(right.get()), way);
+  }
   Rows found;
   for (uint64_t i = 0; i < count; i++)
-    found.emplace_back(number_at(keys, i, left.table->key_bits), number_at(left_values, i, left.table->value_bits),
+    found.emplace_back(number_at(keys, i, left.table->key_bits),
+                       is_aggregate(kind) ? aggregates[i]
+                       : has_left         ? number_at(left_values, i, left.table->value_bits)
+                                          : 0,
                        has_right ? number_at(right_values, i, right.table->value_bits) : 0);
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, expected);
@@ -110,28 +183,91 @@ void expect_join(const Side &left, const Side &right, uint32_t kind) {
   }
 }
 
+void expect_joins(const Side &left, const Side &right, const char *way = nullptr) {
+  for (uint32_t kind = 0; kind < TSR_JOIN_KINDS; kind++) {
+    SCOPED_TRACE(testing::Message() << "kind " << kind);
+    expect_join(left, right, kind, kind == TSR_JOIN_UNION ? nullptr : way);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(Join, AgreesWithMaps) {
   const std::tuple<Widths, Widths> widths[] = {
       {{32, 32}, {32, 32}}, {{64, 64}, {64, 32}}, {{32, 0}, {32, 64}}, {{64, 32}, {64, 0}}, {{32, 0}, {32, 0}}};
   for (const auto &width : widths)
     for (int multi = 0; multi < 4; multi++) {
       const Side left(std::get<0>(width), multi & 1, 900, 700, 1), right(std::get<1>(width), multi & 2, 500, 600, 2);
-      for (uint32_t kind = 0; kind < TSR_JOIN_KINDS; kind++) {
-        SCOPED_TRACE(testing::Message() << "kind " << kind << ", multi " << multi);
-        expect_join(left, right, kind);
-        if (testing::Test::HasFatalFailure()) return;
-      }
+      SCOPED_TRACE(testing::Message() << "multi " << multi);
+      expect_joins(left, right, multi & 2 ? by_index : by_finds);
+      if (testing::Test::HasFailure()) return;
     }
 }
 
 TEST(Join, OfEmptyTablesAndOfATableWithItself) {
   const Side none({32, 32}, false, 0, 1, 1), some({32, 32}, true, 300, 100, 2);
-  for (uint32_t kind = 0; kind < TSR_JOIN_KINDS; kind++) {
-    expect_join(none, some, kind);
-    expect_join(some, none, kind);
-    expect_join(none, none, kind);
-    expect_join(some, some, kind);
-  }
+  for (const Side *left : {&none, &some})
+    for (const Side *right : {&none, &some}) expect_joins(*left, *right);
+}
+
+// Lists of the same number meet page by page, whatever kinds the tables are of; 12000 pairs have three pages of them.
+TEST(Join, OfListsGoesPageByPage) {
+  const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 0}, {64, 64}}, {{64, 64}, {64, 0}}};
+  for (const auto &width : widths)
+    for (int multi = 0; multi < 4; multi++) {
+      SCOPED_TRACE(testing::Message() << "multi " << multi);
+      const Shape shape = {
+          std::get<0>(width), (multi & 1) != 0, 9000, multi & 1 ? 7000u : 11000u, Place::kLists, false, 50, 12000};
+      Shape other = {std::get<1>(width), (multi & 2) != 0, 5000, 7000, Place::kLists, false, 50, 12000};
+      const Side left(shape, 3), right(other, 4);
+      expect_joins(left, right, by_pages);
+      other.capacity = 11000; // other lists
+      const Side elsewhere(other, 4);
+      expect_joins(left, elsewhere, multi & 2 ? by_index : by_finds);
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+// Of pairs that lie in no list, or in the slots of another one, pages alone know nothing.
+TEST(Join, OfListsGoesAnotherWayWherePairsLieElsewhere) {
+  const Shape shape = {{32, 32}, true, 5000, 4000, Place::kLists, true, 50, 6000};
+  Side left(shape, 3);
+  const Side right({{32, 32}, true, 5000, 4000, Place::kLists, false, 50, 6000}, 4);
+  expect_joins(left, right, by_index);
+  Side erased({{32, 32}, true, 5000, 4000, Place::kLists, false, 50, 6000}, 5);
+  tsr_error error = {};
+  const uint32_t key = 5;
+  ASSERT_EQ(tsr_erase(erased.get(), 1, &key, nullptr, &error), TSR_OK) << error.message;
+  erased.pairs.erase(key);
+  expect_joins(erased, right, by_index);
+}
+
+// A list of a hundred thousand pairs is too long for a page, and for one thread: rows are found by their number.
+TEST(Join, OfAKeyWithManyPairs) {
+  const Side left({{32, 32}, true, 40, 30, Place::kLists, false, 4, 120000}, 3);
+  const Side right({{32, 32}, true, 100000, 1000, Place::kLists, false, 1, 120000}, 4);
+  expect_join(left, right, TSR_JOIN_COUNT, by_index);
+  expect_join(left, right, TSR_JOIN_SUM, by_index);
+  expect_join(right, left, TSR_JOIN_SEMI, by_index);
+  expect_join(left, right, TSR_JOIN_INNER, by_index);
+  // more keys in the pages of few lists than these have room for
+  const Side many({{32, 0}, true, 30000, 1000000, Place::kLists, false, 1u << 20, 30000}, 5);
+  const Side others({{32, 0}, true, 30000, 1000000, Place::kLists, false, 1u << 20, 30000}, 6);
+  expect_join(many, others, TSR_JOIN_DIFFERENCE);
+}
+
+TEST(Join, OfPagesGoesPageByPage) {
+  const Shape shape = {{32, 32}, false, 2000, 3000, Place::kPages, false, 50, 3000};
+  Shape other = {{32, 64}, false, 1500, 3000, Place::kPages, false, 50, 3000};
+  const Side left(shape, 3);
+  // twice the bytes a pair make other pages
+  expect_joins(left, Side(other, 4), by_finds);
+  other.widths = {32, 32};
+  const Side right(other, 4);
+  expect_joins(left, right, by_pages);
+  other.count = 100;
+  expect_joins(Side(other, 5), left, by_finds); // a few keys
+  other.reserved = true;
+  expect_joins(left, Side(other, 6), by_finds);
 }
 
 TEST(Join, RefusesWhatItCannotDo) {
@@ -144,7 +280,7 @@ TEST(Join, RefusesWhatItCannotDo) {
   expect_refused(tsr_join(narrow.get(), wide.get(), TSR_JOIN_INNER, nullptr, &count, &error), TSR_BAD_ARGUMENT, error,
                  "key_bits");
   expect_refused(tsr_join(narrow.get(), narrow.get(), TSR_JOIN_KINDS, nullptr, &count, &error), TSR_BAD_ARGUMENT, error,
-                 "kind = 4");
+                 "kind = 11");
   expect_refused(tsr_join(nullptr, narrow.get(), TSR_JOIN_INNER, nullptr, &count, &error), TSR_BAD_ARGUMENT, error,
                  "two tables");
   rows.left_values = values;
@@ -156,6 +292,22 @@ TEST(Join, RefusesWhatItCannotDo) {
                  "right_values");
   expect_refused(tsr_join(narrow.get(), narrow.get(), TSR_JOIN_SEMI, &rows, &count, &error), TSR_BAD_ARGUMENT, error,
                  "right_values");
+}
+
+TEST(Join, RefusesColumnsThatRowsDoNotHave) {
+  const Side side({32, 32}, true, 10, 100, 1);
+  tsr_error error = {};
+  uint64_t count = 0, aggregates[100];
+  uint32_t values[100];
+  tsr_join_rows rows = {};
+  rows.room = 100;
+  rows.aggregates = aggregates;
+  expect_refused(tsr_join(side.get(), side.get(), TSR_JOIN_INNER, &rows, &count, &error), TSR_BAD_ARGUMENT, error,
+                 "aggregates");
+  rows.aggregates = nullptr;
+  rows.left_values = values;
+  expect_refused(tsr_join(side.get(), side.get(), TSR_JOIN_UNION, &rows, &count, &error), TSR_BAD_ARGUMENT, error,
+                 "left_values");
 }
 
 } // namespace

@@ -39,9 +39,9 @@ std::vector<PagedRecipe> recipes() {
   size_t tried = 0;
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
-      for (uint32_t duplicates :
-           {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_ADD, TSR_DUPLICATES_PROMISE_UNIQUE, TSR_DUPLICATES_KEEP}) {
-        const Widths width = widths[tried++ % (duplicates == TSR_DUPLICATES_ADD ? 2 : 3)];
+      for (uint32_t duplicates : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_ADD, TSR_DUPLICATES_PROMISE_UNIQUE,
+                                  TSR_DUPLICATES_KEEP, TSR_DUPLICATES_COUNT}) {
+        const Widths width = widths[tried++ % (TSR_POLICY_COMBINES(duplicates) ? 2 : 3)];
         tsr_error error = {};
         PagedRecipe paged = {recipe_of(layout, probing, width, duplicates), ""};
         if (sanitized && (layout != "packed" || duplicates > TSR_DUPLICATES_ADD)) continue;

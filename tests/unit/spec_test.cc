@@ -325,7 +325,7 @@ TEST(SpecSet, RefusesWithASentenceAndChangesNothing) {
       {"table.kind=  ", "--set table.kind=  : has no value: write one behind the '='"},
       {".kind=1", "--set .kind=1: the section has no name: write one made of a-z, 0-9 and _"},
       {"table.=1", "--set table.=1: the key has no name: write one made of a-z, 0-9 and _"},
-      {"a.b.c=1", "--set a.b.c=1: the key name 'b.c' has a '.' in it: names are made of a-z, 0-9 and _"},
+      {"a..c=1", "--set a..c=1: the key name '.c' has a '.' in it: names are made of a-z, 0-9 and _"},
       {"Table.kind=1", "--set Table.kind=1: the section name 'Table' has a 'T' in it: names are made of a-z, 0-9 "
                        "and _"},
       {"table.kind=a\nb", "--set: byte 0x0a in column 13 is not text: a spec is a plain text file"},

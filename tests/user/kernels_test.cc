@@ -120,6 +120,8 @@ const Shape kShapes[] = {
     {"multimap", "layout=aos\nprobing=double_hashing\n", 32, 32, "keep"},
     {"slab", "layout=slab\nprobing=slab_list\nallocator=slab_light\nduplicates=first\n", 32, 32, "first"},
     {"set", "layout=soa\nprobing=double_hashing\n", 64, 0, "first"},
+    {"counter", "layout=packed\nprobing=double_hashing\n", 32, 64, "count"},
+    {"cuckoo_counter", "layout=packed\nprobing=cuckoo\n", 64, 32, "count"},
 };
 
 class Table {
@@ -127,9 +129,10 @@ public:
   Table(const Shape &shape, uint64_t capacity, const std::string &more = "") {
     const bool keeps = std::string(shape.duplicates) == "keep";
     std::string text = std::string("[table]\nkind=") +
-                       (keeps              ? "multimap"
-                        : shape.value_bits ? "map"
-                                           : "set") +
+                       (keeps                                      ? "multimap"
+                        : std::string(shape.duplicates) == "count" ? "counter"
+                        : shape.value_bits                         ? "map"
+                                                                   : "set") +
                        "\nkey_bits=" + std::to_string(shape.key_bits) +
                        "\nhasher=murmur3\nbackend=cpu\ncapacity=" + std::to_string(capacity) + "\n" + shape.entries +
                        more;
@@ -194,6 +197,8 @@ public:
     const std::string policy = shape_.duplicates;
     if (values.empty() || policy == "keep")
       values.push_back(value);
+    else if (policy == "count") // never near its largest number
+      values[0] += value;
     else if (policy == "add")
       values[0] = narrowed(values[0] + value, shape_.value_bits);
     else if (policy == "min")

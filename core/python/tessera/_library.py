@@ -252,6 +252,7 @@ class JoinRows(Structure):
         ("left_values", c_void_p),
         ("right_values", c_void_p),
         ("missing", c_uint64),
+        ("aggregates", c_void_p),
     ]
 
 

@@ -48,7 +48,8 @@ class Op(enum.IntEnum):
     FIND = 3
 
 
-_JOINS = ("inner", "left", "semi", "anti")
+_JOINS = ("inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count")
+_JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
 _NOT_PLACED, _FOUND, _ERASED = int(Code.NOT_PLACED), int(Code.FOUND), int(Code.ERASED)
 
@@ -254,9 +255,10 @@ class Table:
         )
 
     def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
-        """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set."""
+        """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
+        counter counts each key once."""
         if values is None:
-            if self._value_width:
+            if self._value_width and self._kind != "counter":
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             return None, 0
         if not self._value_width:
@@ -350,7 +352,8 @@ class Table:
     ) -> Any:
         """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`.
 
-        keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set.
+        keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set, and
+        where a counter counts each key once.
 
         wait = True: returns None when the work is done, and raises `Full` where pairs found no room; the exception has
         those that are not in the table. wait = False: does not wait for a GPU, and returns (codes, keys, values): codes
@@ -778,7 +781,9 @@ class Table:
 
         kind: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
         for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
-        like: as of `items`. Waits."""
+        Keys without values, each once: "union"; "intersect"; "difference", those of this table alone. "sum", "min", "max"
+        and "count": the keys of both tables, each once, and as right_values, uint64, that of all values that the other
+        table has for it. like: as of `items`. Waits."""
         if kind not in _JOINS:
             raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}")
         if not isinstance(right, Table):
@@ -807,7 +812,7 @@ class Table:
         keys, at, _ = self._result(None, "keys", adapter, like, (count.value,), "ui", sign, self._key_width)
         rows.keys = at
         left_values = right_values = None
-        if self._value_width:
+        if self._value_width and kind in _JOINS_OF_PAIRS:
             left_values, at, _ = self._result(
                 None, "left_values", adapter, like, (count.value,), "ui", sign, self._value_width
             )
@@ -818,6 +823,9 @@ class Table:
             )
             rows.right_values = at
             rows.missing = _bits(missing, sign, other._value_width, "missing") if missing else 0
+        if kind in _AGGREGATES:
+            right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", sign, 8)
+            rows.aggregates = at
         adapter.synchronize(device)
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measuring a plan: what its CSV file does not have yet. Read next: sweep.c, which says what came of it.
+ */
+#ifndef TSR_SWEEP_RUN_H
+#define TSR_SWEEP_RUN_H
+
+#include "core/lab/plan.h"
+#include "core/lab/results.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Measures the points that have not all their rows in the file, and adds them; rows are those of bench, with the point's
+ * label in the column spec. The file is written anew after each point, so that whatever ends this leaves it whole, and the
+ * next call goes on there. *all_right becomes false when an answer was wrong. Refusals and progress go to standard error.
+ * TSR_BAD_ARGUMENT: the file is no such file, or has rows of the plan that another device measured. */
+TSR_MUST_CHECK tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, bool *all_right, tsr_error *error);
+
+/* Whether a row of a CSV file is a point's: the same table, keys and size. */
+bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matches (match.h), in one of three ways. Tables whose keys lie in the same pages, or lists, meet page by page in shared
+ * memory (HashGraph 3.4, "probe new"). Else a right table of distinct keys is asked for each left key ("probe standard"),
+ * and one that keeps every pair of a key is put into an index by key first, so that no list is walked by one thread. Why:
+ * ../design/0020-joins.md. Read next: join.c.
+ */
+#include "core/table/match.h"
+
+#include <string.h>
+
+#include "core/table/launch.h"
+#include "core/table/order.h"
+
+enum { LEFT, RIGHT, SIDES };
+
+static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composition->shape; }
+static bool keeps_all(const tsr_table *t) { return shape_of(t)->duplicates == TSR_DUPLICATES_KEEP; }
+
+/* ---- Memory and steps ------------------------------------------------------------------------ */
+
+tsr_status tsr_joining_take(tsr_joining *j, const char *what, uint64_t bytes, int byte, void **memory) {
+  const tsr_table *t = j->left;
+  *memory = NULL;
+  if (!bytes) return TSR_OK;
+  tsr_status status = t->backend->allocate_in(t->device, bytes, NULL, memory, j->error);
+  if (status == TSR_NO_MEMORY)
+    return tsr_fail(
+        j->error, TSR_NO_MEMORY,
+        "tsr_join: there is no memory of %llu bytes beside the tables for %s: join a part of the left pairs at "
+        "a time",
+        (unsigned long long)bytes, what);
+  if (status) return status;
+  j->memory[j->memories++] = *memory;
+  return byte < 0 ? TSR_OK : t->backend->fill(t->device, *memory, (uint8_t)byte, bytes, NULL, j->error);
+}
+
+void tsr_joining_free(tsr_joining *j) {
+  const tsr_table *t = j->left;
+  while (j->memories) {
+    const tsr_status freed = t->backend->free_in(t->device, j->memory[--j->memories], NULL, NULL);
+    (void)freed; /* it fails if the context was lost, and then the memory is gone too */
+  }
+}
+
+tsr_status tsr_joining_step(const tsr_joining *j, uint32_t step, uint64_t n) {
+  tsr_match match = j->match;
+  match.n = n;
+  return n ? j->left->backend->match(j->left->device, step, &match, NULL, j->error) : TSR_OK;
+}
+
+static tsr_status read_number(const tsr_joining *j, const void *from, void *to, uint64_t bytes) {
+  const tsr_table *t = j->left;
+  const tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, j->error);
+  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : j->error);
+  return status ? status : waited;
+}
+
+tsr_status tsr_joining_sum(const tsr_joining *j, uint64_t *numbers, uint64_t n, uint64_t *sum) {
+  const tsr_status status = j->left->backend->prefix_sum(j->left->device, numbers, n, NULL, j->error);
+  return status ? status : read_number(j, numbers + n, sum, sizeof *sum);
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+static tsr_status check_pairs(const tsr_joining *j, uint64_t pairs) {
+  if (pairs < TSR_MATCH_NONE) return TSR_OK;
+  return tsr_fail(j->error, TSR_UNSUPPORTED,
+                  "tsr_join: a table has %llu pairs, and a join numbers at most 2^32 - 2 of each: join tables of parts",
+                  (unsigned long long)pairs);
+}
+
+/* All pairs of a side, in no order. */
+static tsr_status write_out(tsr_joining *j, uint32_t side) {
+  tsr_table *t = side == LEFT ? j->left : j->right;
+  tsr_match *m = &j->match;
+  const bool wants_values = side == LEFT ? j->wants_left_values : j->wants_right_values;
+  void *keys = NULL, *values = NULL;
+  uint64_t pairs;
+  tsr_status status = tsr_size(t, &pairs, j->error);
+  if (status == TSR_OK) status = check_pairs(j, pairs);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * m->key_bytes, -1, &keys);
+  if (status == TSR_OK && wants_values)
+    status = tsr_joining_take(j, "a copy of values", pairs * (shape_of(t)->value_bits / 8), -1, &values);
+  if (status == TSR_OK && pairs) status = t->form->write_out(t, pairs, keys, values, j->error);
+  *(side == LEFT ? &m->lefts : &m->rights) = pairs;
+  *(side == LEFT ? &m->left_keys : &m->right_keys) = keys;
+  *(side == LEFT ? &m->left_values : &m->right_values) = values;
+  return status;
+}
+
+/* Where rows begin, or how many there are. */
+static tsr_status take_rows(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *begins = NULL, *firsts = NULL, *total;
+  tsr_status status = tsr_joining_take(j, "the number of rows", sizeof *m->total, 0, &total);
+  if (status == TSR_OK && j->wants_rows)
+    status = tsr_joining_take(j, "where rows begin", (m->lefts + 1) * sizeof *m->begins, 0, &begins);
+  if (status == TSR_OK && j->wants_rows)
+    status = tsr_joining_take(j, "where matches begin", m->lefts * sizeof *m->firsts, -1, &firsts);
+  m->total = total;
+  m->begins = begins;
+  m->firsts = firsts;
+  return status;
+}
+
+static tsr_status count_rows(tsr_joining *j) {
+  if (j->match.begins) return tsr_joining_sum(j, j->match.begins, j->match.lefts, &j->rows);
+  return read_number(j, j->match.total, &j->rows, sizeof j->rows);
+}
+
+/* ---- By an index ----------------------------------------------------------------------------- */
+
+/* An index of a side's keys. */
+static tsr_status put_in_index(tsr_joining *j, const void *keys, uint64_t n, bool counts, bool ranks) {
+  tsr_match *m = &j->match;
+  uint64_t entries = 2;
+  void *memory[4] = {NULL};
+  while (entries < 2 * n) entries *= 2;
+  tsr_status status = tsr_joining_take(j, "an index of keys", entries * sizeof *m->entries, 0xFF, &memory[0]);
+  if (status == TSR_OK) status = tsr_joining_take(j, "an index of keys", n * sizeof *m->leaders, -1, &memory[1]);
+  if (status == TSR_OK && ranks) status = tsr_joining_take(j, "an index of keys", n * sizeof *m->ranks, -1, &memory[2]);
+  if (status == TSR_OK && counts)
+    status = tsr_joining_take(j, "an index of keys", (n + 1) * sizeof *m->groups, 0, &memory[3]);
+  m->keys = keys;
+  m->mask = entries - 1;
+  m->entries = memory[0];
+  m->leaders = memory[1];
+  m->ranks = memory[2];
+  m->groups = memory[3];
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_group, n);
+  return status || !counts ? status : tsr_joining_step(j, TSR_MATCH_rank, n);
+}
+
+/* Left keys that come again lead no rows. */
+static tsr_status find_leaders(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  if (!j->keys_once || !keeps_all(j->left)) return TSR_OK;
+  const tsr_status status = put_in_index(j, m->left_keys, m->lefts, false, false);
+  m->left_leaders = m->leaders;
+  return status;
+}
+
+static tsr_status match_by_index(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  const tsr_backend *backend = j->left->backend;
+  void *grouped;
+  j->way = "by an index of the right keys";
+  tsr_status status = write_out(j, LEFT);
+  if (status == TSR_OK) status = write_out(j, RIGHT);
+  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = find_leaders(j);
+  if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, true, j->wants_right_values);
+  if (status == TSR_OK && m->rights)
+    status = backend->prefix_sum(j->left->device, m->groups, m->rights, NULL, j->error);
+  if (status == TSR_OK && j->wants_right_values) {
+    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
+    m->grouped = grouped;
+    if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_place, m->rights);
+    m->right_values = grouped;
+  }
+  return status ? status : tsr_joining_step(j, TSR_MATCH_look, m->lefts);
+}
+
+/* ---- By finds -------------------------------------------------------------------------------- */
+
+/* In the report it is one find a left pair. */
+static tsr_status find_all(tsr_joining *j) {
+  tsr_table *t = j->right;
+  tsr_match *m = &j->match;
+  const uint32_t op = j->wants_right_values ? TSR_BULK_find : TSR_BULK_contains;
+  void *results, *values = NULL;
+  tsr_status status = tsr_joining_take(j, "what is found", m->lefts, -1, &results);
+  if (status == TSR_OK && j->wants_right_values)
+    status = tsr_joining_take(j, "right values", m->lefts * m->right_bytes, -1, &values);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_FIND, NULL, j->error);
+  if (status) return status;
+  const tsr_bulk bulk = {.state = t->store.state,
+                         .n = m->lefts,
+                         .keys = m->left_keys,
+                         .values_out = values,
+                         .results = results,
+                         .tally = t->tallies + op};
+  m->right_values = values;
+  m->results = results;
+  m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
+  status = tsr_launch(t, &t->store, op, &bulk, NULL, j->error);
+  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
+  if (status == TSR_OK) t->find_keys += m->lefts;
+  return status ? status : left_phase;
+}
+
+static tsr_status match_by_finds(tsr_joining *j) {
+  j->way = "by a find of each left key";
+  tsr_status status = write_out(j, LEFT);
+  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = find_leaders(j);
+  if (status == TSR_OK) status = find_all(j);
+  return status ? status : tsr_joining_step(j, TSR_MATCH_found, j->match.lefts);
+}
+
+/* No right table: every left pair, or key. */
+static tsr_status match_none(tsr_joining *j) {
+  j->way = "of one table alone";
+  tsr_status status = write_out(j, LEFT);
+  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = find_leaders(j);
+  return status ? status : tsr_joining_step(j, TSR_MATCH_alone, j->match.lefts);
+}
+
+/* ---- Page by page ---------------------------------------------------------------------------- */
+
+static bool have_one_hash(const tsr_table *a, const tsr_table *b) {
+  const tsr_part *x = &a->store.composition->part[TSR_ROLE_HASHER], *y = &b->store.composition->part[TSR_ROLE_HASHER];
+  return x->plugin == y->plugin && memcmp(x->config, y->config, x->plugin->config_bytes) == 0 &&
+         memcmp(a->store.state.part[TSR_ROLE_HASHER].word, b->store.state.part[TSR_ROLE_HASHER].word,
+                sizeof a->store.state.part[TSR_ROLE_HASHER].word) == 0;
+}
+
+/* Whether a key lies in the same page of both tables. A pair that took the slot of an erased one may lie in a bucket that its
+ * list shares with the next one, and so in another page. */
+static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
+  const tsr_shape *x = shape_of(a), *y = shape_of(b);
+  if (!have_one_hash(a, b)) return false;
+  if (x->has_lists)
+    return y->has_lists && x->lists == y->lists && !a->store.state.has_erased && !b->store.state.has_erased;
+  return x->is_paged && y->is_paged && x->pages == y->pages;
+}
+
+/* All slots of a side in their order, those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
+static tsr_status write_slots(tsr_joining *j, uint32_t side, uint64_t size, bool *whole) {
+  tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_shape *s = shape_of(t);
+  tsr_match *m = &j->match;
+  const uint64_t slots = s->buckets * s->bucket_slots;
+  const bool wants_values = side == LEFT ? j->wants_left_values : j->wants_right_values;
+  void *keys = NULL, *values = NULL;
+  tsr_tally tally;
+  tsr_status status = check_pairs(j, slots);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", slots * m->key_bytes, 0xFF, &keys);
+  if (status == TSR_OK && wants_values)
+    status = tsr_joining_take(j, "a copy of values", slots * (s->value_bits / 8), -1, &values);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
+  if (status) return status;
+  const tsr_bulk bulk = {.n = s->buckets, .keys_out = keys, .values_out = values, .in_place = 1};
+  status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &tally, j->error);
+  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
+  *whole = status == TSR_OK && tally.hits == size;
+  *(side == LEFT ? &m->lefts : &m->rights) = slots;
+  *(side == LEFT ? &m->left_keys : &m->right_keys) = keys;
+  *(side == LEFT ? &m->left_values : &m->right_values) = values;
+  m->page_slots[side] = slots / s->pages;
+  m->offsets[side] = s->has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
+  return status ? status : left_phase;
+}
+
+/* *matched: false: some pairs lie in no page, or a page has too many. */
+static tsr_status match_pages(tsr_joining *j, const uint64_t *sizes, bool *matched) {
+  const tsr_shape *s = shape_of(j->left);
+  tsr_match *m = &j->match;
+  void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
+  uint32_t gave_up = 1;
+  bool whole = true;
+  tsr_status status = TSR_OK;
+  m->lists = s->lists;
+  m->pages = s->has_lists ? (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS : s->pages;
+  *matched = false;
+  j->way = "page by page";
+  for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
+    status = write_slots(j, side, sizes[side], &whole);
+    if (status == TSR_OK)
+      status = tsr_joining_take(j, "where pages begin", (m->pages + 1) * sizeof(uint64_t), -1, &begins[side]);
+    m->page_begins[side] = begins[side];
+  }
+  if (status || !whole) return status;
+  status = take_rows(j);
+  if (status == TSR_OK && j->wants_right_values)
+    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
+  m->grouped = grouped;
+  m->gave_up = flag;
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages + 1);
+  if (status == TSR_OK) status = tsr_joining_step(j, m->key_bytes == 8 ? TSR_MATCH_wide : TSR_MATCH_narrow, m->pages);
+  if (status == TSR_OK) status = read_number(j, m->gave_up, &gave_up, sizeof gave_up);
+  if (grouped) m->right_values = grouped;
+  *matched = gave_up == 0;
+  return status;
+}
+
+/* ---- Ways ------------------------------------------------------------------------------------ */
+
+static void begin_match(tsr_joining *j) {
+  const tsr_shape *left = shape_of(j->left);
+  tsr_joining_free(j);
+  j->match = (tsr_match){.key_bytes = left->key_bits / 8,
+                         .left_bytes = left->value_bits / 8,
+                         .right_bytes = j->right ? shape_of(j->right)->value_bits / 8 : 0,
+                         .rows_as = j->rows_as,
+                         .keys_once = j->keys_once};
+}
+
+/* Page by page both tables are read whole: a few left keys are found faster. Where there is no memory for it, another way
+ * may need less. */
+static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
+  enum { FEW = 8 };
+  uint64_t sizes[SIDES];
+  *matched = false;
+  if (!have_same_pages(j->left, j->right)) return TSR_OK;
+  tsr_status status = tsr_size(j->left, &sizes[LEFT], j->error);
+  if (status == TSR_OK) status = tsr_size(j->right, &sizes[RIGHT], j->error);
+  if (status || (!keeps_all(j->right) && sizes[LEFT] < sizes[RIGHT] / FEW)) return status;
+  tsr_error why = {TSR_OK, ""}, *callers = j->error;
+  j->error = &why; /* which the caller hears of only where nothing else is tried */
+  status = match_pages(j, sizes, matched);
+  j->error = callers;
+  if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
+  if (status && callers) *callers = why;
+  return status;
+}
+
+tsr_status tsr_joining_match(tsr_joining *j) {
+  bool matched = false;
+  tsr_status status = TSR_OK;
+  begin_match(j);
+  if (j->right) status = match_pages_if_better(j, &matched);
+  if (status) return status;
+  if (!matched) {
+    begin_match(j);
+    status = !j->right ? match_none(j) : keeps_all(j->right) ? match_by_index(j) : match_by_finds(j);
+  }
+  if (status == TSR_OK) status = count_rows(j);
+  if (status == TSR_OK && j->right) j->right->joined = j->way;
+  return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matches of a table's pairs in another table: what each join begins with. Read next: match.c; join.c writes rows.
+ */
+#ifndef TSR_TABLE_MATCH_H
+#define TSR_TABLE_MATCH_H
+
+#include "core/table/handle.h"
+
+enum { TSR_JOINING_MEMORIES = 24 };
+
+typedef struct tsr_joining {
+  tsr_table *left, *right; /* right: NULL: each left pair has a row, and no match */
+  uint32_t rows_as;        /* TSR_ROWS_ */
+  bool keys_once;          /* a left key has its rows once, however many pairs it has */
+  bool wants_rows, wants_left_values, wants_right_values;
+  tsr_error *error;
+  /* Of tsr_joining_match: */
+  tsr_match match; /* for steps that write rows */
+  uint64_t rows;
+  const char *way; /* how the matches were found, a phrase */
+  void *memory[TSR_JOINING_MEMORIES];
+  uint32_t memories;
+} tsr_joining;
+
+/* Finds the matches, the way that suits the tables; waits. The caller frees them, on failure too. */
+tsr_status tsr_joining_match(tsr_joining *joining) TSR_MUST_CHECK;
+void tsr_joining_free(tsr_joining *joining);
+
+/* Device memory that is freed with them, NULL for no bytes; `what` it is for, in an error. Its bytes are `byte`, if that is
+ * not negative. */
+tsr_status tsr_joining_take(tsr_joining *joining, const char *what, uint64_t bytes, int byte, void **memory)
+    TSR_MUST_CHECK;
+/* Enqueues a step over n items. */
+tsr_status tsr_joining_step(const tsr_joining *joining, uint32_t step, uint64_t n) TSR_MUST_CHECK;
+/* Sums n numbers up and waits for the sum. */
+tsr_status tsr_joining_sum(const tsr_joining *joining, uint64_t *numbers, uint64_t n, uint64_t *sum) TSR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tessera experiment on the cpu backend: every experiment runs small, and what stands beside the paper's figure is what the
+# CSV has.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+case_of "the list names every file that is an experiment"
+run experiment --list
+expect_status 0
+expect_out '^B1 +BGHT, figure 3a: rates by bucket size$'
+for file in "$specs"/experiments/*.ini; do
+  name=$(basename "$file" .ini)
+  if grep -q '^\[experiment\]' "$file"; then expect_out "^$name "; else ! grep -q "^$name " "$work/out" || fail "lists $name"; fi
+done
+
+case_of "all of them run, small, and refuse no table"
+mkdir csv
+run experiment --all --small --out csv --set table.backend=cpu
+expect_status 0
+! grep -i 'refused' "$work/err" || fail "tables are refused"
+cp "$work/out" all
+for file in "$specs"/experiments/*.ini; do
+  name=$(basename "$file" .ini)
+  grep -q '^\[experiment\]' "$file" || continue
+  grep -q "^$name  " all || fail "$name printed nothing"
+  for key in $(sed -n '/^\[paper\]/,/^\[/s/^\([a-z0-9_]*\) =.*/\1/p' "$file"); do
+    grep -q "^  $key " all || fail "$name has no line for $key"
+  done
+  for variant in $(sed -n '/^\[variants\]/,/^\[[^v]/s/^\([a-z0-9_]*\) =.*/\1/p' "$file"); do
+    grep -Eq "^\"?$variant[ ,]" "csv/$name.csv" || fail "$name measured no $variant"
+  done
+done
+
+case_of "what was measured is not measured again"
+before=$(cat csv/B1.csv)
+run experiment b1 --small --out csv --set table.backend=cpu
+expect_status 0
+expect_err 'csv/B1.csv has 4 of them already'
+[[ $(cat csv/B1.csv) == "$before" ]] || fail "the CSV is another one"
+
+case_of "ours is the mean, the largest, the ratio or the highest load of the CSV's rows"
+mkdir mine
+cat >mine/X1.ini <<'END'
+[table]
+kind = map
+key_bits = 32
+value_bits = 32
+layout = packed
+probing = cuckoo
+hasher = murmur3
+backend = cpu
+[probing]
+hash_functions = 2
+max_chain = 2
+[variants]
+narrow = layout.bucket_slots=1
+wide = layout.bucket_slots=16
+[bench]
+n = 2000
+loads = .2, .5, 1
+ops = insert, find100
+repeat = 1
+[experiment]
+paper = nobody's
+title = how ours is found
+device = none
+[paper]
+mean = variant=wide op=find100 mops=10
+largest = op=insert pick=max mops=10
+at = variant=wide op=insert load=.50 probes=2
+ratio = variant=wide over.variant=narrow op=insert over.op=find100 load=.2 ratio=3
+full = variant=wide full_load=.5
+none = variant=other mops=5
+END
+run experiment mine/X1.ini
+expect_status 0
+# expected NAME AWK: the number that awk makes of the rows, in four digits.
+expected() {
+  local want
+  want=$(awk -F, "NR > 1 { n = split(\$1, v, \" \") } NR > 1 $2" X1.csv | awk '{ printf "%.4g", $1 }')
+  expect_out "^  $1 +${want//./\\.} "
+}
+expected mean '&& v[1] == "wide" && $4 == "find100" { s += $9; c++ } END { print s / c }'
+expected largest '&& $4 == "insert" && $9 > m { m = $9 } END { print m }'
+expected at '&& v[1] == "wide" && $4 == "insert" && $8 == 0.5 { print $10 }'
+expected full '&& v[1] == "wide" && $17 == 0 && $8 > m { m = $8 } END { print m }'
+awk -F, '$8 == .2 && $4 == "insert" && $1 == "wide" { a = $9 } $8 == .2 && $4 == "find100" && $1 == "narrow" { b = $9 }
+  END { printf "%.4g\n", a / b }' X1.csv >want
+expect_out "^  ratio +$(sed 's/\./\\./' want) "
+expect_out '^  none +- +5 '
+
+case_of "what is wrong is said"
+refuses 'there is no experiment B77, perhaps B7:' experiment B77
+refuses 'name one, such as' experiment
+cp -r mine wrong
+sed -i 's/^mean = .*/mean = op=insert/' wrong/X1.ini
+refuses '\[paper\] mean = op=insert: has no number' experiment wrong/X1.ini
+sed -i '/^\[experiment\]/,$d' wrong/X1.ini
+refuses 'X1.ini: is no experiment' experiment wrong/X1.ini
+refuses 'nowhere.ini' experiment nowhere.ini
+
+finish experiment

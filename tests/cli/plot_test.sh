@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tessera plot and report: pictures and pages of results, what they show, and files of results that are none. Needs
+# gnuplot, and Python to read XML.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+# read_xml FILE EXPRESSION: what Python says of the elements `root`, whose texts are `texts`.
+read_xml() {
+  python3 - "$1" "$2" <<'END' 2>&1
+import sys, xml.etree.ElementTree as tree
+text = open(sys.argv[1], encoding='utf-8').read()
+root = tree.fromstring(text.replace('<!DOCTYPE html>', '', 1))
+texts = [' '.join(''.join(e.itertext()).split()) for e in root.iter() if len(e) == 0]
+ids = [e.get('id') for e in root.iter() if e.get('id')]
+colours = {e.get('stroke') for e in root.iter() if e.get('stroke', '').startswith('rgb')}
+print(eval(sys.argv[2]))
+END
+}
+
+expect_xml() {
+  local said
+  said=$(read_xml "$1" "$2")
+  [[ $said == "${3:-True}" ]] || fail "$1: $2 is: $said"
+}
+
+# Numbers of no run: two specs, three loads, two operations, a limit of 40 and of 14.
+cat >"$work/made.csv" <<'END'
+# Made for a test & not measured.
+spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok
+specs/one.ini,cuda,Some GPU,insert,32,32,1048576,0.5,7000,1.0,50.0,yes
+specs/one.ini,cuda,Some GPU,insert,32,32,1048576,0.7,5600,1.1,40.0,yes
+specs/one.ini,cuda,Some GPU,insert,32,32,1048576,0.9,2800,1.5,20.0,no
+specs/one.ini,cuda,Some GPU,find100,32,32,1048576,0.5,20000,1.0,50.0,yes
+specs/one.ini,cuda,Some GPU,find100,32,32,1048576,0.7,16000,1.1,40.0,yes
+specs/two.ini,cuda,Some GPU,insert,32,32,1048576,0.5,4200,1.0,30.0,yes
+specs/two.ini,cuda,Some GPU,insert,32,32,1048576,0.5,5600,1.0,40.0,yes
+specs/two.ini,cuda,Some GPU,find100,32,32,1048576,0.5,30000,1.0,75.0,yes
+specs/bad.ini,-,-,-,-,-,1048576,0.5,-,-,-,refused
+# ratio one.ini/two.ini: 1.25
+END
+
+case_of "a figure is chosen from what bench has measured"
+run bench "$specs/quickstart.ini" "$specs/bcht.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert,find100 \
+  --repeat 1 --csv bench.csv
+expect_status 0
+run plot bench.csv
+expect_status 0
+expect_err '^tessera: bench.svg: 2 panels, 4 lines$'
+expect_xml bench.svg "all(word in texts for word in ['insert', 'find100', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
+expect_xml bench.svg "any(text.endswith(' operations a second') for text in texts)"
+
+case_of "lines, panels, tics, limits and units are those of the data"
+run plot made.csv
+expect_status 0
+expect_err '^tessera: made.svg: 2 panels, 4 lines$'
+expect_err '^tessera: 1 rows are measured again'
+expect_err '^tessera: 1 rows that bench found wrong'
+expect_err '^tessera: 1 rows without a measurement'
+expect_xml made.svg "texts.count('one'), texts.count('two'), texts.count('memory limit')" '(2, 2, 2)'
+expect_xml made.svg "texts.count('10⁹ operations a second'), '0.9' in texts" '(2, False)'
+expect_xml made.svg "any('n 2^20 · key_bits 32' in text for text in texts)"
+expect_xml made.svg "{'rgb( 0, 114, 178)', 'rgb(213, 94, 0)'} <= {' '.join(c.replace('(  ', '( ').replace(',  ', ', ').split()) for c in colours}"
+
+case_of "options choose the axis, what is drawn, lines, panels and rows"
+run plot made.csv --where spec=specs/one.ini --where op=find100,insert --where load=.5 --out bars.svg
+expect_status 0
+expect_xml bars.svg "'insert' in texts and 'find100' in texts and '7' in texts and '20' in texts"
+run plot made.csv --x spec --y probes --panels none --lines op,load --out chosen.svg
+expect_status 0
+expect_err '^tessera: chosen.svg: 1 panel, 4 lines$'
+expect_xml chosen.svg "'buckets looked at by a key' in texts and 'insert, load 0.7' in texts and 'memory limit' not in texts"
+run plot made.csv --most 1 --out few.svg
+expect_err '^tessera: 2 lines with lesser values are left out'
+
+case_of "a parameter that was swept is the axis"
+{
+  echo 'spec,op,n,load,mops,composition,mops_min,mops_max,limit_mops'
+  for slots in 1 2 4 8 16 32; do
+    echo "s.ini,insert,1024,0.8,$slots,table.layout=some layout.bucket_slots=$slots layout.tile_lanes=1,$slots,$slots,64"
+  done
+} >swept.csv
+run plot swept.csv --out swept.svg
+expect_status 0
+expect_xml swept.svg "'layout.bucket_slots' in texts and '32' in texts and 'memory limit' in texts"
+expect_xml swept.svg "any('layout some · tile_lanes 1' in text for text in texts)"
+
+case_of "a sweep's tables, whose names are words, are told apart by their parameters"
+{
+  echo 'spec,op,load,mops,composition'
+  for slots in 4 8 16; do
+    for kind in red green; do
+      echo "layout.bucket_slots=$slots probing.kind=$kind,insert,0.8,$slots,layout.bucket_slots=$slots probing.kind=$kind"
+    done
+  done
+} >words.csv
+run plot words.csv
+expect_status 0
+expect_err '^tessera: words.svg: 1 panel, 2 lines$'
+expect_xml words.svg "all(word in texts for word in ['layout.bucket_slots', '16', 'kind red', 'kind green'])"
+
+{
+  echo 'spec,op,load,mops,composition'
+  for mix in 1 2 3; do
+    for load in 0.5 0.8; do echo "bench.mix=$mix,mixed,$load,$mix,layout.bucket_slots=4"; done
+  done
+} >mixes.csv
+run plot mixes.csv
+expect_status 0
+expect_err '^tessera: mixes.svg: 1 panel, 3 lines$'
+expect_xml mixes.svg "all(word in texts for word in ['load factor', 'bench.mix=1', 'bench.mix=2', 'bench.mix=3'])"
+
+case_of "PNG, standard output and standard input"
+run plot made.csv --out made.png --quiet
+expect_status 0
+[[ ! -s $work/err ]] || fail "--quiet says: $(cat "$work/err")"
+[[ $(head -c 8 made.png | od -An -tx1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "made.png is no PNG"
+status=0
+"$tessera" plot - --out - <made.csv >piped.svg 2>"$work/err" || status=$?
+expect_status 0
+expect_xml piped.svg "'find100' in texts"
+
+case_of "a report is one page that holds everything and needs no script"
+run report made.csv swept.csv --out page.html
+expect_status 0
+expect_xml page.html "root.tag, len(ids) == len(set(ids)), sum(e.tag.endswith('svg') for e in root.iter())" "('html', True, 3)"
+expect_xml page.html "all(word in texts for word in ['Some GPU', 'Made for a test & not measured.', 'specs/one.ini, specs/two.ini, specs/bad.ini', '50 %', '75 %', 'ratio one.ini/two.ini: 1.25', 'All 9 rows', 'layout.bucket_slots'])"
+expect_xml page.html "[e.tag for e in root.iter() if e.tag in ('script', 'link', 'img') or e.get('src')]" '[]'
+grep -q 'prefers-color-scheme:dark' page.html && grep -q 'name="viewport"' page.html || fail "no style for dark or for phones"
+
+case_of "texts of the data are shown, and neither run nor read as markup"
+cat >hostile.csv <<'END'
+spec,op,load,mops,note
+"<script>alert(1)<script>",in'sert,0.5,1,"a, ""b"""
+`touch ran`,in'sert,0.5,2,]]>
+"'; system ""touch ran""; '",in'sert,0.6,3,&amp;
+"%s {/Symbol a}\n$(touch ran)",in'sert,0.6,4,@x
+END
+run plot hostile.csv --x load --out hostile.svg
+expect_status 0
+expect_xml hostile.svg "'<script>alert(1)<script>' in texts and '\`touch ran\`' in texts"
+run report hostile.csv --out hostile.html
+expect_status 0
+expect_xml hostile.html "'script' in [e.tag for e in root.iter()], '<script>alert(1)<script>' in texts, ']]>' in texts" '(False, True, True)'
+[[ ! -e ran ]] || fail "a text was run"
+
+case_of "what is no file of results gives a sentence"
+printf 'spec,op,mops\na.ini,insert\n' >short.csv
+printf 'spec,op,mops\na.ini,"insert,1\n' >open.csv
+printf 'spec,spec,mops\na,b,1\n' >twice.csv
+printf 'spec,op,mops\na\0b,insert,1\n' >zero.csv
+printf 'spec,op,mops\n\xff,insert,1\n' >latin.csv
+printf 'spec,op,mops\n' >none.csv
+printf 'spec,op,speed\na,insert,1\n' >other.csv
+printf 'spec,op,mops\na,insert,nan\n' >nan.csv
+: >empty.csv
+for expected in 'short.csv:2: has 2 fields, the first line names 3 columns' 'open.csv:2: a field opens with " and' \
+  'twice.csv:1: two columns are called spec' 'zero.csv:2: the byte 0x00 is no text' 'latin.csv:2: the byte 0xff is no' \
+  'none.csv: holds no row' 'empty.csv: holds no row' 'there is no column mops.* other.csv' 'no row has a number.* nan.csv' \
+  'missing.csv: cannot be read: No such file'; do
+  file=$(grep -oE '[a-z]+\.csv' <<<"$expected")
+  run plot "$file" --out no.svg
+  [[ $status == [12] ]] || fail "plot $file: status $status"
+  expect_err "^tessera: ${expected% [a-z]*.csv}"
+  [[ ! -e no.svg ]] || fail "plot $file: wrote a picture"
+  run report made.csv "$file" --out no.html
+  [[ $status == [12] && ! -e no.html ]] || fail "report $file: status $status, or a page"
+done
+
+case_of "wrong command lines are refused"
+refuses 'FILE made.csv are one file: the output would replace what is read' report made.csv --out made.csv
+cp made.csv same.svg
+refuses 'FILE same.svg are one file' plot same.svg --out same.svg
+refuses '\-\-out made.gif: must end in .svg or .png' plot made.csv --out made.gif
+refuses '\-\-x: there is no column lode; did you mean load\?' plot made.csv --x lode
+refuses '\-\-where op=erase: no row has that op; the first has insert' plot made.csv --where op=erase
+refuses '\-\-where op: must be COLUMN=VALUE' plot made.csv --where op
+refuses '\-\-most 0: must be a number from 1 to 64' plot made.csv --most 0
+refuses 'standard input has no name' plot -
+refuses 'report needs more' report
+
+case_of "without gnuplot a sentence says which package has it"
+mkdir -p nothing
+status=0
+command_line='plot made.csv'
+PATH=$work/nothing "$tessera" plot made.csv --out no.svg >"$work/out" 2>"$work/err" || status=$?
+expect_status 2
+expect_err "there is no gnuplot in PATH, .*package gnuplot-nox"
+[[ ! -e no.svg ]] || fail "wrote a picture"
+
+finish

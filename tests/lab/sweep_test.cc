@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/lab/sweep.h on the cpu backend: what a file lists, what is left out, going on after an interruption, the front.
+#include "core/lab/sweep.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "command.h"
+#include "core/lab/plan.h"
+
+namespace {
+
+const char plugins[] = "layouts:probing:hashers:allocators";
+const char base[] = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\nprobing = cuckoo\n"
+                    "hasher = murmur3\nbackend = cpu\n";
+const char small[] = "[bench]\nn = 300\nrepeat = 1\nops = insert, find100, find0\nloads = .5, .8\n";
+
+Outcome sweep(const std::string &path, const std::string &csv, std::vector<std::string> words = {}) {
+  words.insert(words.begin(), {path, "--plugins", plugins, "--csv", csv});
+  return run(tsr_sweep_command, words);
+}
+
+std::string fresh_csv(const std::string &name) {
+  const std::string path = testing::TempDir() + name;
+  std::remove(path.c_str());
+  return path;
+}
+
+// Labels of what a file lists, in its order.
+std::vector<std::string> labels(const std::string &text, Outcome *told = nullptr) {
+  Outcome outcome = sweep(write_file("plan.ini", text), fresh_csv("plan.csv"), {"--plan", "yes"});
+  std::vector<std::string> result;
+  for (const std::string &line : outcome.lines()) result.push_back(line.substr(0, line.find('\t')));
+  if (told) *told = outcome;
+  return result;
+}
+
+std::vector<std::string> values(const std::string &text) {
+  char **list = nullptr;
+  size_t count = 0;
+  tsr_error error = {TSR_OK, ""};
+  if (tsr_values_read("here", text.c_str(), &list, &count, &error)) return {error.message};
+  std::vector<std::string> result(list, list + count);
+  free(list);
+  return result;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Values, ListsAndRanges) {
+  EXPECT_EQ(values("a, b ,c"), (Texts{"a", "b", "c"}));
+  EXPECT_EQ(values("1..32 *2"), (Texts{"1", "2", "4", "8", "16", "32"}));
+  EXPECT_EQ(values("1..3"), (Texts{"1", "2", "3"}));
+  EXPECT_EQ(values("0..25 +10, 99"), (Texts{"0", "10", "20", "99"}));
+  EXPECT_EQ(values("2^10..4Ki *2"), (Texts{"1024", "2048", "4096"}));
+  EXPECT_EQ(values(".6..0.9 +.1"), (Texts{"0.6", "0.7", "0.8", "0.9"}));
+  EXPECT_EQ(values(".2,.8 | .5,.5"), (Texts{".2,.8", ".5,.5"}));
+  EXPECT_EQ(values("18446744073709551614..18446744073709551615").size(), 2u) << "no wrap";
+  for (std::string bad : {"1..x", "3..1", "0..8 *2", "1..8 *1", "1..8 +0", "1..", "a..b", "1..1000000"})
+    EXPECT_EQ(values(bad)[0].rfind("here: ", 0), 0u) << bad << " gives " << values(bad)[0];
+  EXPECT_NE(values("a,,b")[0].find("says nothing"), std::string::npos);
+}
+
+TEST(Plan, CombinesAllThatIsListed) {
+  EXPECT_EQ(
+      labels(std::string(base) + "[sweep]\nlayout.bucket_slots = 4, 8\nprobing.hash_functions = 2..3\n"),
+      (Texts{"layout.bucket_slots=4 probing.hash_functions=2", "layout.bucket_slots=4 probing.hash_functions=3",
+             "layout.bucket_slots=8 probing.hash_functions=2", "layout.bucket_slots=8 probing.hash_functions=3"}));
+  EXPECT_EQ(labels(base), Texts{"base"}) << "nothing is listed";
+}
+
+TEST(Plan, VariantsSetSeveralEntries) {
+  EXPECT_EQ(labels(std::string(base) + "[layout]\nbucket_slots = 2\n[probing]\nhash_functions = 4\n[variants]\n"
+                                       "one = layout.bucket_slots=1\nlines = table.probing=linear\n[sweep]\n"
+                                       "table.duplicates = first, add\n"),
+            (Texts{"one table.duplicates=first", "one table.duplicates=add", "lines table.duplicates=first",
+                   "lines table.duplicates=add"}))
+      << "linear has no hash_functions, and does without those of the spec's scheme";
+}
+
+// Parameters that a part does not have are left out, and what is then there twice is measured once.
+TEST(Plan, LeavesOutWhatIsRefusedOrThereTwice) {
+  Outcome told;
+  const Texts made =
+      labels(std::string(base) + "[sweep]\ntable.probing = linear, cuckoo\nprobing.hash_functions = 2, 3\n"
+                                 "layout.bucket_slots = 3..5\nlayout.tile_lanes = 1, 2\n",
+             &told);
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_EQ(made, (Texts{"table.probing=linear layout.bucket_slots=4 layout.tile_lanes=1",
+                         "table.probing=cuckoo probing.hash_functions=2 layout.bucket_slots=4 layout.tile_lanes=1",
+                         "table.probing=cuckoo probing.hash_functions=3 layout.bucket_slots=4 layout.tile_lanes=1"}));
+  EXPECT_NE(told.err.find("24 combinations: 16 are refused, 5 compose what another one does, 3 to measure"),
+            std::string::npos)
+      << told.err;
+  EXPECT_NE(told.err.find("  16 refused, such as: --set "), std::string::npos) << "one reason: " << told.err;
+  EXPECT_NE(told.err.find("bucket_slots = 3: must be"), std::string::npos) << told.err;
+}
+
+TEST(Plan, WhatCannotBeUnderstoodIsSaid) {
+  auto refused = [](const std::string &text, const std::string &sentence) {
+    Outcome told;
+    EXPECT_EQ(labels(std::string(base) + text, &told), Texts{});
+    EXPECT_EQ(told.status, 2) << text;
+    EXPECT_NE(told.err.find(sentence), std::string::npos) << told.err;
+  };
+  refused("[sweep]\nprobing.colour = 1, 2\n", "[sweep] probing.colour: no part of any combination has this parameter");
+  refused("[sweep]\nbucket_slots = 1\n", "write section.key");
+  refused("[sweep]\ntable.load_factor = .5\n", "here this is said with bench.loads");
+  refused("[sweep]\nlayout.bucket_slots = 1..\n", "is no range");
+  refused("[sweep]\nlayout.bucket_slots = 3, 5, 7\n", "every combination is refused");
+  refused("[variants]\na = bucket_slots=4\n", "'bucket_slots=4' sets nothing");
+  refused("[bench]\ncolour = 1\n", "has no option --colour");
+  refused("[sweep]\nlayout.bucket_slots = 1..1024 *2\nlayout.tile_lanes = 1..5000\nprobing.hash_functions = 1..5000\n",
+          "combinations: up to 1000000 are tried");
+}
+
+TEST(Sweep, MeasuresAndGoesOn) {
+  const std::string path = write_file("on.ini", std::string(base) + small + "[sweep]\nlayout.bucket_slots = 2..8 *2\n"),
+                    csv = fresh_csv("on.csv");
+  Outcome outcome = sweep(path, csv);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  auto read = [](const std::string &file) {
+    std::ifstream stream(file);
+    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  };
+  const std::string whole = read(csv);
+  Outcome rows{0, whole, ""};
+  ASSERT_EQ(rows.rows().size(), 3u * 2 * 3);
+  EXPECT_EQ(rows.rows()[0][0] + rows.rows()[0][3], "layout.bucket_slots=2insert");
+  EXPECT_NE(outcome.out.find("Pareto front of n = 300, keys distinct"), std::string::npos) << outcome.out;
+
+  EXPECT_EQ(sweep(path, csv).status, 0);
+  EXPECT_EQ(read(csv), whole) << "all of it was there";
+
+  // an interruption leaves whole points; here, one less, and half of another
+  std::string part;
+  size_t kept = 0;
+  for (const std::string &line : rows.lines())
+    if (kept++ < 1 + 6 + 3) part += line + "\n";
+  std::ofstream(csv) << part;
+  Outcome again = sweep(path, csv);
+  EXPECT_EQ(again.status, 0);
+  EXPECT_NE(again.err.find("has 1 of them already"), std::string::npos) << again.err;
+  EXPECT_EQ((Outcome{0, read(csv), ""}.rows().size()), 9u + 12u);
+
+  // of another size nothing is there; and neither of another table with the same name
+  EXPECT_EQ(sweep(path, csv, {"--n", "200"}).status, 0);
+  EXPECT_EQ((Outcome{0, read(csv), ""}.rows().size()), 21u + 18u);
+  EXPECT_EQ(sweep(path, csv, {"--set", "table.duplicates=add"}).status, 0);
+  EXPECT_EQ((Outcome{0, read(csv), ""}.rows().size()), 39u + 18u);
+}
+
+TEST(Sweep, RowsOfAnotherDeviceAreNotMixedIn) {
+  const std::string path = write_file("other.ini", std::string(base) + small), csv = fresh_csv("other.csv");
+  ASSERT_EQ(sweep(path, csv).status, 0);
+  std::ifstream stream(csv);
+  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  const std::string device = Outcome{0, text, ""}.rows()[0][2];
+  for (size_t at = 0; (at = text.find("," + device + ",", at)) != std::string::npos; at++)
+    text.replace(at, device.size() + 2, ",Model 7,");
+  std::ofstream(csv) << text;
+  Outcome outcome = sweep(path, csv, {"--n", "400"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("has rows of Model 7, and this is " + device), std::string::npos) << outcome.err;
+}
+
+// A table that cannot hold its keys is a row, and no failure; it is not in the front.
+TEST(Sweep, TablesThatAreTooFullAreNoFailure) {
+  const std::string path = write_file("full.ini",
+                                      std::string(base) + "[probing]\nmax_chain = 1\nhash_functions = 2\n" +
+                                          "[bench]\nn = 4096\nrepeat = 1\nops = insert, find100\nloads = .3, 1\n"
+                                          "[sweep]\nlayout.bucket_slots = 16\n"),
+                    csv = fresh_csv("full.csv");
+  Outcome outcome = sweep(path, csv);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("found no place"), std::string::npos) << outcome.err;
+  std::ifstream stream(csv);
+  Outcome rows{0, std::string((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>()), ""};
+  ASSERT_EQ(rows.rows().size(), 4u);
+  EXPECT_EQ(rows.rows()[2][7] + rows.rows()[2][11], "1no");
+  EXPECT_GT(std::stoi(rows.rows()[2][16]), 0) << "not placed";
+  EXPECT_NE(outcome.out.find("\n   0.3 "), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("\n     1 "), std::string::npos) << outcome.out;
+}
+
+// Against all pairs, from the CSV alone.
+TEST(Sweep, TheFrontIsWhatNoOtherBeats) {
+  const std::string path = write_file("front.ini", std::string(base) + small +
+                                                       "[sweep]\ntable.probing = cuckoo, linear, quadratic\n"
+                                                       "layout.bucket_slots = 1..8 *2\n"),
+                    csv = fresh_csv("front.csv");
+  Outcome outcome = sweep(path, csv, {"--set", "table.stash=100"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::ifstream stream(csv);
+  Outcome rows{0, std::string((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>()), ""};
+  struct Candidate {
+    std::map<std::string, double> mops;
+    double bytes = 0;
+    bool is_right = true;
+  };
+  std::map<std::string, Candidate> all;
+  for (auto &row : rows.rows()) {
+    Candidate &c = all[row[7] + " " + row[0]];
+    c.mops[row[3]] = std::stod(row[8]);
+    c.bytes = std::stod(row[17]);
+    c.is_right = c.is_right && row[11] == "yes";
+  }
+  ASSERT_EQ(all.size(), 24u);
+  std::set<std::string> expected, printed;
+  for (auto &[name, c] : all) {
+    bool is_beaten = !c.is_right;
+    for (auto &[other, o] : all) {
+      bool is_as_good = o.is_right && o.bytes <= c.bytes, is_better = o.bytes < c.bytes;
+      for (auto &[op, mops] : c.mops) {
+        is_as_good = is_as_good && o.mops[op] >= mops;
+        is_better = is_better || o.mops[op] > mops;
+      }
+      is_beaten = is_beaten || (is_as_good && is_better);
+    }
+    if (!is_beaten) expected.insert(name);
+  }
+  for (const std::string &line : outcome.lines()) {
+    std::istringstream words(line);
+    std::string load, number, label;
+    if (line.find("table.probing=") == std::string::npos || !(words >> load)) continue;
+    for (int i = 0; i < 4; i++) words >> number;
+    std::getline(words >> std::ws, label);
+    printed.insert(load + " " + label);
+  }
+  EXPECT_EQ(printed, expected) << outcome.out;
+}
+
+} // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// core/lab/tune.h on the cpu backend: the winner is the one with the least time in what was measured, fits into the memory,
+// and its INI makes that table.
+#include "core/lab/tune.h"
+
+#include <map>
+#include <set>
+
+#include "command.h"
+
+namespace {
+
+const char plugins[] = "layouts:probing:hashers:allocators";
+const char table[] =
+    "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nbackend = cpu\nhasher = murmur3\nlayout = packed\n";
+const char space[] = "[sweep]\ntable.probing = cuckoo, linear, quadratic\nlayout.bucket_slots = 1..8 *2\n";
+
+std::string read(const std::string &path) {
+  std::ifstream stream(path);
+  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+}
+
+struct Tuned {
+  tsr_status status;
+  std::string told, sentence, ini, csv;
+};
+
+Tuned tune(const std::string &name, const std::string &text, const std::string &other_space = "") {
+  const std::string path = write_file(name + ".ini", text), out = testing::TempDir() + name + ".tuned.ini",
+                    csv = testing::TempDir() + name + ".csv";
+  std::remove(out.c_str());
+  std::remove(csv.c_str());
+  tsr_tune_options options = {};
+  options.path = path.c_str();
+  options.space = other_space.c_str();
+  options.csv = csv.c_str();
+  options.out = out.c_str();
+  options.plugins = plugins;
+  tsr_error error = {TSR_OK, ""};
+  char *told = nullptr;
+  size_t bytes = 0;
+  FILE *to = open_memstream(&told, &bytes);
+  testing::internal::CaptureStderr();
+  const tsr_status status = tsr_tune(to, &options, &error);
+  testing::internal::GetCapturedStderr();
+  fclose(to);
+  Tuned result = {status, told, error.message, read(out), read(csv)};
+  free(told);
+  return result;
+}
+
+TEST(Tune, TheWinnerIsTheFastestOfThoseMeasuredWithAllPairs) {
+  const Tuned tuned = tune("win", std::string(table) +
+                                      "[workload]\nn = 20000\ninsert = 1\nfind = 2\nfind_absent = 1\n"
+                                      "loads = .5, .8\nmemory = 250K\n" +
+                                      space);
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.told.find("24 tables, of which 12 fit into 250000 bytes"), std::string::npos) << tuned.told;
+  std::map<std::string, double> nanoseconds;
+  std::map<std::string, std::string> compositions;
+  std::set<std::string> wrong;
+  const std::map<std::string, double> shares = {{"insert", .25}, {"find100", .5}, {"find0", .25}};
+  size_t small = 0;
+  for (auto &row : Outcome{0, tuned.csv, ""}.rows()) {
+    EXPECT_EQ(row[7], "0.8") << "what does not fit is not measured";
+    small += row[6] == "2000";
+    if (row[6] != "20000") continue;
+    nanoseconds[row[0]] += shares.at(row[3]) * 1e3 / std::stod(row[8]);
+    compositions[row[0]] = row[15];
+    if (row[11] != "yes") wrong.insert(row[0]);
+  }
+  EXPECT_EQ(small, 12u * 3) << "all are compared small";
+  EXPECT_EQ(nanoseconds.size(), 6u) << "and some with all pairs";
+  std::string best;
+  for (auto &[label, time] : nanoseconds)
+    if (!wrong.count(label) && (best.empty() || time < nanoseconds[best])) best = label;
+  EXPECT_NE(tuned.told.find("the best: " + best + "\n", tuned.told.find("20000 pairs")), std::string::npos)
+      << tuned.told << best;
+  EXPECT_NE(tuned.ini.find("this: " + best.substr(0, 90)), std::string::npos) << tuned.ini;
+
+  tsr_spec *spec = nullptr;
+  tsr_resolution resolution = {};
+  tsr_options options = {};
+  options.plugins = plugins;
+  tsr_error error;
+  ASSERT_EQ(tsr_spec_parse(tuned.ini.c_str(), "winner", &spec, &error), TSR_OK) << error.message << tuned.ini;
+  ASSERT_EQ(tsr_spec_resolve(spec, &options, &resolution, &error), TSR_OK) << error.message;
+  EXPECT_EQ(resolution.text, compositions[best]);
+  EXPECT_EQ(resolution.capacity, 20000u);
+  EXPECT_DOUBLE_EQ(resolution.load_factor, .8);
+  EXPECT_LE(resolution.bytes, 250000u);
+  tsr_resolution_free(&resolution);
+  tsr_spec_free(spec);
+}
+
+TEST(Tune, SearchesAnotherFileWhereTheWorkloadListsNothing) {
+  const std::string other = write_file("space.ini", "[sweep]\ntable.probing = linear\nlayout.bucket_slots = 4, 8\n");
+  const Tuned tuned =
+      tune("other", std::string(table) + "[workload]\nn = 2000\nfind = 1\nloads = .7\nkeys = zipf:1.0\n", other);
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_EQ(tuned.told.rfind("2 tables\n", 0), 0u) << tuned.told;
+  EXPECT_NE(tuned.ini.find("probing = linear\n"), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.csv.find(",zipf:1.0,"), std::string::npos);
+}
+
+TEST(Tune, WhatCannotBeIsSaid) {
+  auto refused = [](const std::string &workload, const std::string &sentence) {
+    const Tuned tuned = tune("bad", std::string(table) + "[workload]\n" + workload + space);
+    EXPECT_NE(tuned.status, TSR_OK) << workload;
+    EXPECT_NE(tuned.sentence.find(sentence), std::string::npos) << tuned.sentence;
+    EXPECT_EQ(tuned.ini, "");
+  };
+  refused("n = 1000\n", "at least one of insert, find, find_absent and erase");
+  refused("find = 1\n", "with n and at least one");
+  refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
+  refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
+  refused("n = 1000\nfind = 1\nmemory = 1Ki\n", "no table is small enough");
+  refused("n = 1000\nfind = 1\nkeys = zipper\n", "is no distribution of keys");
+  const std::string there = write_file("there.tuned.ini", "mine\n"), path = write_file("there.ini", table);
+  tsr_tune_options options = {};
+  options.path = path.c_str();
+  options.csv = "unused.csv";
+  options.out = there.c_str();
+  tsr_error error;
+  EXPECT_EQ(tsr_tune(stdout, &options, &error), TSR_BAD_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("is there already"), std::string::npos) << error.message;
+  EXPECT_EQ(read(there), "mine\n");
+}
+
+} // namespace
