@@ -149,7 +149,7 @@ typedef struct tsr_values {
 
 /* finds: 1 if the key is there, and then *value, a uint64_t, becomes its value; in a multimap any one of them. */
 #define tsr_find(table, mine, key, value) tsr_find_in_##table(&(table), mine, key, value)
-/* finds: 1 if the key is there. */
+/* finds: 1 if the key is there; of a filter, if it may be: there is no other call of this class. */
 #define tsr_contains(table, mine, key) tsr_contains_in_##table(&(table), mine, key)
 /* finds: how many pairs the key has. */
 #define tsr_count(table, mine, key) tsr_count_in_##table(&(table), mine, key)

@@ -109,6 +109,28 @@ typedef struct tsr_spec_item {
 /* The i-th entry of a spec in the order in which they were first written; false where there are no more. */
 TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entry);
 
+/* The same of [filter]. */
+TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list);
+
+/* ---- Filters --------------------------------------------------------------------------------- */
+
+typedef struct tsr_filter_info {
+  size_t size;
+  uint32_t block_bytes, functions; /* functions: bits that a key sets in its block */
+  uint64_t blocks;
+  double bits_per_key;     /* of its capacity */
+  double rate;             /* the part of absent keys that seem present now: exact for keys that hash evenly */
+  double rate_at_capacity; /* expected, when it holds as many keys as its capacity */
+  double keys;             /* about so many distinct keys were inserted, by the bits that are set */
+} tsr_filter_info;
+/* What a table of kind = filter is, and how full. Reads all of it, through the host. TSR_UNSUPPORTED for another kind.
+ * Waits. */
+TSR_API tsr_status tsr_filter_describe(tsr_table *table, tsr_filter_info *info, tsr_error *error);
+/* The union: `into` then holds the keys of both, as if they had been inserted there. Both of kind = filter, of one
+ * capacity, [filter], hasher, seed and key_bits, else TSR_BAD_ARGUMENT; they may be on different devices and backends. The
+ * blocks pass through the host. Waits. */
+TSR_API tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error *error);
+
 /* ---- Tables against tables ------------------------------------------------------------------- */
 
 /* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also

@@ -30,7 +30,7 @@ enum { TSR_ROLE_HASHER, TSR_ROLE_LAYOUT, TSR_ROLE_ALLOCATOR, TSR_ROLE_PROBING, T
 #define TSR_ROLE_OF_probing TSR_ROLE_PROBING
 
 /* What the table means. */
-enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KIND_COUNTER, TSR_KINDS };
+enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KIND_COUNTER, TSR_KIND_FILTER, TSR_KINDS };
 
 /* What inserting a present key does to its value. All but `first` and `replace` commute. */
 enum {

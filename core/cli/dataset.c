@@ -79,11 +79,12 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
   in->is_nameless = is_standard(name) || (!is_known && !in->compression && is_pipe(name));
   if (in->is_nameless && !options->kmers) in->kind = TSR_TSV;
   if ((is_array(in) && in->compression) || (!is_known && !in->is_nameless)) {
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
-                    ".fna .fq .fastq with or without .gz, .bz2, .xz or .zst; - is standard input: for others `lz4 -dc FILE "
-                    "| tessera ... -`",
-                    path);
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
+        ".fna .fq .fastq with or without .gz, .bz2, .xz or .zst; - is standard input: for others `lz4 -dc FILE "
+        "| tessera ... -`",
+        path);
   }
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,

@@ -26,7 +26,9 @@ void tsr_report_composition(const tsr_job *job) {
   tsr_table_describe(job->table, &info);
   fprintf(out, "table    %s of %u-bit keys", tsr_job_setting(job, "kind", "?"), info.key_bits);
   if (info.value_bits) fprintf(out, " and %u-bit values", info.value_bits);
-  if (job->keeps_all)
+  if (job->is_filter)
+    fprintf(out, "\nparts    ");
+  else if (job->keeps_all)
     fprintf(out, ", every pair kept\nparts    ");
   else if (strcmp(tsr_job_setting(job, "kind", "?"), "counter") == 0)
     fprintf(out, ", which stop at 2^%s - 1\nparts    ", tsr_job_setting(job, "value_bits", "?"));
@@ -35,8 +37,11 @@ void tsr_report_composition(const tsr_job *job) {
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (tsr_job_setting(job, parts[i], NULL))
       fprintf(out, "%s%s = %s", shown++ ? ", " : "", parts[i], tsr_job_setting(job, parts[i], ""));
-  fprintf(out, "\nroom     %" PRIu64 " buckets of %u slots (%u bytes, %u lane%s) = %" PRIu64 " slots, ", info.buckets,
-          info.bucket_slots, info.bucket_bytes, info.tile_lanes, info.tile_lanes == 1 ? "" : "s", info.slots);
+  if (job->is_filter)
+    fprintf(out, "\nroom     %" PRIu64 " blocks of %u bytes, ", info.buckets, info.bucket_bytes);
+  else
+    fprintf(out, "\nroom     %" PRIu64 " buckets of %u slots (%u bytes, %u lane%s) = %" PRIu64 " slots, ", info.buckets,
+            info.bucket_slots, info.bucket_bytes, info.tile_lanes, info.tile_lanes == 1 ? "" : "s", info.slots);
   print_bytes(out, info.bytes);
   fprintf(out, "; capacity %" PRIu64 "%s\n", info.capacity, job->capacity_note);
   fprintf(out, "backend  %s on %s (%s%s)\n", info.backend, info.device,
@@ -101,7 +106,17 @@ void tsr_report_step(const tsr_job *job, const tsr_job_step *step) {
   print_speed(job, step);
 }
 
-void tsr_report_size(const tsr_job *job) {
+static tsr_status report_filter(const tsr_job *job, tsr_error *error) {
+  tsr_filter_info filter = {0};
+  tsr_status status = tsr_filter_describe(job->table, &filter, error);
+  if (status) return status;
+  fprintf(job->report, "filter   about %.0f keys; of a million absent ones %.0f seem present", filter.keys,
+          filter.rate * 1e6);
+  fprintf(job->report, ", at capacity %.0f\n", filter.rate_at_capacity * 1e6);
+  return TSR_OK;
+}
+
+static void report_slots(const tsr_job *job) {
   tsr_table_info info = {0};
   const tsr_usage *usage = &job->usage;
   tsr_table_describe(job->table, &info);
@@ -112,7 +127,18 @@ void tsr_report_size(const tsr_job *job) {
   if (usage->tombstones) fprintf(job->report, "; tombstones: %" PRIu64, usage->tombstones);
   if (info.capacity > job->first_capacity) fprintf(job->report, "; grown to capacity %" PRIu64, info.capacity);
   fprintf(job->report, "\n");
+}
+
+tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
+  tsr_table_info info = {0};
+  tsr_status status = TSR_OK;
+  if (job->is_filter)
+    status = report_filter(job, error);
+  else
+    report_slots(job);
+  tsr_table_describe(job->table, &info);
   if (*info.code) fprintf(job->report, "code     %s\n", info.code);
+  return status;
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tessera list and tessera describe: the plugins on the search path, from their own descriptors, and the keys of
- * [table] and [devices]. The tables in the README files are its output (tests/docs/update_tables.sh).
+ * [table], [devices] and [filter]. The tables in the README files are its output (tests/docs/update_tables.sh).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +173,9 @@ static tsr_exit not_found(const tsr_plugin_info *plugins, size_t count, const ch
 
 static void describe_settings(const char *section, bool as_markdown) {
   const tsr_setting_info *rows;
-  size_t count = strcmp(section, "table") == 0 ? tsr_settings_list(&rows) : tsr_devices_settings_list(&rows);
+  size_t count = strcmp(section, "table") == 0     ? tsr_settings_list(&rows)
+                 : strcmp(section, "devices") == 0 ? tsr_devices_settings_list(&rows)
+                                                   : tsr_filter_settings_list(&rows);
   if (as_markdown)
     print_settings_markdown(section, rows, count);
   else
@@ -201,13 +203,13 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
   size_t count, found = 0;
   char role[24];
   tsr_error error;
-  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0) {
+  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0 || strcmp(what, "filter") == 0) {
     describe_settings(what, as_markdown);
     return TSR_EXIT_OK;
   }
   if (!strchr(what, '/') && !is_role(what))
     return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
-                         "the keys of [table], and devices those of [devices]",
+                         "the keys of [table], and devices and filter those of [devices] and [filter]",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
   tsr_exit failed = check_role(role);
@@ -232,6 +234,6 @@ static const tsr_option describe_options[] = {
 const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options}, run_list};
 const tsr_command tsr_describe_command = {
     {"describe", "ROLE/NAME",
-     "Tells what a plugin is and its parameters; ROLE: all of it; table, devices: the keys of that section.",
+     "Tells what a plugin is and its parameters; ROLE: all of it; table, devices, filter: the keys of that section.",
      describe_options},
     run_describe};

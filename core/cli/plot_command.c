@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera plot: a figure of the results in a CSV of `tessera bench`. What it shows is chosen from the data
- * (core/lab/plot_chart.h) unless options say it; gnuplot draws it. Read next: report_command.c.
+ * tessera plot: a figure of the results in a CSV of `tessera bench`, `sweep` or `experiment`. What it shows is chosen
+ * from the data (core/lab/plot_chart.h) unless options say it; gnuplot draws it. Read next: report_command.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -146,4 +146,5 @@ static tsr_exit run_plot(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_plot_command = {
-    {"plot", "FILE", "Draws the results in a CSV of bench as SVG or PNG, by gnuplot.", options}, run_plot};
+    {"plot", "FILE", "Draws the results in a CSV of bench, sweep or experiment as SVG or PNG, by gnuplot.", options},
+    run_plot};

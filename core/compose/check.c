@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
@@ -19,6 +20,8 @@
 static bool is_pool(const tsr_spec *spec) {
   return tsr_spec_get(spec, "table", "allocator") && !tsr_spec_get(spec, "table", "layout");
 }
+
+static bool is_filter(const tsr_composition *t) { return t->shape.kind == TSR_KIND_FILTER; }
 
 static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, tsr_composition **composition,
                           tsr_error *error) {
@@ -47,13 +50,14 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
   fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
-    const char *shown = value || is_pool(spec) ? value : rows[i].initial; /* most defaults mean nothing to a pool */
+    const char *shown =
+        value || is_pool(spec) || is_filter(t) ? value : rows[i].initial; /* most defaults mean nothing there */
     if (strcmp(rows[i].key, "duplicates") == 0 &&
         (t->shape.duplicates == TSR_DUPLICATES_KEEP || TSR_POLICY_COUNTS(t->shape.duplicates)))
       continue;
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
-    else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec))
+    else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
       fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
     else if (shown && *shown)
       fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
@@ -71,9 +75,20 @@ static void print_devices(FILE *out, const tsr_spec *spec, uint32_t shards, uint
   }
 }
 
+static void print_filter(FILE *out, const tsr_composition *t) {
+  const tsr_settings *s = &t->settings;
+  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->block_bytes, s->functions, bits);
+  fprintf(out, "%-12s %llu of %llu bytes; a key sets %llu bits of one of them\n", "blocks",
+          (unsigned long long)t->shape.buckets, (unsigned long long)s->block_bytes, (unsigned long long)s->functions);
+  fprintf(out, "%-12s with %llu keys, %g bits for each, one absent key in %.0f seems present\n", "errs",
+          (unsigned long long)s->capacity, bits, 1 / rate);
+}
+
 static void print_memory(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
-  if (s->buckets)
+  if (is_filter(t))
+    print_filter(out, t);
+  else if (s->buckets)
     fprintf(out, "%-12s %llu of %u slots, %u bytes each; %llu slots for %llu pairs; %llu tail buckets\n", "buckets",
             (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
@@ -109,6 +124,13 @@ static void print_load(FILE *out, const tsr_composition *t) {
       t->shape.bucket_slots, reached);
 }
 
+/* What the parts carry, whatever the spec asks for. */
+static const char *kinds_of(const tsr_composition *t) {
+  if (is_filter(t)) return "filter";
+  if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
+  return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
+}
+
 static void print_constants(FILE *out, const tsr_composition *t) {
   static const char *const guards[] = {"none", "the claim's own CAS", "key locks"};
   fprintf(out, "%-12s", "constants");
@@ -116,7 +138,9 @@ static void print_constants(FILE *out, const tsr_composition *t) {
 #define PRINT_CORE_FACT(fact) fprintf(out, " " #fact "=%u", t->facts.fact);
   TSR_FACTS(PRINT_FACT)
   TSR_CORE_FACTS(PRINT_CORE_FACT)
-  fprintf(out, "\n%-12s %s\n%-12s %s\n", "uniqueness", guards[t->shape.guard], "overlap", tsr_composition_overlap(t));
+  fprintf(out, "\n");
+  if (!is_filter(t)) fprintf(out, "%-12s %s\n", "uniqueness", guards[t->shape.guard]);
+  fprintf(out, "%-12s %s\n%-12s %s\n", "overlap", tsr_composition_overlap(t), "kinds", kinds_of(t));
 }
 
 /* The compute capability that the spec's backend would compose for, and why. */
@@ -180,7 +204,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     fprintf(out, "%-12s %s\n", "backend", r.why);
     if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
-    if (!is_pool(spec)) print_load(out, t);
+    if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }
   tsr_composition_free(t);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/compose/entries.h"
+#include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/kernels/pages.h"
@@ -375,6 +376,7 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
 }
 
 const char *tsr_composition_overlap(const tsr_composition *t) {
+  if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
   if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)
     return "insert, find, contains and erase may all overlap each other";
   if (t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
@@ -430,6 +432,32 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   return status ? status : check_overlap(t, spec, error);
 }
 
+/* A filter has a hasher and no other part: its blocks are the core's. They lie where a layout's buckets do. */
+static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  tsr_shape *s = &t->shape;
+  const uint64_t blocks = tsr_filter_blocks(&t->settings);
+  tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
+  if (status) return status;
+  if (t->settings.one_in &&
+      tsr_filter_rate(t->settings.block_bytes, t->settings.functions, tsr_filter_bits(&t->settings)) *
+              (double)t->settings.one_in >
+          1) {
+    char where[512];
+    tsr_spec_where(tsr_spec_find(spec, "filter", "one_in"), where, sizeof where);
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: a key would need more than 48 bits: raise functions (now %llu) or block_bytes, or ask for less", where,
+        (unsigned long long)t->settings.functions);
+  }
+  s->bucket_slots = s->bucket_places = s->tile_lanes = s->share_lanes = 1;
+  s->bucket_bytes = (uint32_t)t->settings.block_bytes;
+  s->buckets = s->buckets_min = blocks;
+  t->facts.filter_words = s->bucket_bytes / sizeof(uint32_t);
+  t->facts.filter_functions = (uint32_t)t->settings.functions;
+  t->part[TSR_ROLE_LAYOUT].plan.regions[0] = (tsr_region){.name = "blocks", .bytes_per_bucket = s->bucket_bytes};
+  return check_regions(t, error);
+}
+
 /* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
 static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
   double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
@@ -450,9 +478,9 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
   memset(t->settings.part, 0, sizeof t->settings.part);
   if (status == TSR_OK) {
     fill_shape(t, sm);
-    status = plan_parts(t, spec, cpu_lanes, error);
+    status = t->settings.kind == TSR_KIND_FILTER ? plan_filter(t, spec, error) : plan_parts(t, spec, cpu_lanes, error);
   }
-  if (status == TSR_OK && lower_load(t, spec)) {
+  if (status == TSR_OK && t->settings.kind != TSR_KIND_FILTER && lower_load(t, spec)) {
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }

@@ -19,6 +19,7 @@
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
  * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.
+ * filter_words, filter_functions: of a filter: words of 32 bits of a block, and bits that a key sets in it; else 0.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -36,7 +37,12 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(counts_slots)                                                                                                      \
+  F(filter_words)                                                                                                      \
+  F(filter_functions)                                                                                                  \
   F(loops)
+
+/* The most of the last two. */
+enum { TSR_FILTER_WORDS_MAX = 16, TSR_FILTER_FUNCTIONS_MAX = 8 };
 
 #define TSR_CORE_FACT_MEMBER(name) uint32_t name;
 typedef struct tsr_core_facts {

@@ -59,6 +59,10 @@ TSR_INLINE void cpu_ask_for(const tsr_ctx *c, uint64_t ref) {
 /* The same for an item's first bucket. */
 TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t i) {
   tsr_probe probe;
+  if (TSR_FACT(c, filter_words)) {
+    __builtin_prefetch(filter_block(c, tsr_bucket_of(c, io_key_at(bulk->keys, i, 1), 0)));
+    return;
+  }
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
@@ -129,7 +133,7 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
       const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
-      if (kind != OP_INSERT && !TSR_FACT(&c, statistics))                                                              \
+      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, filter_words))                               \
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
         for (uint64_t i = from; i < to; i++) {                                                                         \

@@ -36,9 +36,13 @@
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
-/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link. */
+/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link. A filter has the
+ * first ones. */
 #define TSR_BULKS_OF(shape)                                                                                            \
-  ((shape)->has_link ? TSR_BULKS : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush : TSR_BULK_apply)
+  ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
+   : (shape)->has_link                             ? TSR_BULKS                                                         \
+   : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
+                                                   : TSR_BULK_apply)
 
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };

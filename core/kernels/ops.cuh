@@ -133,7 +133,7 @@ TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uin
 TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
   item.payload = (tsr_payload)a->missing;
-  run(c, &item, mine, OP_FIND, 0, 0);
+  look_up(c, &item, mine, OP_FIND);
   i = io_item(i);
   mine = i < a->n;
   uint32_t found = item.result == TSR_RESULT_FOUND;
@@ -144,7 +144,7 @@ TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 
 TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
-  run(c, &item, mine, OP_CONTAINS, 0, 0);
+  look_up(c, &item, mine, OP_CONTAINS);
   i = io_item(i);
   uint32_t found = item.result == TSR_RESULT_FOUND;
   put_result(a, i, i < a->n, found);
@@ -153,7 +153,7 @@ TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
-  run(c, &item, mine, OP_COUNT, 0, 0);
+  look_up(c, &item, mine, OP_COUNT);
   i = io_item(i);
   mine = i < a->n;
   if (mine) a->counts[i] = item.pairs;

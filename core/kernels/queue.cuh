@@ -7,6 +7,7 @@
 #ifndef TSR_QUEUE_CUH
 #define TSR_QUEUE_CUH
 
+#include "core/kernels/filter.cuh"
 #include "core/kernels/io.cuh"
 #include "core/kernels/locked.cuh"
 
@@ -145,11 +146,25 @@ TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
 }
 
+/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
+TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
+  if (TSR_FACT(c, filter_words)) {
+    own->pairs = filter_contains(c, own->key, mine);
+    own->result = own->pairs ? (uint32_t)TSR_RESULT_FOUND : own->result;
+    return;
+  }
+  run(c, own, mine, kind, 0, 0);
+}
+
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
  * the unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
+  if (TSR_FACT(c, filter_words)) {
+    own->result = filter_insert(c, own->key, mine);
+    return;
+  }
   if (TSR_FACT(c, places_first)) {
     insert_unseen(c, own, mine);
     return;

@@ -79,7 +79,7 @@ TSR_INLINE uint32_t user_find(const tsr_ctx *c, uint32_t mine, tsr_key key, uint
 
 TSR_INLINE uint32_t user_contains(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   tsr_item item = user_item(key, 0, 0);
-  run(c, &item, mine, OP_CONTAINS, 0, 0);
+  look_up(c, &item, mine, OP_CONTAINS);
   return mine && item.result == TSR_RESULT_FOUND;
 }
 
@@ -246,6 +246,13 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   USER_FUNCTION uint32_t tsr_next_value_in_##name(const void *t, user_values *values, uint64_t *value) {               \
     USER_CONTEXT(number)                                                                                               \
     return user_values_next(&c, values, value);                                                                        \
+  }
+
+/* Of a filter, which has no more. */
+#define USER_asks(name, number)                                                                                        \
+  USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, uint64_t key) {                          \
+    USER_CONTEXT(number)                                                                                               \
+    return user_contains(&c, mine, (tsr_key)key);                                                                      \
   }
 
 #define USER_scans(name, number)                                                                                       \

@@ -72,6 +72,9 @@ void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code,
 /* What inserts offer: nothing to a counter, which counts each key once. */
 const void *tsr_bench_values(const tsr_bench_arrays *arrays, const tsr_table *table);
 
+/* A filter says of some absent keys that they are there, and keeps none. */
+bool tsr_bench_is_filter(const tsr_table *table);
+
 /* Keys come several times, and the table merges their pairs. */
 bool tsr_bench_merges(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject);
 

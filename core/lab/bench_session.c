@@ -52,14 +52,20 @@ bool tsr_bench_is_refusal(tsr_status status) {
 }
 
 /* A spec as it is measured. load: as written. The caller frees *made. */
+static bool is_filter(const tsr_spec *spec) {
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  return kind && strcmp(kind, "filter") == 0;
+}
+
 static tsr_status make_spec(const tsr_spec *spec, const char *load, bool statistics, tsr_spec **made,
                             tsr_error *error) {
   char assignment[64];
   tsr_spec *copy = NULL;
   tsr_status status = tsr_spec_copy(spec, &copy, error);
   snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
-  if (status == TSR_OK) status = tsr_spec_set(copy, assignment, error);
-  if (status == TSR_OK && statistics) status = tsr_spec_set(copy, "table.statistics=yes", error);
+  const bool has_slots = !is_filter(spec); /* else its load is that of size_of */
+  if (status == TSR_OK && has_slots) status = tsr_spec_set(copy, assignment, error);
+  if (status == TSR_OK && has_slots && statistics) status = tsr_spec_set(copy, "table.statistics=yes", error);
   if (status) {
     tsr_spec_free(copy);
     return status;
@@ -123,6 +129,7 @@ static size size_of(const tsr_bench_session *s, const tsr_spec *spec) {
   uint64_t counts[TSR_MIXED_KINDS];
   size made = {.capacity = kept};
   snprintf(made.load, sizeof made.load, "%s", o->loads[s->load]);
+  if (is_filter(spec)) made.capacity = (uint64_t)((double)kept / written);
   if (!o->ops[TSR_BENCH_MIXED] || written <= 1) return made;
   tsr_keys_cut(kept, o->mix, counts);
   made.capacity = kept + counts[TSR_MIXED_INSERT];

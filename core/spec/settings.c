@@ -33,9 +33,9 @@ enum { ROW_WORD_BYTES = 24 };
 /* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
  * a choice lists its words in the order of the enum of plugins/table.h. */
 #define SETTINGS(R)                                                                                                    \
-  R("kind", "set | map | multiset | multimap | counter", NULL,                                                         \
+  R("kind", "set | map | multiset | multimap | counter | filter", NULL,                                                \
     "What the table means; a multiset and a multimap keep every pair of a key, a counter counts how often a key "      \
-    "was inserted.",                                                                                                   \
+    "was inserted, a filter knows of a key whether it may have been (see [filter]).",                                  \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
   R("key_bits", "32 | 64", NULL, "Width of a key.", ROW_NUMBER, ROW(key_bits), 32, 64)                                 \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
@@ -90,10 +90,24 @@ enum { ROW_WORD_BYTES = 24 };
     "Items worked through at a time: one chunk is split while the one before travels and another is worked on.",       \
     ROW_NUMBER, ROW(chunk), 256, 1ull << 31)
 
+/* The keys of [filter], which is there only with kind = filter. */
+#define FILTER_SETTINGS(R)                                                                                             \
+  R("block_bytes", "32 | 64", "32", "Bytes of a block, which has all bits of a key; a GPU reads 32 at once.",          \
+    ROW_NUMBER, ROW(block_bytes), 32, 64)                                                                              \
+  R("functions", "1 .. 8", "6", "Bits that a key sets.", ROW_NUMBER, ROW(functions), 1, 8)                             \
+  R("bits_per_key", "2 .. 48", "16", "Bits of the filter for each key of `capacity`.", ROW_NUMBER, ROW(bits_per_key),  \
+    2, 48)                                                                                                             \
+  R("one_in", "0 .. 10^6", "0",                                                                                        \
+    "As many bits a key as are needed so that at capacity one absent key in so many seems present; 0: bits_per_key "   \
+    "says.",                                                                                                           \
+    ROW_NUMBER, ROW(one_in), 0, 1000000)
+
 #define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
 #define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
-static const tsr_setting_info shown[] = {SETTINGS(SHOWN)}, shown_devices[] = {DEVICE_SETTINGS(SHOWN)};
-static const row rows[] = {SETTINGS(MEANING)}, rows_devices[] = {DEVICE_SETTINGS(MEANING)};
+static const tsr_setting_info shown[] = {SETTINGS(SHOWN)}, shown_devices[] = {DEVICE_SETTINGS(SHOWN)},
+                              shown_filter[] = {FILTER_SETTINGS(SHOWN)};
+static const row rows[] = {SETTINGS(MEANING)}, rows_devices[] = {DEVICE_SETTINGS(MEANING)},
+                 rows_filter[] = {FILTER_SETTINGS(MEANING)};
 
 /* A section of which the core knows the keys. */
 typedef struct known_section {
@@ -106,6 +120,8 @@ typedef struct known_section {
 enum { ROWS = sizeof rows / sizeof rows[0], DEVICE_ROWS = sizeof rows_devices / sizeof rows_devices[0] };
 static const known_section table_section = {"table", shown, rows, ROWS};
 static const known_section devices_section = {"devices", shown_devices, rows_devices, DEVICE_ROWS};
+static const known_section filter_section = {"filter", shown_filter, rows_filter,
+                                             sizeof rows_filter / sizeof rows_filter[0]};
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
@@ -136,6 +152,11 @@ size_t tsr_settings_list(const tsr_setting_info **list) {
 size_t tsr_devices_settings_list(const tsr_setting_info **list) {
   *list = shown_devices;
   return DEVICE_ROWS;
+}
+
+size_t tsr_filter_settings_list(const tsr_setting_info **list) {
+  *list = shown_filter;
+  return filter_section.count;
 }
 
 /* ---- Reading one entry ----------------------------------------------------------------------- */
@@ -273,13 +294,26 @@ static tsr_status read_section(const known_section *section, const tsr_spec *spe
 
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
   settings->chunk = 8 << 20;
+  settings->block_bytes = 32;
+  settings->functions = 6;
+  settings->bits_per_key = 16;
   tsr_status status = read_section(&table_section, spec, settings, error);
-  return status ? status : read_section(&devices_section, spec, settings, error);
+  if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
+  return status ? status : read_section(&filter_section, spec, settings, error);
 }
 
-static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
+/* What [table] says of a filter; it has no slots, and so no more. */
+static bool is_for_filter(const char *key) {
+  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
+  size_t at = 0;
+  while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
+  return at < sizeof keys / sizeof keys[0];
+}
+
+static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  const bool is_filter = read->kind == TSR_KIND_FILTER;
   for (size_t i = 0; i < ROWS; i++)
-    if (!shown[i].initial && !tsr_spec_find(spec, "table", shown[i].key))
+    if (!shown[i].initial && (!is_filter || is_for_filter(shown[i].key)) && !tsr_spec_find(spec, "table", shown[i].key))
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
                       shown[i].key, shown[i].key, shown[i].values);
   return TSR_OK;
@@ -287,8 +321,8 @@ static tsr_status check_complete(const tsr_spec *spec, tsr_error *error) {
 
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  enum { OWN = 2, SECTIONS = OWN + TSR_ROLES };
-  const char *names[SECTIONS] = {"table", "devices"};
+  enum { OWN = 3, SECTIONS = OWN + TSR_ROLES };
+  const char *names[SECTIONS] = {"table", "devices", "filter"};
   for (uint32_t role = 0; role < TSR_ROLES; role++) names[OWN + role] = tsr_role_names[role];
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
@@ -298,12 +332,16 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
     if (at == SECTIONS) {
       const char *nearest = tsr_nearest(section->name, names, SECTIONS);
       return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [%s]: sections are table, devices, layout, probing, hasher and allocator%s%s%s", file,
-                      (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
+                      "%s:%llu: [%s]: sections are table, devices, filter, layout, probing, hasher and allocator%s%s%s",
+                      file, (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
                       nearest ? nearest : "", nearest ? "?" : "");
     }
     if (at == 1 && !settings->devices.count)
       return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [devices]: [table] names no devices; remove the section", file,
+                      (unsigned long long)section->line);
+    if (at == 2 && settings->kind != TSR_KIND_FILTER)
+      return tsr_fail(error, TSR_BAD_SPEC,
+                      "%s:%llu: [filter]: [table] has another kind than filter; remove the section", file,
                       (unsigned long long)section->line);
     if (at >= OWN && !settings->part[at - OWN])
       return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [%s]: [table] names no %s; remove the section", file,
@@ -329,6 +367,18 @@ static void make_counter(tsr_settings *read) {
                      : read->value_bits == 16 ? TSR_DUPLICATES_COUNT_16
                                               : TSR_DUPLICATES_COUNT;
   if (read->value_bits < 32) read->value_bits = 32;
+}
+
+static tsr_status check_filter(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (read->kind != TSR_KIND_FILTER) return TSR_OK;
+  for (size_t i = 0; i < tsr_spec_count(spec); i++)
+    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !is_for_filter(tsr_spec_at(spec, i)->key))
+      return bad_entry(tsr_spec_at(spec, i), error,
+                       "a filter is made of kind, key_bits, capacity, hasher and [filter]; remove the line");
+  if (read->one_in && tsr_spec_find(spec, "filter", "bits_per_key"))
+    return bad_entry(tsr_spec_find(spec, "filter", "bits_per_key"), error,
+                     "there is one_in beside it, which says how many bits; remove one");
+  return TSR_OK;
 }
 
 /* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
@@ -361,10 +411,11 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
                              tsr_error *error) {
   tsr_settings read = {.load_factor = 0.8, .seed = 1, .page_batch = TSR_PAGE_BATCH_AUTO};
   tsr_status status = read_table(spec, &read, error);
-  if (status == TSR_OK) status = check_complete(spec, error);
+  if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);
   if (status) return status;
-  status = check_kind(spec, &read, error);
+  status = check_filter(spec, &read, error);
+  if (status == TSR_OK) status = check_kind(spec, &read, error);
   if (status == TSR_OK) status = check_devices(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)

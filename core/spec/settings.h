@@ -30,7 +30,8 @@ typedef struct tsr_devices {
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch;
-  uint64_t split, chunk; /* [devices] */
+  uint64_t split, chunk;                                 /* [devices] */
+  uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
   tsr_devices devices;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- partition <- pages, graph <- launch <- order <- create <- rebuild <- growth <- table <-
+ * before it: store <- partition <- pages, graph <- launch <- order <- filter <- create <- rebuild <- growth <- table <-
  * build, save; order <- match <- join. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H

@@ -5,6 +5,7 @@
  * costs no more a row than any other. Why: ../design/0020-joins.md.
  */
 #include "core/sized.h"
+#include "core/table/filter.h"
 #include "core/table/form.h"
 #include "core/table/match.h"
 #include "core/table/stage.h"
@@ -176,6 +177,9 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 /* ---- The call -------------------------------------------------------------------------------- */
 
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
+  tsr_status filter = tsr_refuse_filter(left, "tsr_join", error);
+  if (filter == TSR_OK) filter = tsr_refuse_filter(right, "tsr_join", error);
+  if (filter) return filter;
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT,

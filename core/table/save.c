@@ -13,6 +13,7 @@
 
 #include "core/sized.h"
 #include "core/table/create.h"
+#include "core/table/filter.h"
 #include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
@@ -182,7 +183,7 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   f->head.text_bytes = strlen(f->text);
   describe_regions(t->store.composition, f);
   f->head.file_bytes = file_bytes(f);
-  return tsr_size(t, &f->head.pairs, error);
+  return tsr_is_filter(t) ? TSR_OK : tsr_size(t, &f->head.pairs, error);
 }
 
 static tsr_status note_sample(const stream *s, tsr_table *t, front *f) {
@@ -418,6 +419,7 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   if (status) return status;
   t->store.is_clear = false;
   t->store.state.has_erased = f->head.has_erased != 0;
+  if (tsr_is_filter(t)) return TSR_OK; /* its blocks are all, and have their checksum */
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");
   return status ? status : check_sample(s, f, t);

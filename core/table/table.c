@@ -9,6 +9,7 @@
 #include "core/table/table.h"
 
 #include "core/sized.h"
+#include "core/table/filter.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
@@ -278,7 +279,8 @@ tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const 
 
 tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const void *offered, void *values,
                               const tsr_call *call, tsr_error *error) {
-  tsr_status status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
+  tsr_status status = tsr_refuse_filter(t, "tsr_find_or_insert", error);
+  if (status == TSR_OK) status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_call known;
@@ -381,7 +383,8 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   tsr_call known;
-  tsr_status status = take_call(t, "tsr_erase", n, keys, &call, &known, error);
+  tsr_status status = tsr_refuse_filter(t, "tsr_erase", error);
+  if (status == TSR_OK) status = take_call(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_erase,
@@ -396,7 +399,8 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                            tsr_error *error) {
   tsr_call known;
-  tsr_status status = take_call(t, "tsr_erase_pairs", n, keys, &call, &known, error);
+  tsr_status status = tsr_refuse_filter(t, "tsr_erase_pairs", error);
+  if (status == TSR_OK) status = take_call(t, "tsr_erase_pairs", n, keys, &call, &known, error);
   if (status) return status;
   if (!t->store.composition->shape.value_bits) values = NULL;
   return t->form->operate(t,
@@ -464,6 +468,8 @@ static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_
 
 tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
+  tsr_status status = tsr_refuse_filter(t, "tsr_size", error);
+  if (status) return status;
   return t->form->size(t, size, error);
 }
 
@@ -478,7 +484,8 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   if (!t || !usage)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
   tsr_usage ours;
-  tsr_status status = t->form->use(t, &ours, error);
+  tsr_status status = tsr_refuse_filter(t, "tsr_table_usage", error);
+  if (status == TSR_OK) status = t->form->use(t, &ours, error);
   if (status == TSR_OK) tsr_hand_over(usage, &ours, sizeof ours);
   return status;
 }
@@ -502,6 +509,8 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
 
 tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_flush: the table is NULL");
+  tsr_status status = tsr_refuse_filter(t, "tsr_flush", error);
+  if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
   if (!shape->has_link || !shape->can_exchange || t->store.composition->facts.has_stash)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_flush: %s: use tsr_rehash, which gets rid of erased slots too",
@@ -527,7 +536,8 @@ tsr_status tsr_single_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
 tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {
   if (!t || !size || (room && !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
-  tsr_status status = tsr_size(t, size, error);
+  tsr_status status = tsr_refuse_filter(t, "tsr_export", error);
+  if (status == TSR_OK) status = tsr_size(t, size, error);
   if (status || *size == 0) return status;
   if (*size > room)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export: the table holds %llu pairs, the arrays have room for %llu",

@@ -47,6 +47,11 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
         "%s finds, inserts and erases in %s at once, whose spec says concurrency = phased: say mixed there, "
         "or declare one of these, TSR_TABLE(%s, finds), and write a kernel for each",
         code->facts.name, table->name, table->name);
+  if (composition->shape.kind == TSR_KIND_FILTER && table->does & (TSR_DOES_SCANS | TSR_DOES_ERASES))
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "%s wants keys of %s, which is a filter and keeps none: declare finds, for tsr_contains, or inserts",
+        code->facts.name, table->name);
   if (table->does & TSR_DOES_INSERTS && composition->shape.has_lists)
     return tsr_fail(
         error, TSR_UNSUPPORTED,
@@ -62,9 +67,11 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
 static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size_t number) {
   const tsr_shape *shape = &code->tables[i].shape;
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
-  const bool looks_up = TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates);
+  const bool looks_up =
+      TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates) && shape->kind != TSR_KIND_FILTER;
   fprintf(out, "#include \"core/kernels/user.cuh\"\n");
-  if (table->does & TSR_DOES_FINDS) fprintf(out, "USER_finds(%s, %zu)\n", table->name, number);
+  if (table->does & TSR_DOES_FINDS)
+    fprintf(out, "USER_%s(%s, %zu)\n", shape->kind == TSR_KIND_FILTER ? "asks" : "finds", table->name, number);
   if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_INSERTS) fprintf(out, "USER_inserts(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_INSERTS && looks_up && (shape->whole_pairs || shape->payload_bits == 0))

@@ -198,7 +198,7 @@ TESSERA_PLUGINS="" refuses 'no plugin of role allocator' describe allocator
 case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
-expect_out '^kind +set \| map \| multiset \| multimap \| counter +required  [A-Z]'
+expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter +required  [A-Z]'
 expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
@@ -211,7 +211,7 @@ for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini
 case_of "describe --markdown makes tables"
 run describe table --markdown
 expect_status 0
-expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \| required \| [A-Z].* \|$'
+expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \| required \| [A-Z].* \|$'
 run describe layout/packed --markdown
 expect_status 0
 expect_out '^\| `packed` \| [A-Z].*\. \| WarpCore.* \|$'
@@ -225,7 +225,7 @@ for recipe in "$specs"/*.ini "$specs"/speed/*.ini; do
   run check "$recipe"
   expect_status 0
   expect_out '^  capacity +[0-9]+$'
-  expect_out '^buckets '
+  expect_out '^(buckets|blocks) '
 done
 
 case_of "check says what it takes a missing capacity for"

@@ -39,8 +39,9 @@ std::vector<std::string> words_for(const std::string &path) {
                                     "insert"};
   // every further pair of a key of a multimap has farther to go, whatever it fights with
   words.insert(words.end(), {"--keys", is_multi ? "distinct,repeat:4" : "distinct,repeat:64,zipf:1.0,equal"});
-  const bool is_counter = text.find("kind = counter") != std::string::npos; // which has a policy of its own
-  if (!is_multi && !is_counter)
+  const bool has_own =
+      text.find("kind = counter") != std::string::npos || text.find("kind = filter") != std::string::npos;
+  if (!is_multi && !has_own)
     words.insert(words.end(), {"--set", is_set ? "table.duplicates=first" : "table.duplicates=add"});
   return words;
 }

@@ -4,7 +4,9 @@
 // of many shapes; several tables in one kernel; and what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -627,6 +629,53 @@ TEST(Text, IsRefusedWithItsLine) {
     EXPECT_NE(tsr_kernel_read(&source, nullptr, &facts, &error), TSR_OK) << text;
     EXPECT_NE(std::string(error.message).find(words), std::string::npos) << text << ": " << error.message;
   }
+}
+
+// A filter in two kernels: one fills it, the other asks.
+TEST(Filters, AreFilledAndAskedByKernels) {
+  const char *text = R"(
+#include "tessera.cuh"
+TSR_TABLE(into, inserts)
+TSR_TABLE(from, finds)
+TSR_KERNEL(fill, (tsr_table_ref into, const uint64_t *keys, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items(), result = tsr_insert(into, mine, mine ? keys[i] : 0, 0);
+  if (mine) results[i] = (uint8_t)result;
+}
+TSR_KERNEL(ask, (tsr_table_ref from, const uint64_t *keys, uint8_t *found)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items(), is_there = tsr_contains(from, mine, mine ? keys[i] : 0);
+  if (mine) found[i] = (uint8_t)is_there;
+}
+)";
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_table *table = nullptr;
+  ASSERT_EQ(tsr_spec_parse("[table]\nkind=filter\nkey_bits=64\nhasher=murmur3\nbackend=cpu\ncapacity=5000\n", "f.ini",
+                           &spec, &error),
+            TSR_OK);
+  ASSERT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  tsr_spec_free(spec);
+  {
+    Kernel fill("fill", {table}, {"into"}, text), ask("ask", {table}, {"from"}, text);
+    Array<uint64_t> keys(5000);
+    Array<uint8_t> codes(5000), found(5000), present(5000);
+    for (size_t i = 0; i < 5000; i++) keys.data[i] = i * 0x9E3779B97F4A7C15u;
+    fill.launch(2500, {&keys.data, &codes.data});
+    ask.launch(5000, {&keys.data, &found.data});
+    ASSERT_EQ(tsr_contains(table, 5000, keys.data, present.data, nullptr, &error), TSR_OK) << error.message;
+    EXPECT_EQ(found.items, present.items) << "as the bulk call";
+    EXPECT_EQ(std::count(found.items.begin(), found.items.begin() + 2500, 1), 2500);
+    EXPECT_LT(std::count(found.items.begin() + 2500, found.items.end(), 1), 25);
+    Kernel gone("gone", {table}, {"from"},
+                "#include \"tessera.cuh\"\nTSR_TABLE(from, erases)\n"
+                "TSR_KERNEL(gone, (tsr_table_ref from)) { (void)tsr_erase(from, 1, 1); }\n");
+    EXPECT_EQ(gone.status, TSR_UNSUPPORTED);
+    EXPECT_NE(strstr(gone.error.message, "keeps none"), nullptr) << gone.error.message;
+  }
+  tsr_table_destroy(table);
 }
 
 } // namespace

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The size of a filter (filter.h). An absent key seems present if all of its bits are set, of which there is one in each of
+ * k words in a row of the block's ring. By inclusion and exclusion that is a sum over all sets of its words: the
+ * probability that none of their bits is set, with alternating signs. A key of the filter leaves them unset with the
+ * probability that it has for them on average over where its own words begin, and the keys of a block have a Poisson
+ * distribution (F. Putze, P. Sanders and J. Singler, "Cache-, hash- and space-efficient Bloom filters", 2007, section 3).
+ */
+#include "core/compose/filter.h"
+
+#include <math.h>
+
+enum { BITS_STEPS = 4, BITS_MAX = 48, WORD_BITS = 32 };
+
+/* The probability that a key sets one of the bits, of which there is one in each word of `set`. */
+static double touches(uint32_t set, uint32_t words, uint32_t functions) {
+  double leaves = 0;
+  for (uint32_t first = 0; first < words; first++) {
+    double all = 1;
+    for (uint32_t j = 0; j < functions; j++)
+      if (set >> (first + j) % words & 1u) all *= 1 - 1.0 / WORD_BITS;
+    leaves += all / words;
+  }
+  return 1 - leaves;
+}
+
+double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per_key) {
+  const double keys = 8 * (double)block_bytes / bits_per_key; /* of a block, on average */
+  double rate = 0;
+  for (uint32_t set = 0; set < 1u << functions; set++) {
+    const double none = exp(-keys * touches(set, (uint32_t)block_bytes / 4, (uint32_t)functions));
+    rate += __builtin_popcount(set) % 2 ? -none : none;
+  }
+  return rate;
+}
+
+double tsr_filter_bits(const tsr_settings *s) {
+  double bits = (double)s->bits_per_key;
+  if (!s->one_in) return bits;
+  for (bits = 1; bits < BITS_MAX; bits += 1.0 / BITS_STEPS)
+    if (tsr_filter_rate(s->block_bytes, s->functions, bits) * (double)s->one_in <= 1) break;
+  return bits;
+}
+
+uint64_t tsr_filter_blocks(const tsr_settings *s) {
+  return (uint64_t)ceil((double)s->capacity * tsr_filter_bits(s) / (8 * (double)s->block_bytes));
+}

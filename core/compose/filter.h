@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How large a filter is, and how often it errs (core/kernels/filter.cuh says what it does).
+ */
+#ifndef TSR_COMPOSE_FILTER_H
+#define TSR_COMPOSE_FILTER_H
+
+#include "core/spec/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The part of absent keys that seem present when the filter holds a key for each `bits_per_key` bits: the mean over
+ * blocks, whose keys have a Poisson distribution. */
+double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per_key);
+
+/* Bits a key: what the settings say, or as many as one_in needs. */
+double tsr_filter_bits(const tsr_settings *settings);
+
+uint64_t tsr_filter_blocks(const tsr_settings *settings);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What kind = filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of
+ * one block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
+ * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
+ * (core/design/0019-kinds.md). Without one these functions are dropped: fact filter_words.
+ *
+ * A block has filter_words words of 32 bits. The key's bits lie in so many words as it has functions, one in each, which
+ * follow each other in a ring from the word `first` on: so a lane finds them by turning the block, and no two are one.
+ */
+#ifndef TSR_FILTER_CUH
+#define TSR_FILTER_CUH
+
+#include "core/kernels/facts.cuh"
+#include "core/kernels/io.cuh"
+#include "plugins/probing.cuh"
+
+/* Where a key's bits lie. */
+typedef struct filter_place {
+  uint64_t block;
+  uint64_t bits; /* FILTER_BIT(j) of them: the bit of the key's word number j */
+  uint32_t first;
+} filter_place;
+
+enum { FILTER_FIRST_SHIFT = 60, FILTER_BIT_SHIFT = 55, FILTER_BIT_STEP = 5 };
+
+TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
+  return 1u << ((uint32_t)(bits >> (FILTER_BIT_SHIFT - FILTER_BIT_STEP * j)) & 31u);
+}
+
+/* The block by one hash function, its bits by another one, whose product has them where it is mixed best. */
+TSR_INLINE filter_place filter_place_of(const tsr_ctx *c, tsr_key key) {
+  const uint64_t bits = (uint64_t)hasher_hash(c, key, 1) * 0x9E3779B97F4A7C15u;
+  filter_place place;
+  place.block = tsr_bucket_of(c, key, 0);
+  place.bits = bits;
+  place.first = (uint32_t)(bits >> FILTER_FIRST_SHIFT) & (TSR_FACT(c, filter_words) - 1u);
+  return place;
+}
+
+TSR_INLINE uint32_t *filter_block(const tsr_ctx *c, uint64_t block) {
+  return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[0] + block * TSR_FACT(c, filter_words);
+}
+
+/* Whether all bits of the key are set. mine = 0: looks at nothing. */
+TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint32_t mine, uint32_t mode) {
+  uint32_t word[TSR_BUCKET_WORDS], has = 1;
+  tsr_load(c, filter_block(c, place->block), 4, 4 * TSR_FACT(c, filter_words), mine, mode, word);
+  if (!mine) return 0;
+#ifdef __CUDACC__
+  TSR_UNROLL
+  for (uint32_t turn = 1; turn < TSR_FILTER_WORDS_MAX; turn *= 2) { /* registers cannot be indexed */
+    uint32_t turned[TSR_FILTER_WORDS_MAX];
+    TSR_UNROLL
+    for (uint32_t w = 0; w < TSR_FILTER_WORDS_MAX; w++)
+      if (w < TSR_FACT(c, filter_words) && turn < TSR_FACT(c, filter_words))
+        turned[w] = !(place->first & turn)           ? word[w]
+                    : TSR_FACT(c, filter_words) == 8 ? word[(w + turn) % 8]
+                                                     : word[(w + turn) % TSR_FILTER_WORDS_MAX];
+    TSR_UNROLL
+    for (uint32_t w = 0; w < TSR_FILTER_WORDS_MAX; w++)
+      if (w < TSR_FACT(c, filter_words) && turn < TSR_FACT(c, filter_words)) word[w] = turned[w];
+  }
+  TSR_UNROLL
+  for (uint32_t j = 0; j < TSR_FILTER_FUNCTIONS_MAX; j++)
+    if (j < TSR_FACT(c, filter_functions)) has &= (word[j] & filter_bit(place->bits, j)) != 0;
+#else
+  for (uint32_t j = 0; j < TSR_FACT(c, filter_functions); j++)
+    has &= (word[(place->first + j) & (TSR_FACT(c, filter_words) - 1u)] & filter_bit(place->bits, j)) != 0;
+#endif
+  return has;
+}
+
+/* Sets the bits of the lanes' keys with `sets`. On a GPU by the whole warp, which works on one lane's key with as many
+ * lanes as its block has pairs of words: so what they write to a sector is one request, not one for each word. */
+TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t sets) {
+#ifdef __CUDACC__
+  enum { WARP = 32 };
+  const uint32_t lanes = TSR_FACT(c, filter_words) / 2, keys = WARP / lanes, lane = threadIdx.x % WARP;
+  const uint32_t todo = __ballot_sync(0xFFFFFFFFu, sets != 0), own = lane % lanes;
+#pragma unroll 1
+  for (uint32_t from = 0; from < WARP; from += keys) {
+    if (!(todo >> from & (keys < WARP ? (1u << keys) - 1u : 0xFFFFFFFFu))) continue;
+    const uint32_t owner = from + lane / lanes;
+    const uint64_t block = __shfl_sync(0xFFFFFFFFu, (unsigned long long)place->block, (int)owner);
+    const uint64_t bits = __shfl_sync(0xFFFFFFFFu, (unsigned long long)place->bits, (int)owner);
+    const uint32_t first = __shfl_sync(0xFFFFFFFFu, place->first, (int)owner);
+    const uint32_t low = (2 * own - first) & (TSR_FACT(c, filter_words) - 1u);
+    const uint32_t high = (low + 1) & (TSR_FACT(c, filter_words) - 1u);
+    const uint32_t in_low = low < TSR_FACT(c, filter_functions) ? filter_bit(bits, low) : 0;
+    const uint32_t in_high = high < TSR_FACT(c, filter_functions) ? filter_bit(bits, high) : 0;
+    const unsigned long long pair = (unsigned long long)in_high << 32 | in_low;
+    if (pair && todo >> owner & 1u) atomicOr((unsigned long long *)filter_block(c, block) + own, pair);
+  }
+#else
+  if (!sets) return;
+  for (uint32_t j = 0; j < TSR_FACT(c, filter_functions); j++) /* relaxed: who asks for keys does so in a later phase */
+    __atomic_fetch_or(filter_block(c, place->block) + ((place->first + j) & (TSR_FACT(c, filter_words) - 1u)),
+                      filter_bit(place->bits, j), __ATOMIC_RELAXED);
+#endif
+}
+
+/* Inserts the lanes' keys, by the whole warp together. TSR_RESULT_PRESENT: the key seemed to be there. */
+TSR_INLINE uint32_t filter_insert(const tsr_ctx *c, tsr_key key, uint32_t mine) {
+  const filter_place place = filter_place_of(c, key);
+  const uint32_t has = filter_has(c, &place, mine, 0);
+  filter_set(c, &place, mine && !has);
+  return !mine ? (uint32_t)TSR_RESULT_NONE : has ? (uint32_t)TSR_RESULT_PRESENT : (uint32_t)TSR_RESULT_INSERTED;
+}
+
+TSR_INLINE uint32_t filter_contains(const tsr_ctx *c, tsr_key key, uint32_t mine) {
+  const filter_place place = filter_place_of(c, key);
+  return filter_has(c, &place, mine, TSR_LOAD_SETTLED);
+}
+
+#endif
