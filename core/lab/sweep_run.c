@@ -180,12 +180,12 @@ static tsr_status measure_pools(sweep *s, const tsr_point *point, tsr_error *err
 static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
   const tsr_point *point = &s->plan->points[i];
   if (tsr_bench_wants_pools(&point->options)) return measure_pools(s, point, error);
-  const tsr_bench_entrant entrant = {
-      .name = point->label, .spec = point->spec, .costs = tsr_links_wait(s->links, i), .may_be_full = true};
+  tsr_bench_entrant entrant = {.name = point->label, .spec = point->spec, .may_be_full = true};
   tsr_error sentence;
   char title[128];
-  tsr_status status = begin_session(s, point, &entrant, error);
+  tsr_status status = begin_session(s, point, &entrant, error); /* draws keys, while code is linked */
   if (status) return status;
+  entrant.costs = tsr_links_wait(s->links, i);
   status = tsr_bench_session_check(s->session, &entrant, &sentence);
   if (status == TSR_BAD_ARGUMENT) {
     fprintf(stderr, "tessera: %s is left out: %s\n", point->label, sentence.message);
