@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera count: how often each k-mer occurs in sequence files. A counter gets the k-mers in
- * batches, while a thread reads on. Memory holds the table and a few chunks of k-mers, and in the end all
- * pairs once more. Read next: stream.h, pairs.h.
+ * tessera count: how often each k-mer occurs in sequence files. A counter gets the k-mers in batches, while a thread
+ * reads on. Memory holds the table and a few chunks of k-mers, and in the end all pairs once more. Read next: stream.h,
+ * pairs.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>

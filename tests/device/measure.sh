@@ -12,6 +12,7 @@
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
+#     kinds      counters beside maps that add up, by distributions of keys; filters
 #     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
@@ -102,6 +103,16 @@ group_multi() {
   done
 }
 
+group_kinds() {
+  local counter=(--set table.key_bits=32 --set table.value_bits=32 --set table.growth=none)
+  local keys=distinct,repeat:64,zipf:1.0,equal
+  rows specs/count.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" "${counter[@]}"
+  rows specs/best_build.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" --set table.duplicates=add
+  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0
+  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set table.key_bits=32
+  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set filter.block_bytes=64
+}
+
 group_pools() {
   local allocator lanes
   for allocator in slab slab_light bump; do
@@ -133,7 +144,7 @@ group_limits() {
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single first semantics lists mixed steps multi pools success
+(($#)) || set -- limits single first semantics lists mixed steps multi kinds pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2
