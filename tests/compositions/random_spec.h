@@ -41,7 +41,7 @@ public:
 
   uint32_t key_bits() const { return bits("key_bits"); }
   uint32_t value_bits() const { return bits("value_bits") % 32 ? 32 : bits("value_bits"); } // as they come and go
-  uint32_t policy() const; // TSR_DUPLICATES_
+  uint32_t policy() const;                                                                  // TSR_DUPLICATES_
 
 private:
   uint32_t bits(const char *key) const {
