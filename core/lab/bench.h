@@ -10,9 +10,9 @@
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
  * each comes (distribution.h): the table is sized for the distinct ones, unless it keeps every pair, and is asked for
- * each as often as it was inserted. Each operation runs once to warm up and --repeat times; the median counts. Several
- * specs take turns in every repetition, and ratios of their medians follow the rows as lines that start with '#'. Only
- * the operation lies between the two events.
+ * each as often as it was inserted. Each operation runs once to warm up and --repeat times, with code that was made
+ * before; the median counts. Several specs take turns in every repetition, and ratios of their medians follow the rows
+ * as lines that start with '#'. Only the operation lies between the two events.
  *
  * Further operations:
  *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last

@@ -220,6 +220,16 @@ static tsr_bench_cost cost_of(const tsr_bench_session *s, const lane *l, tsr_ben
   return status ? (tsr_bench_cost){0} : cost;
 }
 
+/* Code is made before it is timed, also where the cpu backend would find that so few items do not pay a compiler: or half
+ * of the turns would be of one code, half of another. That it cannot be made will be said when it is used. */
+static void make_code(const lane *l, tsr_bench_op op) {
+  tsr_table_info info = {0};
+  tsr_error error;
+  tsr_table_describe(l->subject.table, &info);
+  const tsr_status status = tsr_table_prepare(l->subject.table, tsr_bench_calls(op, info.value_bits > 0), &error);
+  (void)status;
+}
+
 static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which, const tsr_bench_cost *cost,
                             tsr_error *error) {
   const tsr_bench_options *o = s->options;
@@ -279,7 +289,9 @@ static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *e
   for (size_t i = 0; i < s->count; i++) {
     s->lanes[i].is_right = true;
     s->lanes[i].is_refused = tsr_bench_needs_fill(op) && !s->lanes[i].is_filled;
-    if (takes_part(&s->lanes[i])) costs[i] = cost_of(s, &s->lanes[i], op);
+    if (!takes_part(&s->lanes[i])) continue;
+    costs[i] = cost_of(s, &s->lanes[i], op);
+    make_code(&s->lanes[i], op);
   }
   tsr_status status = tsr_bench_prepare(&s->arrays, op, error);
   for (uint64_t turn = 0; status == TSR_OK && turn <= o->repeat; turn++) {
