@@ -201,13 +201,14 @@ full() {
     failed "the pairs in the table and those without room are not the input"
 }
 
-# Resident memory is looked at while it runs: the most of its second quarter and of its last one.
+# Resident memory is looked at while it runs: the most of its second quarter and of its last one. Without a compiler: code
+# that comes when there has been enough to do would be taken for growth.
 long() {
   local steps=() i process sizes=() quarter before=0 after=0
   make_file pairs.tsv 20000 1000000 1
   for ((i = 0; i < 40; i++)); do steps+=(--insert pairs.tsv --erase pairs.tsv); done
-  echo "$plain run ${spec[*]} ... (40 times)" >>lines
-  $plain run "${spec[@]}" --set table.capacity=100000 "${steps[@]}" >out 2>err &
+  echo "TESSERA_CC= $plain run ${spec[*]} ... (40 times)" >>lines
+  TESSERA_CC='' $plain run "${spec[@]}" --set table.capacity=100000 "${steps[@]}" >out 2>err &
   process=$!
   while kill -0 $process 2>/dev/null; do
     i=$(awk '/^VmRSS/ { print $2 }' "/proc/$process/status" 2>/dev/null)
