@@ -19,16 +19,18 @@ typedef struct bench {
   tsr_spec **specs;
   tsr_bench_entrant *entrants; /* one for each spec */
   tsr_bench_output *output;
-  double *mops; /* for each distribution, load, operation and spec; 0: refused */
+  double *mops;   /* for each distribution, load, operation and spec; 0: refused */
+  double *rates;  /* for each of these options.repeat: its mops in every repetition */
+  double *ratios; /* options.repeat, of two specs */
   size_t measured;
   bool all_right;
 } bench;
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static double *mops_at(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
+static size_t index_of(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
   const tsr_bench_options *o = &b->options;
-  return &b->mops[((model * o->load_count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec];
+  return ((model * o->load_count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec;
 }
 
 static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
@@ -36,20 +38,26 @@ static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_pl
   tsr_bench_output_row(b->output, row);
   if (row->verdict == TSR_BENCH_REFUSED) return;
   b->measured++;
-  *mops_at(b, place->model, place->load, place->op, place->entrant) = row->mops;
+  const size_t at = index_of(b, place->model, place->load, place->op, place->entrant);
+  b->mops[at] = row->mops;
+  memcpy(&b->rates[at * b->options.repeat], place->rates, b->options.repeat * sizeof *b->rates);
 }
 
-/* How many times as fast the first spec is as each other one. */
+/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each repetition,
+ * so each has a ratio, from which what slowed down both is gone. */
 static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
   for (size_t model = 0; model < o->key_count; model++)
-    for (size_t spec = 1; spec < o->spec_count; spec++) {
-      const double first = *mops_at(b, model, load, op, 0), other = *mops_at(b, model, load, op, spec);
-      if (first <= 0 || other <= 0) continue;
-      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f", o->specs[0], o->specs[spec],
-                            tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
-                            o->key_count > 1 ? " with keys " : "", o->key_count > 1 ? o->keys[model].text : "",
-                            first / other);
+    for (size_t spec = 0; spec < o->spec_count; spec++) {
+      const size_t one = index_of(b, model, load, op, o->versus_index), other = index_of(b, model, load, op, spec);
+      if (one == other || b->mops[one] <= 0 || b->mops[other] <= 0) continue;
+      for (size_t i = 0; i < o->repeat; i++)
+        b->ratios[i] = b->rates[one * o->repeat + i] / b->rates[other * o->repeat + i];
+      const double median = tsr_bench_median(b->ratios, o->repeat);
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus_index],
+                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
+                            o->key_count > 1 ? " with keys " : "", o->key_count > 1 ? o->keys[model].text : "", median,
+                            b->ratios[0], b->ratios[o->repeat - 1]);
     }
 }
 
@@ -58,7 +66,7 @@ static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
   for (size_t spec = 0; spec < o->spec_count; spec++)
     for (size_t model = 1; model < o->key_count; model++) {
-      const double first = *mops_at(b, 0, load, op, spec), other = *mops_at(b, model, load, op, spec);
+      const double first = b->mops[index_of(b, 0, load, op, spec)], other = b->mops[index_of(b, model, load, op, spec)];
       if (first <= 0 || other <= 0) continue;
       tsr_bench_output_note(b->output, "ratio keys %s/%s: %s: %s at load %g: %.3f", o->keys[model].text,
                             o->keys[0].text, o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
@@ -81,8 +89,11 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
   b->entrants = calloc(o->spec_count, sizeof *b->entrants);
-  b->mops = calloc(o->key_count * o->load_count * o->spec_count * TSR_BENCH_OPS, sizeof *b->mops);
-  if (!b->specs || !b->entrants || !b->mops)
+  const size_t figures = o->key_count * o->load_count * o->spec_count * TSR_BENCH_OPS;
+  b->mops = calloc(figures, sizeof *b->mops);
+  b->rates = calloc(figures * o->repeat, sizeof *b->rates);
+  b->ratios = calloc(o->repeat, sizeof *b->ratios);
+  if (!b->specs || !b->entrants || !b->mops || !b->rates || !b->ratios)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
@@ -150,6 +161,8 @@ static void clean_up(bench *b) {
   free(b->specs);
   free(b->entrants);
   free(b->mops);
+  free(b->rates);
+  free(b->ratios);
   tsr_bench_options_free(&b->options);
 }
 
@@ -179,6 +192,9 @@ static const char help[] =
     "  --units N                Units of an allocation; 1.\n"
     "  --tile-lanes N           Lanes that allocate together; 1.\n"
     "  --codes yes|no           Whether inserts, finds and erases write a result code for each key, all verified; no.\n"
+    "  --vs SPEC                The spec, or its number, that the lines '# ratio' compare the others with: how many "
+    "times\n"
+    "                           as fast it is, median, least and greatest of all repetitions; the first.\n"
     "  --repeat N               Measurements, of which the median counts, after one to warm up; 5.\n"
     "  --set SECTION.KEY=VALUE  Sets an entry of all specs, over what their files say; repeatable.\n"
     "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n"

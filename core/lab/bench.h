@@ -5,14 +5,14 @@
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
  *         [--batch 32Ki] [--keys distinct] [--mix .2,.2,.3,.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE] [--append FILE]
- *         [--json FILE]
+ *         [--json FILE] [--vs SPEC]
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
  * each comes (distribution.h): the table is sized for the distinct ones, unless it keeps every pair, and is asked for
  * each as often as it was inserted. Each operation runs once to warm up and --repeat times, with code that was made
- * before; the median counts. Several specs take turns in every repetition, and ratios of their medians follow the rows
- * as lines that start with '#'. Only the operation lies between the two events.
+ * before; the median counts. Several specs take turns in every repetition, and their ratios follow the rows as lines
+ * that start with '#'. Only the operation lies between the two events.
  *
  * Further operations:
  *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last
@@ -50,8 +50,10 @@
  *   limit_mops what pct_limit is a share of
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
- * Lines '# ratio' say how many times as fast the first spec is as each other one, and each further distribution as the
- * first.
+ * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of the
+ * ratios that all repetitions have, and their least and greatest, as in 1.250 (1.100 to 1.300). 'ratio keys' says how many times as
+ * fast each further distribution is as the first, by medians: these were measured one after the other. In JSON they are
+ * notes.
  * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

@@ -188,11 +188,12 @@ enum {
   UNITS,
   TILE_LANES,
   CODES,
+  VS,
   NAMES
 };
 static const char *const names[NAMES] = {"--n",      "--loads", "--ops",        "--batch", "--keys", "--mix",
                                          "--repeat", "--set",   "--plugins",    "--seed",  "--csv",  "--append",
-                                         "--json",   "--units", "--tile-lanes", "--codes"};
+                                         "--json",   "--units", "--tile-lanes", "--codes", "--vs"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -233,10 +234,27 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return read_count(names[which], value, TILE_LANES_MAX, &o->tile_lanes, error);
   case CODES:
     return read_choice(names[which], value, &o->codes, error);
+  case VS:
+    o->versus = value;
+    return TSR_OK;
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;
   }
+}
+
+/* A spec is named as the command line has it; where it has it twice, the number tells. */
+static tsr_status find_versus(tsr_bench_options *o, tsr_error *error) {
+  uint64_t number;
+  if (!o->versus) return TSR_OK;
+  for (o->versus_index = 0; o->versus_index < o->spec_count; o->versus_index++)
+    if (strcmp(o->versus, o->specs[o->versus_index]) == 0) return TSR_OK;
+  if (!tsr_parse_u64(o->versus, &number) || number < 1 || number > o->spec_count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --vs %s: must be one of the specs, written as there, or its number from 1 to %zu",
+                    o->versus, o->spec_count);
+  o->versus_index = number - 1;
+  return TSR_OK;
 }
 
 /* What one option says may not suit another. */
@@ -279,7 +297,7 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
     if (status == TSR_OK) status = read_option(which, value, o, error);
   }
   if (status == TSR_OK) status = check_together(o, error);
-  return status;
+  return status ? status : find_versus(o, error);
 }
 
 tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error) {

@@ -20,6 +20,7 @@ typedef struct lane {
   tsr_bench_subject subject; /* no table: refused */
   tsr_resolution resolution;
   double *times; /* milliseconds of the current operation, options->repeat of them */
+  double *rates; /* its mops, as many, in turn */
   uint64_t done; /* what its mops count */
   uint64_t not_placed;
   bool is_right;   /* no answer of the current operation was wrong */
@@ -147,7 +148,11 @@ static int device_number(const tsr_spec *spec) {
 
 static void hand_row(tsr_bench_session *s, tsr_bench_row *row, size_t which, tsr_bench_op op) {
   const tsr_bench_options *o = s->options;
-  const tsr_bench_place place = {.model = s->model, .load = s->load, .entrant = which, .op = op};
+  const tsr_bench_place place = {.model = s->model,
+                                 .load = s->load,
+                                 .entrant = which,
+                                 .op = op,
+                                 .rates = row->verdict == TSR_BENCH_REFUSED ? NULL : s->lanes[which].rates};
   row->spec = s->lanes[which].entrant->name;
   row->backend = s->info.backend;
   row->device = s->info.device;
@@ -274,6 +279,7 @@ static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t t
   tsr_status status = tsr_bench_measure(&s->arrays, &l->subject, op, &result, error);
   if (status) return judge_status(s, which, op, status, error);
   if (turn > 0) l->times[turn - 1] = result.milliseconds;
+  if (turn > 0) l->rates[turn - 1] = (double)result.done / 1e3 / result.milliseconds;
   l->done = result.done;
   if (turn == 0 || result.not_placed > l->not_placed) l->not_placed = result.not_placed;
   complain(s, which, tsr_bench_op_name(op), &result);
@@ -396,7 +402,7 @@ static tsr_status take_model(tsr_bench_session *s, size_t model, tsr_error *erro
 tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entrant *entrants, size_t count,
                                      const char *title, tsr_bench_take take, void *context, tsr_error *error) {
   const tsr_bench_options *o = s->options;
-  double *times = calloc(count * o->repeat, sizeof *times);
+  double *times = calloc(2 * count * o->repeat, sizeof *times);
   s->lanes = calloc(count, sizeof *s->lanes);
   s->count = count;
   s->title = title;
@@ -406,7 +412,8 @@ tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entra
   if (!times || !s->lanes)
     status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", count);
   for (size_t i = 0; status == TSR_OK && i < count; i++)
-    s->lanes[i] = (lane){.entrant = &entrants[i], .times = times + i * o->repeat};
+    s->lanes[i] =
+        (lane){.entrant = &entrants[i], .times = times + i * o->repeat, .rates = times + (count + i) * o->repeat};
   for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) {
     status = take_model(s, model, error);
     for (s->load = 0; status == TSR_OK && s->load < o->load_count; s->load++) status = measure_load(s, error);

@@ -28,11 +28,13 @@ typedef struct tsr_bench_entrant {
   bool may_be_full; /* that keys found no place is in its rows, and no news */
 } tsr_bench_entrant;
 
-/* A row, and where it stands in what was asked for. A refused entrant has one of each load and distribution: then op is
+/* Where a row stands in what was asked for. A refused entrant has one of each load and distribution: then op is
  * TSR_BENCH_OPS. */
 typedef struct tsr_bench_place {
   size_t model, load, entrant;
   tsr_bench_op op;
+  const double
+      *rates; /* mops of each repetition, in turn: options->repeat of them, until `take` returns; NULL: refused */
 } tsr_bench_place;
 typedef void (*tsr_bench_take)(void *context, const tsr_bench_row *row, const tsr_bench_place *place);
 

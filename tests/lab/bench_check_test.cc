@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // core/lab/bench.h over a library that lies (faulty.h): every wrong answer is noticed, every path frees what it took.
+#include <algorithm>
+
 #include "command.h"
 #include "core/lab/bench.h"
 #include "core/lab/roofline.h"
@@ -240,8 +242,34 @@ TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
   EXPECT_EQ(faulty.operations, expected);
   auto lines = outcome.lines();
   ASSERT_EQ(lines.size(), 1 + 9 + 6u);
-  EXPECT_EQ(lines[10], "# ratio " + spec("a") + "/" + spec("b") + ": insert at load 0.8: 2.000");
-  EXPECT_EQ(lines[15], "# ratio " + spec("a") + "/" + spec("c") + ": erase at load 0.8: 2.000");
+  EXPECT_EQ(lines[10], "# ratio " + spec("a") + "/" + spec("b") + ": insert at load 0.8: 2.000 (2.000 to 2.000)");
+  EXPECT_EQ(lines[15], "# ratio " + spec("a") + "/" + spec("c") + ": erase at load 0.8: 2.000 (2.000 to 2.000)");
+}
+
+// Ratios are of repetitions: that of a's and b's medians would be 3.
+TEST_F(Check, RatiosHaveTheSpreadOfTheRepetitions) {
+  const std::string a = spec("a"), b = spec("b"), c = spec("c"), insert = ": insert at load 0.8: ";
+  const std::vector<double> a_b_c_in_turns = {1, 1, 1, 4, 4, 2, 1, 6, 8, 2, 20, 3};
+  const auto lines = [&](Words more) {
+    faulty.milliseconds.assign(a_b_c_in_turns.rbegin(), a_b_c_in_turns.rend());
+    more.insert(more.begin(), {b, c});
+    Outcome outcome = bench(Fault::NONE, "insert", more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.lines();
+  };
+  Words of_a = lines({});
+  ASSERT_EQ(of_a.size(), 1 + 3 + 2u);
+  EXPECT_EQ(of_a[4], "# ratio " + a + "/" + b + insert + "6.000 (1.000 to 10.000)");
+  EXPECT_EQ(of_a[5], "# ratio " + a + "/" + c + insert + "1.500 (0.500 to 8.000)");
+  for (const std::string &versus : {b, std::string("2")}) {
+    Words of_b = lines({"--vs", versus});
+    ASSERT_EQ(of_b.size(), 1 + 3 + 2u);
+    EXPECT_EQ(of_b[4], "# ratio " + b + "/" + a + insert + "0.167 (0.100 to 1.000)");
+    EXPECT_EQ(of_b[5], "# ratio " + b + "/" + c + insert + "0.500 (0.150 to 1.333)");
+  }
+  Words json = lines({"--vs=3", "--json=-"});
+  EXPECT_NE(std::find(json.begin(), json.end(), "    \"ratio " + c + "/" + b + insert + "2.000 (0.750 to 6.667)\""),
+            json.end());
 }
 
 TEST_F(Check, LimitsAreThoseOfABucketAtTheTablesSize) {

@@ -280,6 +280,12 @@ tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
   return TSR_OK;
 }
 
+tsr_status tsr_table_prepare(tsr_table *, uint32_t, tsr_error *) { return TSR_OK; }
+
+tsr_status tsr_filter_describe(tsr_table *, tsr_filter_info *, tsr_error *error) {
+  return tsr_fail(error, TSR_UNSUPPORTED, "no table here is a filter");
+}
+
 tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *) {
   *usage = {};
   usage->utilization = static_cast<double>(size_of(table)) / static_cast<double>(2 * table->capacity);
@@ -319,8 +325,11 @@ tsr_status tsr_timer_start(tsr_table *table, void *, tsr_error *) {
 }
 
 tsr_status tsr_timer_stop(tsr_table *table, void *, double *milliseconds, tsr_error *) {
-  *milliseconds = table->name == "a" ? 1 : 2;
   table->is_timed = false;
+  *milliseconds = table->name == "a" ? 1 : 2;
+  if (faulty.milliseconds.empty()) return TSR_OK;
+  *milliseconds = faulty.milliseconds.back();
+  faulty.milliseconds.pop_back();
   return TSR_OK;
 }
 

@@ -48,6 +48,7 @@ struct Faulty {
   int finds = 0;
   int tables = 0, memories = 0, pools = 0; // alive
   std::vector<std::string> operations;     // timed ones: "a insert"
+  std::vector<double> milliseconds;        // of the next timed operations, in reverse; then 1 of a table a, 2 of others
   std::vector<uint64_t> footprints;        // asked of tsr_roofline
 };
 
