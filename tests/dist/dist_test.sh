@@ -63,10 +63,20 @@ env -i ./linked list >out 2>err || fail "through a link: $(cat err)"
 expect_out "^${#parts[@]} plugins$"
 
 case_of "every recipe composes"
-for spec in "$specs"/*.ini "$specs"/*/*.ini; do
+for spec in "$specs"/*.ini "$specs"/speed/*.ini; do
   run check "$spec" "${cpu[@]}"
   expect_status 0
 done
+
+case_of "every experiment is found"
+run experiment --list
+expect_status 0
+for spec in "$specs"/experiments/[A-Z]*.ini; do
+  name=${spec##*/}
+  expect_out "^${name%.ini} "
+done
+run sweep "$specs/experiments/sweep.ini" --plan yes "${cpu[@]}"
+expect_status 0
 
 case_of "run works"
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.tsv --out rows.tsv
@@ -111,7 +121,7 @@ completes() {
 }
 
 case_of "bash completes commands, options, plugins and keys"
-[[ $(completes r) == $'run\nroofline' ]] || fail "r: $(completes r)"
+[[ $(completes r) == $'run\nreport\nroofline' ]] || fail "r: $(completes r)"
 [[ $(completes run --ins) == --insert ]] || fail "run --ins: $(completes run --ins)"
 [[ $(completes bench --lo) == --loads ]] || fail "bench --lo: $(completes bench --lo)"
 [[ $(completes describe probing/cuc) == probing/cuckoo ]] || fail "describe: $(completes describe probing/cuc)"
