@@ -264,6 +264,11 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: no spec: name the INI file of a table, or several to compare them");
   if (o->csv && o->append)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->csv, o->append);
+  if (o->versus && tsr_bench_wants_pools(o))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
+                    "malloc: name it first",
+                    o->versus);
   for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
     double load;
     if (tsr_parse_double(o->loads[i], &load) && load > 1)

@@ -66,6 +66,7 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--codes", "maybe"}, "--codes maybe: must be yes or no");
   for (std::string versus : {"b.ini", "0", "3", "1.5"})
     expect_usage({"a.ini", "c.ini", "--vs", versus}, "--vs " + versus + ": must be one of the specs");
+  expect_usage({"a.ini", "--vs", "1", "--ops", "churn"}, "--vs 1: is for tables; of allocators the first one is");
   expect_usage({"a.ini", "--lods", ".8"}, "did you mean --loads?");
   expect_usage({"a.ini", "--set", "table.load_factor=.5"}, "--loads");
   expect_usage({spec("bad.ini", map32), "--set", "nonsense"}, "nonsense");
