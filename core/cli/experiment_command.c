@@ -18,7 +18,8 @@ static const tsr_option options[] = {
     {"--list", NULL, false, "Tells which experiments there are."},
     {"--all", NULL, false, "All of them, one after the other."},
     {"--small", NULL, false, "With few keys, to try them: seconds in all, also on the cpu backend."},
-    {"--out", "FOLDER", false, "Where NAME.csv goes, and is gone on with, for each; the working directory, else."},
+    {"--out", "FOLDER", false,
+     "Where NAME.csv goes, and is gone on with, and NAME.paper.csv, for each; the working directory, else."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

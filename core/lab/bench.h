@@ -50,10 +50,10 @@
  *   limit_mops what pct_limit is a share of
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
- * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of the
- * ratios that all repetitions have, and their least and greatest, as in 1.250 (1.100 to 1.300). 'ratio keys' says how many times as
- * fast each further distribution is as the first, by medians: these were measured one after the other. So are the ratios
- * of allocators, for which the first spec counts. In JSON they are notes.
+ * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of
+ * the ratios that all repetitions have, and their least and greatest, as in 1.250 (1.100 to 1.300). 'ratio keys' says how
+ * many times as fast each further distribution is as the first; distributions are measured one after the other, so these
+ * are ratios of medians, as those of the first spec's allocator to the others' and to malloc. In JSON they are notes.
  * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

@@ -98,8 +98,7 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   put_real(&f[COLUMN_limit_mops], 1, row->limit_mops);
 }
 
-/* A text as a CSV field: quoted if it has to be. */
-static void print_csv_text(FILE *out, const char *text) {
+void tsr_bench_print_text(FILE *out, const char *text) {
   if (!strpbrk(text, ",\"\r\n")) {
     fputs(text, out);
     return;
@@ -116,7 +115,7 @@ static void print_csv(FILE *out, const field *f) {
   for (size_t i = 0; i < COLUMN_COUNT; i++) {
     const char *text = f[i].text ? f[i].text : f[i].number;
     if (i) fputc(',', out);
-    print_csv_text(out, *text ? text : "-");
+    tsr_bench_print_text(out, *text ? text : "-");
   }
   fputc('\n', out);
 }

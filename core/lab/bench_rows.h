@@ -5,6 +5,8 @@
 #ifndef TSR_BENCH_ROWS_H
 #define TSR_BENCH_ROWS_H
 
+#include <stdio.h>
+
 #include "core/lab/bench_options.h"
 
 #ifdef __cplusplus
@@ -55,6 +57,9 @@ TSR_MUST_CHECK tsr_status tsr_bench_output_close(tsr_bench_output *output, tsr_e
 /* The names of the columns, with commas between, and the number of one; SIZE_MAX: there is none. */
 const char *tsr_bench_columns(void);
 size_t tsr_bench_column(const char *name);
+
+/* Writes a text as a CSV field: quoted if it has to be. */
+void tsr_bench_print_text(FILE *out, const char *text);
 
 /* The number of one of tsr_bench_options.loads. */
 double tsr_bench_load(const char *load);

@@ -2,13 +2,15 @@
  *
  * Running experiments, and setting ours beside the papers' (experiment.h).
  */
-#define _GNU_SOURCE /* asprintf */
+#define _GNU_SOURCE /* asprintf, open_memstream */
 #include "core/lab/experiment.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lab/bench_rows.h"
 #include "core/lab/sweep_run.h"
+#include "core/spec/file.h"
 #include "core/spec/number.h"
 
 enum { WORDS_MAX = 24, WORD_MAX = 128 };
@@ -175,7 +177,23 @@ static const char *unit_of(const char *metric) {
   return "";
 }
 
-static tsr_status print_headlines(FILE *out, const char *name, const tsr_plan *plan, const measured *m,
+/* A line of NAME.paper.csv; 0 is unknown. */
+static void print_figure(FILE *csv, const headline *h, const char *set, double value, double ratio,
+                         const char *device) {
+  const double numbers[] = {value, ratio};
+  fprintf(csv, "%s,%s,%s", h->name, set, h->metric);
+  for (size_t i = 0; i < 2; i++) {
+    if (numbers[i] > 0)
+      fprintf(csv, ",%.6g", numbers[i]);
+    else
+      fputs(",-", csv);
+  }
+  fputc(',', csv);
+  tsr_bench_print_text(csv, *device ? device : "-");
+  fputc('\n', csv);
+}
+
+static tsr_status print_headlines(FILE *out, FILE *csv, const char *name, const tsr_plan *plan, const measured *m,
                                   tsr_error *error) {
   const size_t device = tsr_results_column(m->results, "device");
   const char *here = m->results->row_count ? tsr_results_field(m->results, 0, device) : "";
@@ -183,12 +201,15 @@ static tsr_status print_headlines(FILE *out, const char *name, const tsr_plan *p
   fprintf(out, "\n%s  %s: %s\n", name, said(plan->file, "paper"), said(plan->file, "title"));
   fprintf(out, "  %-28s %12s %12s  %s\n", "", "ours", "the paper's", "");
   fprintf(out, "  %-28s %12.12s %12.12s\n", "", here, said(plan->file, "device"));
+  fputs("name,set,metric,value,ratio,device\n", csv);
   for (size_t i = 0; tsr_spec_get_at(plan->file, i, &item); i++) {
     headline h;
     if (strcmp(item.section, "paper") != 0) continue;
     tsr_status status = read_headline(&item, &h, error);
     if (status) return status;
     const double value = ours(m, &h);
+    print_figure(csv, &h, "ours", value, value / h.paper, here);
+    print_figure(csv, &h, "paper", h.paper, 0, said(plan->file, "device"));
     if (value > 0)
       fprintf(out, "  %-28s %12.4g %12.4g  %s, %.3g of the paper's\n", h.name, value, h.paper, unit_of(h.metric),
               value / h.paper);
@@ -196,6 +217,22 @@ static tsr_status print_headlines(FILE *out, const char *name, const tsr_plan *p
       fprintf(out, "  %-28s %12s %12.4g  %s\n", h.name, "-", h.paper, unit_of(h.metric));
   }
   return TSR_OK;
+}
+
+/* NAME.csv becomes NAME.paper.csv. */
+static tsr_status write_figures(const char *csv, const char *text, size_t bytes, tsr_error *error) {
+  const size_t letters = strlen(csv), ending = strlen(".csv");
+  const bool has_ending = letters > ending && strcmp(csv + letters - ending, ".csv") == 0;
+  char *path = NULL;
+  tsr_file file;
+  if (asprintf(&path, "%.*s.paper.csv", (int)(has_ending ? letters - ending : letters), csv) < 0)
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for the name of a file");
+  int failure = tsr_file_begin_output(&file, path);
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, text, bytes));
+  const tsr_status status =
+      failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
+  free(path);
+  return status;
 }
 
 static tsr_status compare(FILE *out, const tsr_experiment_options *options, const tsr_plan *plan, tsr_error *error) {
@@ -207,7 +244,15 @@ static tsr_status compare(FILE *out, const tsr_experiment_options *options, cons
   for (size_t row = 0; status == TSR_OK && row < results.row_count; row++)
     for (size_t i = 0; !m.is_its[row] && i < plan->count; i++)
       m.is_its[row] = tsr_point_has_row(&plan->points[i], &results, row);
-  if (status == TSR_OK) status = print_headlines(out, options->name, plan, &m, error);
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *csv = open_memstream(&text, &bytes);
+  if (status == TSR_OK && !csv) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %s", options->name);
+  if (status == TSR_OK) status = print_headlines(out, csv, options->name, plan, &m, error);
+  if (csv && fclose(csv) && status == TSR_OK)
+    status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %s", options->name);
+  if (status == TSR_OK) status = write_figures(options->csv, text, bytes, error);
+  free(text);
   free(m.is_its);
   tsr_results_free(&results);
   return status;

@@ -39,8 +39,9 @@ bool tsr_experiment_is_one(const char *path);
 /* Prints the name, and what the experiment is; nothing of a sweep. */
 TSR_MUST_CHECK tsr_status tsr_experiment_list(FILE *out, const char *path, const char *name, tsr_error *error);
 
-/* Measures what its CSV does not have, and prints ours beside the paper's. *all_right becomes false when an answer was
- * wrong. */
+/* Measures what its CSV does not have, and prints ours beside the paper's. The same goes to NAME.paper.csv beside NAME.csv,
+ * anew each time: name,set,metric,value,ratio,device, with a row of set `ours` and one of `paper` for each line of [paper];
+ * ratio is ours over the paper's. *all_right becomes false when an answer was wrong. */
 TSR_MUST_CHECK tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right,
                                              tsr_error *error);
 

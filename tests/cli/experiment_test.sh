@@ -92,6 +92,20 @@ awk -F, '$8 == .2 && $4 == "insert" && $1 == "wide" { a = $9 } $8 == .2 && $4 ==
 expect_out "^  ratio +$(sed 's/\./\\./' want) "
 expect_out '^  none +- +5 '
 
+case_of "ours and the paper's are in NAME.paper.csv, too, and can be drawn"
+[[ $(head -n 1 X1.paper.csv) == name,set,metric,value,ratio,device ]] || fail "the columns are $(head -n 1 X1.paper.csv)"
+(($(wc -l <X1.paper.csv) == 1 + 2 * 6)) || fail "there are $(wc -l <X1.paper.csv) lines"
+grep -qx 'full,paper,full_load,0.5,-,none' X1.paper.csv || fail "lacks the paper's figure"
+grep -q '^none,ours,mops,-,-,' X1.paper.csv || fail "has a figure of what was not measured"
+for name in mean largest at ratio full; do
+  grep -q "^  $name *$(awk -F, -v name=$name '$1 == name && $2 == "ours" { printf "%.4g ", $4 }' X1.paper.csv)" "$work/out" ||
+    fail "another $name is printed"
+  awk -F, -v name=$name '$1 == name { v[$2] = $4; if ($2 == "ours") r = $5 }
+    END { d = v["ours"] / v["paper"] / r; exit !(d > .9999 && d < 1.0001) }' X1.paper.csv || fail "the ratio of $name is wrong"
+done
+run plot X1.paper.csv --x name --y value --out figure.svg
+expect_status 0
+
 case_of "what is wrong is said"
 refuses 'there is no experiment B77, perhaps B7:' experiment B77
 refuses 'name one, such as' experiment
