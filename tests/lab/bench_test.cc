@@ -431,7 +431,13 @@ TEST(Bench, KeysWithoutAPlaceAreNotedAndTheRestIsRight) {
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 5u) << outcome.err;
   EXPECT_EQ(rows[0][11], "no");
-  EXPECT_NE(outcome.err.find(" " + rows[0][16] + " of 4096 keys found no place"), std::string::npos) << outcome.err;
+  // the row has the most of all turns, the sentence those of the first; threads race, so that turns differ by a few
+  const size_t said = outcome.err.find("insert: ");
+  ASSERT_NE(said, std::string::npos) << outcome.err;
+  const int first = std::stoi(outcome.err.substr(said + 8)), most = std::stoi(rows[0][16]);
+  EXPECT_GT(first, 0);
+  EXPECT_GE(most, first) << outcome.err;
+  EXPECT_LT(most, first + 200) << outcome.err;
   for (size_t i = 1; i < rows.size(); i++) EXPECT_EQ(rows[i][11], "yes") << rows[i][3] << outcome.err;
 }
 
