@@ -181,7 +181,7 @@ kills() {
   [[ $(ls -A place) == table.tsr ]] || failed "it left $(ls -A place)"
   cmp -s place/table.tsr saved.tsr || {
     run "${spec[@]}" --set table.capacity=1M --load place/table.tsr --find new.tsv
-    ((status == 0)) && grep -q ' 0 missing$' out || grep -q '; [0-9]* values\?$' out ||
+    ((status == 0)) && grep -q ' 0 missing$' out || grep -q '; [0-9]* \(value\|pair\)s\?$' out ||
       failed "the new table is not whole: $(tail -n 1 err)"
   }
 }
