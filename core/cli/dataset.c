@@ -263,3 +263,13 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
   if (input->sequence) facts.sequences = tsr_sequence_describe(input->sequence);
   return facts;
 }
+
+tsr_status tsr_input_look(const char *path, const tsr_dataset_options *options, tsr_input_facts *facts,
+                          tsr_error *error) {
+  tsr_input *input;
+  tsr_status status = tsr_input_open(path, options, &input, error);
+  if (status) return status;
+  *facts = tsr_input_describe(input);
+  tsr_input_close(input);
+  return TSR_OK;
+}

@@ -27,23 +27,26 @@ extern "C" {
 
 typedef struct tsr_input tsr_input;
 
-/* Opens it, but a pipe that somebody may not write yet; `path` lives as long. The caller closes. Status: TSR_NOT_FOUND (no
- * such file), TSR_IO (unreadable, malformed), TSR_NO_MEMORY, TSR_BAD_ARGUMENT (options that contradict the rules above,
- * each other or the kind of file). One thread at a time. */
-TSR_MUST_CHECK tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, tsr_input **input,
-                                         tsr_error *error);
-/* Writes up to `room` further keys, and their values if they are wanted, in their order; *count = 0 only at the end. A
- * file without any key is refused. Status: TSR_IO (unreadable, malformed, or a number that does not fit its width),
- * TSR_NO_MEMORY; what was written then is to be left alone. pre: room >= TSR_SEQUENCE_ROOM. */
-TSR_MUST_CHECK tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *values, uint64_t *count,
-                                         tsr_error *error);
-
 typedef struct tsr_input_facts {
   uint64_t keys;              /* so far */
   uint64_t keys_known;        /* of the whole file, where its size tells; else 0 */
   uint64_t bytes_read, bytes; /* so far, of the file as it lies there; bytes is 0 where it is a pipe */
   tsr_sequence_facts sequences;
 } tsr_input_facts;
+
+/* Opens it, but a pipe that somebody may not write yet; `path` lives as long. The caller closes. Status: TSR_NOT_FOUND (no
+ * such file), TSR_IO (unreadable, malformed), TSR_NO_MEMORY, TSR_BAD_ARGUMENT (options that contradict the rules above,
+ * each other or the kind of file). One thread at a time. */
+TSR_MUST_CHECK tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, tsr_input **input,
+                                         tsr_error *error);
+/* Whether it can be opened so, and what that tells of it; it does not stay open. Status: as of tsr_input_open. */
+TSR_MUST_CHECK tsr_status tsr_input_look(const char *path, const tsr_dataset_options *options, tsr_input_facts *facts,
+                                         tsr_error *error);
+/* Writes up to `room` further keys, and their values if they are wanted, in their order; *count = 0 only at the end. A
+ * file without any key is refused. Status: TSR_IO (unreadable, malformed, or a number that does not fit its width),
+ * TSR_NO_MEMORY; what was written then is to be left alone. pre: room >= TSR_SEQUENCE_ROOM. */
+TSR_MUST_CHECK tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *values, uint64_t *count,
+                                         tsr_error *error);
 
 tsr_input_facts tsr_input_describe(const tsr_input *input);
 void tsr_input_close(tsr_input *input); /* NULL is fine */

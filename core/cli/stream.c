@@ -2,7 +2,7 @@
  *
  * Reading ahead (stream.h). The thread fills the chunks in turn; filled - taken of them wait for the caller, and the one
  * that was taken last stays the caller's. All that both touch is under the lock but the chunks' arrays, each of which
- * belongs to one side, and the inputs, which are the thread's.
+ * belongs to one side, and the file that is read, which is the thread's.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, pthread_condattr_setclock */
 
@@ -26,9 +26,9 @@ typedef struct known {
 
 struct tsr_stream {
   const tsr_stream_file *files; /* whose options alone are looked at once it is open */
-  tsr_input **inputs;
   size_t file_count;
-  size_t file; /* that is read; the thread's */
+  size_t file;      /* that is read; the thread's, as is */
+  tsr_input *input; /* it; NULL before it is opened */
   pthread_t thread;
   bool has_thread;
   pthread_mutex_t lock;
@@ -60,8 +60,8 @@ static tsr_status fill(tsr_stream *s, buffer *b, bool *is_read, tsr_error *error
   *is_read = false;
   while (status == TSR_OK && !*is_read && TSR_CHUNK_KEYS - b->count >= TSR_SEQUENCE_ROOM) {
     uint64_t got = 0;
-    status = tsr_input_read(s->inputs[s->file], TSR_CHUNK_KEYS - b->count,
-                            (char *)b->keys + b->count * (options->key_bits / 8), values_at(b, options), &got, error);
+    status = tsr_input_read(s->input, TSR_CHUNK_KEYS - b->count, (char *)b->keys + b->count * (options->key_bits / 8),
+                            values_at(b, options), &got, error);
     *is_read = got == 0;
     b->count += got;
   }
@@ -70,11 +70,19 @@ static tsr_status fill(tsr_stream *s, buffer *b, bool *is_read, tsr_error *error
 
 /* Takes down what is known of the file that is read, and what was filled. */
 static void note(tsr_stream *s, const buffer *b, bool is_read) {
-  s->known[s->file] = (known){tsr_input_describe(s->inputs[s->file]), is_read};
+  s->known[s->file] = (known){tsr_input_describe(s->input), is_read};
   if (b->count) s->filled++;
   if (!is_read) return;
-  tsr_input_close(s->inputs[s->file]);
-  s->inputs[s->file++] = NULL;
+  tsr_input_close(s->input);
+  s->input = NULL;
+  s->file++;
+}
+
+/* A file is opened when those before it are read and closed: however many there are, one reader takes memory. Not where
+ * the thread can be cancelled, for what is being opened would be lost. */
+static tsr_status open_next(tsr_stream *s, tsr_error *error) {
+  const tsr_stream_file *file = &s->files[s->file];
+  return s->input ? TSR_OK : tsr_input_open(file->path, &file->options, &s->input, error);
 }
 
 static void *read_all(void *argument) {
@@ -91,8 +99,9 @@ static void *read_all(void *argument) {
     bool is_read = false;
     pthread_mutex_unlock(&s->lock);
     tsr_error error = {.status = TSR_OK};
+    tsr_status status = open_next(s, &error);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &former);
-    tsr_status status = fill(s, b, &is_read, &error);
+    if (status == TSR_OK) status = fill(s, b, &is_read, &error);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former);
     pthread_mutex_lock(&s->lock);
     if (status == TSR_OK) note(s, b, is_read);
@@ -113,9 +122,8 @@ static tsr_status allocate(tsr_stream *s, tsr_error *error) {
     key_bits = s->files[i].options.key_bits;
     if (s->files[i].options.want_values) value_bits = s->files[i].options.value_bits;
   }
-  s->inputs = calloc(s->file_count, sizeof *s->inputs);
   s->known = calloc(s->file_count, sizeof *s->known);
-  bool is_all = s->inputs && s->known;
+  bool is_all = s->known != NULL;
   for (size_t i = 0; i < TSR_STREAM_CHUNKS; i++) {
     s->buffers[i].keys = malloc((size_t)TSR_CHUNK_KEYS * (key_bits / 8));
     s->buffers[i].values = malloc((size_t)TSR_CHUNK_KEYS * (value_bits / 8) + 1);
@@ -124,16 +132,15 @@ static tsr_status allocate(tsr_stream *s, tsr_error *error) {
   return is_all ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to read files");
 }
 
-static tsr_status open_all(tsr_stream *s, tsr_error *error) {
+static tsr_status look_at_all(tsr_stream *s, tsr_error *error) {
   bool has_standard = false;
   for (size_t i = 0; i < s->file_count; i++) {
     const bool is_standard = strcmp(s->files[i].path, "-") == 0;
     if (is_standard && has_standard)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "-: standard input is named twice, and can be read once");
     has_standard = has_standard || is_standard;
-    tsr_status status = tsr_input_open(s->files[i].path, &s->files[i].options, &s->inputs[i], error);
+    tsr_status status = tsr_input_look(s->files[i].path, &s->files[i].options, &s->known[i].facts, error);
     if (status) return status;
-    s->known[i].facts = tsr_input_describe(s->inputs[i]);
   }
   return TSR_OK;
 }
@@ -151,7 +158,7 @@ tsr_status tsr_stream_open(const tsr_stream_file *files, size_t count, tsr_strea
   pthread_cond_init(&s->changed, &attributes);
   pthread_condattr_destroy(&attributes);
   tsr_status status = count ? allocate(s, error) : TSR_OK;
-  if (status == TSR_OK) status = open_all(s, error);
+  if (status == TSR_OK) status = look_at_all(s, error);
   if (status == TSR_OK && count) {
     s->has_thread = pthread_create(&s->thread, NULL, read_all, s) == 0;
     if (!s->has_thread) status = tsr_fail(error, TSR_NO_MEMORY, "no thread can be started to read files");
@@ -173,12 +180,11 @@ void tsr_stream_close(tsr_stream *stream) {
     pthread_cancel(stream->thread); /* it may wait for a pipe that nobody writes */
     pthread_join(stream->thread, NULL);
   }
-  for (size_t i = 0; stream->inputs && i < stream->file_count; i++) tsr_input_close(stream->inputs[i]);
+  tsr_input_close(stream->input);
   for (size_t i = 0; i < TSR_STREAM_CHUNKS; i++) {
     free(stream->buffers[i].keys);
     free(stream->buffers[i].values);
   }
-  free(stream->inputs);
   free(stream->known);
   pthread_cond_destroy(&stream->changed);
   pthread_mutex_destroy(&stream->lock);

@@ -129,10 +129,10 @@ grep -qE 'stopped' err || fail "said: $(cat err)"
 [[ ! -e t.tsr && ! -e rows.endless ]] || fail "it wrote $(ls)"
 
 case_of "memory does not grow with the input"
-# most FILE: the most memory of a job that inserts it, in kB
+# most FILE WORDS...: the most memory of a job that inserts it and does what the words say, in kB
 most() {
   local process kilobytes=0 now
-  "$tessera" run "$specs/u64_map.ini" "${cpu[@]}" --set table.capacity=1000 --on-full report --insert "$1" >out 2>err &
+  "$tessera" run "$specs/u64_map.ini" "${cpu[@]}" --set table.capacity=1000 --on-full report --insert "$@" >out 2>err &
   process=$!
   while kill -0 $process 2>/dev/null; do
     now=$(awk '/^VmHWM/ { print $2 }' "/proc/$process/status" 2>/dev/null)
@@ -146,5 +146,17 @@ truncate -s 64M short.u64 # keys 0, in files without blocks
 truncate -s 128M twice.u64
 short=$(most short.u64) twice=$(most twice.u64)
 ((short > 0 && twice < short + 64 * 1024)) || fail "$short kB for 8M keys, $twice kB for 16M, which with their values have 128 MB more"
+
+case_of "nor with the number of files, of which one is open at a time"
+many=()
+for ((i = 0; i < 500; i++)); do
+  echo "$i $i" >"many.$i.tsv"
+  many+=(--insert "many.$i.tsv" --find "many.$i.tsv")
+done
+few=$(most many.0.tsv) all=$(most many.0.tsv "${many[@]}")
+expect_out 'size +500 '
+((all < few + 8 * 1024)) || fail "$few kB for a file, $all kB for a thousand"
+(ulimit -n 48 && exec "$tessera" "${adds[@]}" --set table.capacity=1000 "${many[@]}") >out 2>err || fail "with 48 open files at most: $(cat err)"
+refuses "'missing.tsv': cannot be opened" "${adds[@]}" --insert expected.tsv --find missing.tsv
 
 finish

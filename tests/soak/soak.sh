@@ -206,8 +206,8 @@ full() {
 long() {
   local steps=() i process sizes=() quarter before=0 after=0
   make_file pairs.tsv 20000 1000000 1
-  for ((i = 0; i < 40; i++)); do steps+=(--insert pairs.tsv --erase pairs.tsv); done
-  echo "TESSERA_CC= $plain run ${spec[*]} ... (40 times)" >>lines
+  for ((i = 0; i < 200; i++)); do steps+=(--insert pairs.tsv --erase pairs.tsv); done
+  echo "TESSERA_CC= $plain run ${spec[*]} ... (200 times)" >>lines
   TESSERA_CC='' $plain run "${spec[@]}" --set table.capacity=100000 "${steps[@]}" >out 2>err &
   process=$!
   while kill -0 $process 2>/dev/null; do
