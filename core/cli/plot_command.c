@@ -27,7 +27,7 @@ static const tsr_option options[] = {
     {"--y", "COLUMN", false, "What is drawn; mops, else."},
     {"--lines", "COLUMNS", false,
      "Columns, with commas between, that tell the lines apart, or none; else all conditions that vary."},
-    {"--panels", "COLUMN", false, "A panel for each value of it, or none; op, else."},
+    {"--panels", "COLUMN", false, "A panel for each value of it, or none; op or metric, else."},
     {"--where", "COLUMN=VALUES", true, "Only rows that have one of these values, with commas between."},
     {"--most", "N", false, "Lines in a panel; of more of them those with the greatest values are drawn; 8."},
     {"--quiet", NULL, false, "Says nothing but errors."},

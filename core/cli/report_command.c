@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera report: one HTML page about the results in CSVs of `tessera bench` (core/lab/report_page.h). Read next:
- * plot_command.c, for one figure.
+ * tessera report: one HTML page about the results in CSVs of `tessera bench`, `sweep` and `experiment` (core/lab/report_page.h).
+ * Read next: plot_command.c, for one figure.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,5 +57,6 @@ static tsr_exit run_report(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_report_command = {
-    {"report", "FILE...", "One HTML page about the results in CSVs of bench: figures and tables.", options},
+    {"report", "FILE...", "One HTML page about the results in CSVs of bench, sweep and experiment: figures and tables.",
+     options},
     run_report};

@@ -15,10 +15,10 @@
 
 enum { PANELS_MAX = 24, CATEGORIES_MAX = 100, LINE_COLUMNS_MAX = 64, NONE = SIZE_MAX };
 
-/* The conditions among bench's and roofline's columns, in the order in which they are tried; those of parameters hold a
+/* The conditions among the columns of bench, roofline and experiment, in the order in which they are tried; those of parameters hold a
  * point. */
-static const char *const conditions[] = {"spec", "load",    "n",      "keys",  "op",  "key_bits", "value_bits",
-                                         "set",  "backend", "device", "batch", "mix", "name",     "lanes"};
+static const char *const conditions[] = {"spec",    "load",   "n",     "keys", "op",   "key_bits", "value_bits", "set",
+                                         "backend", "device", "batch", "mix",  "name", "lanes",    "metric"};
 enum { CONDITIONS = sizeof conditions / sizeof conditions[0] };
 
 static const struct {
@@ -125,7 +125,7 @@ static tsr_status apply_where(const maker *m, const char *where, bool *kept, tsr
 }
 
 static tsr_status choose_y(maker *m, tsr_error *error) {
-  static const char *const usual[] = {"mops", "giga_per_second"};
+  static const char *const usual[] = {"mops", "giga_per_second", "value"};
   if (m->request->y) return find_column(m, "--y", m->request->y, &m->chart.y, error);
   for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
     m->chart.y = tsr_results_column(m->results, usual[i]);
@@ -255,7 +255,7 @@ static bool can_be_axis(maker *m, size_t column) {
 
 /* The x axis: the quantity with the most values; if none varies, the condition that does. */
 static void choose_x(maker *m) {
-  static const char *const categories[] = {"keys", "spec"};
+  static const char *const categories[] = {"keys", "spec", "name"};
   size_t columns[LINE_COLUMNS_MAX], most = 1;
   const size_t count = list_conditions(m, columns);
   m->chart.x = NONE;
@@ -314,6 +314,15 @@ static tsr_status read_lines(maker *m, tsr_error *error) {
   return status;
 }
 
+/* A panel an operation, or a metric: those of experiments have units of their own. */
+static void choose_panels(maker *m) {
+  static const char *const usual[] = {"op", "metric"};
+  for (size_t i = 0; m->panels == NONE && i < sizeof usual / sizeof usual[0]; i++) {
+    const size_t column = tsr_results_column(m->results, usual[i]);
+    if (column < m->results->column_count && column != m->chart.x && count_values(m, column) > 1) m->panels = column;
+  }
+}
+
 static tsr_status choose_columns(maker *m, tsr_error *error) {
   const tsr_plot_request *request = m->request;
   tsr_status status = TSR_OK;
@@ -326,9 +335,8 @@ static tsr_status choose_columns(maker *m, tsr_error *error) {
   }
   if (status) return status;
   m->chart.x_is_category = !is_numeric(m, m->chart.x);
-  const size_t op = tsr_results_column(m->results, "op");
   if (!request->panels) {
-    if (op < m->results->column_count && op != m->chart.x && count_values(m, op) > 1) m->panels = op;
+    choose_panels(m);
   } else if (strcmp(request->panels, "none") != 0) {
     status = find_column(m, "--panels", request->panels, &m->panels, error);
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a figure of results shows: panels of lines, chosen from the data. A column is a condition (what was measured: the
- * spec, the load, a parameter) or a measurement. Of the conditions that vary one is the x axis, `op` divides the figure
- * into panels, and the others tell the lines apart; those that do not vary stand above the figure. Read next:
+ * spec, the load, a parameter) or a measurement. Of the conditions that vary one is the x axis, `op` or else `metric` divides
+ * the figure into panels, and the others tell the lines apart; those that do not vary stand above it. Read next:
  * plot_script.h, which draws it.
  */
 #ifndef TSR_PLOT_CHART_H

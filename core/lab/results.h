@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CSV of results as `tessera bench` and `tessera roofline` write it: a line of names, then rows. Lines that start with
+ * A CSV of results as `tessera bench`, `roofline` and `experiment` write it: a line of names, then rows. Lines that start with
  * '#' are notes; the line of names may come again, where a file was appended to. Fields may be quoted (RFC 4180). A field
  * of '-' or nothing is: not recorded. The column `composition` becomes a column for each of its words SECTION.KEY=VALUE,
  * behind the others. Read next: plot_chart.h, which makes figures of it.

@@ -103,8 +103,13 @@ for name in mean largest at ratio full; do
   awk -F, -v name=$name '$1 == name { v[$2] = $4; if ($2 == "ours") r = $5 }
     END { d = v["ours"] / v["paper"] / r; exit !(d > .9999 && d < 1.0001) }' X1.paper.csv || fail "the ratio of $name is wrong"
 done
-run plot X1.paper.csv --x name --y value --out figure.svg
+run plot X1.paper.csv --out figure.svg
 expect_status 0
+expect_err 'figure.svg: [2-9] panels, '
+run report X1.csv X1.paper.csv --out page.html
+expect_status 0
+grep -q '<td>paper</td>' page.html || fail "the page lacks the paper's figures"
+grep -q '<td>full</td>' page.html || fail "the page lacks what is compared"
 
 case_of "what is wrong is said"
 refuses 'there is no experiment B77, perhaps B7:' experiment B77
