@@ -118,6 +118,8 @@ typedef struct tsr_call {
   uint64_t missing;      /* find: the value written for absent keys */
   uint64_t *times;       /* tsr_apply: 2 n numbers: when item i began, at 2 i, and ended, at 2 i + 1; ns of a clock that
                             all items share, of the device or of this machine */
+  uint8_t *present; /* find, erase, erase_pairs: 1 or 0 a key, whether it was there, as bool arrays have it; in place
+                            of results, which is NULL then */
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.

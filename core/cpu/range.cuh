@@ -88,7 +88,7 @@ TSR_INLINE uint32_t cpu_answer_walk(const tsr_bulk *bulk, uint32_t kind, const c
   const uint32_t found = walk->op.result == TSR_RESULT_FOUND;
   if (kind == OP_FIND) {
     io_put_payload(bulk->values_out, walk->i, found ? walk->op.payload : (tsr_payload)bulk->missing);
-    put_result(bulk, walk->i, 1, found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
+    put_presence(bulk, walk->i, 1, found, TSR_RESULT_FOUND);
   } else {
     put_result(bulk, walk->i, 1, found);
   }

@@ -329,6 +329,7 @@ static tsr_status work_member(const job *j, tsr_member *m, tsr_slot *k) {
                             .counts = answer_of(k, j, TSR_COUNTS),
                             .times = answer_of(k, j, TSR_TIMES),
                             .missing = j->r->missing,
+                            .tells_presence = j->r->tells_presence,
                             .stream = m->streams[TSR_LANE_WORK],
                             .tally = j->r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
   if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);

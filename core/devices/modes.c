@@ -182,6 +182,8 @@ static tsr_status find_all(merge *m) {
 static tsr_status tell(const merge *m) {
   const tsr_request *r = m->r;
   const uint64_t counts = (r->n + (r->op == TSR_BULK_retrieve)) * sizeof *r->counts;
+  const uint8_t has_it = code_of(r->op);
+  for (uint64_t k = 0; r->tells_presence && k < r->n; k++) m->codes[k] = m->codes[k] == has_it;
   tsr_status status = r->results ? fetch(m, r->results, m->codes, r->n) : TSR_OK;
   if (status == TSR_OK && r->counts) status = fetch(m, r->counts, m->counts, counts);
   if (status == TSR_OK && r->op == TSR_BULK_find) status = fetch(m, r->values_out, m->found, r->n * m->value_bytes);

@@ -92,6 +92,7 @@ typedef struct tsr_bulk {
   uint64_t missing;                      /* find, obtain, gather: the value of an absent pair */
   uint64_t room;                         /* retrieve: of values_out */
   uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
+  uint32_t tells_presence;               /* find, erase: 1: results are 1 and 0, as those of contains */
   tsr_tally *tally;
 } tsr_bulk;
 

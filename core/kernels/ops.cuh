@@ -32,6 +32,11 @@ TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
 
+/* What was there and what was not, of an operation whose code for the first is this one. */
+TSR_INLINE void put_presence(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t is_there, uint32_t code) {
+  put_result(a, i, mine, a->tells_presence ? is_there : is_there ? code : (uint32_t)TSR_RESULT_MISSING);
+}
+
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
 /* What an insert offers: of a counter no more than a count can be, and 1 where the call has no values. */
@@ -138,7 +143,7 @@ TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
   mine = i < a->n;
   uint32_t found = item.result == TSR_RESULT_FOUND;
   if (mine) io_put_payload(a->values_out, i, item.payload);
-  put_result(a, i, mine, found ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
+  put_presence(a, i, mine, found, TSR_RESULT_FOUND);
   return found;
 }
 
@@ -186,7 +191,7 @@ TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   run(c, &item, mine, kind, !TSR_FACT(c, first_look_cached), 0);
   if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, kind, 1, 1);
   i = io_item(i);
-  put_result(a, i, i < a->n, item.pairs ? TSR_RESULT_ERASED : TSR_RESULT_MISSING);
+  put_presence(a, i, i < a->n, item.pairs != 0, TSR_RESULT_ERASED);
   return add_erased(&a->tally->hits, item.pairs);
 }
 

@@ -132,6 +132,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
                      .times = arrays[8].devices,
                      .room = r->room,
                      .missing = r->missing,
+                     .tells_presence = r->tells_presence,
                      .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
     if (gathers)
       status = launch_gather(t, &bulk, r->stream, error);
@@ -221,6 +222,14 @@ static tsr_status take_call(const tsr_table *t, const char *name, uint64_t n, co
   return status;
 }
 
+/* The same for operations that may tell who was there. */
+static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, const void *keys, const tsr_call **call,
+                              tsr_call *known, tsr_error *error) {
+  tsr_status status = take_call(t, name, n, keys, call, known, error);
+  if (status || !known->present || !known->results) return status;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: both present and results are asked for: one array takes either", name);
+}
+
 /* An insert of a counter without values counts each key once. */
 static bool needs_values(const tsr_table *t) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -303,7 +312,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
   tsr_call known;
-  tsr_status status = take_call(t, "tsr_find", n, keys, &call, &known, error);
+  tsr_status status = take_asking(t, "tsr_find", n, keys, &call, &known, error);
   if (status) return status;
   if (!t->store.composition->shape.value_bits)
     return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
@@ -314,7 +323,8 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
                                          .n = n,
                                          .keys = keys,
                                          .values_out = values,
-                                         .results = call->results,
+                                         .results = call->present ? call->present : call->results,
+                                         .tells_presence = call->present != NULL,
                                          .missing = call->missing,
                                          .stream = call->stream},
                           error);
@@ -384,14 +394,15 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   tsr_call known;
   tsr_status status = tsr_refuse_filter(t, "tsr_erase", error);
-  if (status == TSR_OK) status = take_call(t, "tsr_erase", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = take_asking(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_erase,
                                          .phase = TSR_PHASE_ERASE,
                                          .n = n,
                                          .keys = keys,
-                                         .results = call->results,
+                                         .results = call->present ? call->present : call->results,
+                                         .tells_presence = call->present != NULL,
                                          .stream = call->stream},
                           error);
 }
@@ -400,7 +411,7 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                            tsr_error *error) {
   tsr_call known;
   tsr_status status = tsr_refuse_filter(t, "tsr_erase_pairs", error);
-  if (status == TSR_OK) status = take_call(t, "tsr_erase_pairs", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = take_asking(t, "tsr_erase_pairs", n, keys, &call, &known, error);
   if (status) return status;
   if (!t->store.composition->shape.value_bits) values = NULL;
   return t->form->operate(t,
@@ -409,7 +420,8 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                                          .n = n,
                                          .keys = keys,
                                          .values = values,
-                                         .results = call->results,
+                                         .results = call->present ? call->present : call->results,
+                                         .tells_presence = call->present != NULL,
                                          .stream = call->stream},
                           error);
 }

@@ -1,22 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package on a GPU, with every library of arrays that can be imported there: answers against NumPy, a
-look-up of PyTorch's, and what a call costs beside the same call from C. Install the wheel (`./tessera wheel`) there:
+"""The Python package on a GPU, with every library of arrays that can be imported there: answers against NumPy, and the
+example for PyTorch, which lies beside this file where stage.sh has put it. Install the wheel (`./tessera wheel`) there:
 
     python_on_gpu.py [--backend cuda|cpu] [LIBRARY...]     numpy torch cupy jax numba; cpu: arrays on the host
 
-The last line is `N passed, N failed, N skipped`. Times are printed, and decide nothing. Read next:
-core/python/README.md.
+The last line is `N passed, N failed, N skipped`. Read next: python_calls.py (what a call costs), core/python/README.md.
 """
 
 import argparse
-import ctypes
 import importlib
 import os
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import traceback
 from typing import Any, Callable, List
@@ -27,7 +22,6 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes 
 
 import tessera
 from tessera import Code, Op, Table
-from tessera import _library as lib
 
 N = 200_000  # pairs of a table; a tenth on the CPU
 backend = "cuda"
@@ -243,111 +237,45 @@ def streams_are_followed(library: Library) -> None:
         same(library, flags, np.ones(N, bool))
 
 
+class OnlyTheInterface:
+    """An array of a library that has nothing but __cuda_array_interface__, as those of Numba have it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array  # which has the memory
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.array.__cuda_array_interface__
+
+
+def others_are_read(library: Library) -> None:
+    """Arrays that say where they lie by __cuda_array_interface__ alone: keys, values and results."""
+    if library.name not in ("torch", "cupy") or backend != "cuda":
+        return
+    numbers = np.arange(N, dtype=np.uint32)
+    keys, values, out = library.array(numbers), library.array(numbers * 3), library.array(numbers)
+    with table_of("best_build") as table:
+        table.insert(keys, OnlyTheInterface(values))
+        same(library, table.get(keys), numbers * 3)
+        library.synchronize()  # the default stream has to wait for what the library does on its own
+        table.get(OnlyTheInterface(keys), out=out)
+        table.wait()
+        same(library, out, numbers * 3)
+        table.get(keys, out=OnlyTheInterface(values))
+        same(library, values, numbers * 3)
+        try:
+            table.get(OnlyTheInterface(keys))
+            raise AssertionError("made an array of a library that it does not know")
+        except tessera.BadArgument as error:
+            assert "results cannot be made as arrays of" in str(error), error
+
+
 def torch_look_up(library: Library) -> None:
-    """The example: rows of an embedding for arbitrary 64-bit ids; an id that is not known gets row 0."""
     if library.name != "torch":
         return
-    torch = library.module
-    device = "cuda" if backend == "cuda" else "cpu"
-    ids = torch.randperm(1 << 20, device=device)[:50_000] * 1_000_003 - (1 << 39)  # negative ones, too
-    rows = torch.arange(1, len(ids) + 1, device=device)
-    embedding = torch.nn.Embedding(len(ids) + 1, 16, padding_idx=0, device=device)
-    with table_of("best_find_64", capacity=len(ids)) as table:
-        table.insert(ids, rows)
-        batch = torch.cat(
-            [ids[torch.randint(len(ids), (500, 31), device=device)], torch.full((500, 1), 5, device=device)], 1
-        )
-        vectors = embedding(table.get(batch))  # (500, 32, 16)
-        known = {number: i + 1 for i, number in enumerate(ids.tolist())}
-        want = embedding(torch.tensor([[known.get(i, 0) for i in line] for line in batch.tolist()], device=device))
-        assert torch.equal(vectors, want) and not vectors[:, 31].any()
-
-
-# ---- Times -----------------------------------------------------------------------------------------------------------
-
-TIMER = """
-#include <time.h>
-typedef int call(void *, unsigned long, const void *, void *, const void *, void *);
-double microseconds(call *operate, void *table, unsigned long n, const void *keys, void *values, const void *options,
-                    void *error, int rounds) {
-  struct timespec from, to;
-  clock_gettime(CLOCK_MONOTONIC, &from);
-  for (int i = 0; i < rounds; i++)
-    if (operate(table, n, keys, values, options, error)) return -1;
-  clock_gettime(CLOCK_MONOTONIC, &to);
-  return ((to.tv_sec - from.tv_sec) * 1e6 + (to.tv_nsec - from.tv_nsec) * 1e-3) / rounds;
-}
-"""
-ROUNDS, REPEATS = 100, 50
-
-
-def median_of(measure: Callable[[], float]) -> float:
-    return statistics.median(measure() for _ in range(REPEATS))
-
-
-def time_calls(library: Library) -> None:
-    keys = library.array(np.arange(64, dtype=np.uint32))
-    with tempfile.TemporaryDirectory() as folder, table_of("best_build", capacity=10_000) as table:
-        table.insert(keys, keys)
-        source, path = os.path.join(folder, "timer.c"), os.path.join(folder, "timer.so")
-        with open(source, "w") as file:
-            file.write(TIMER)
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
-        timer = ctypes.CDLL(path).microseconds
-        timer.restype = ctypes.c_double
-        adapter, _, memory = table._keys(keys)
-        out, at, _ = table._result(None, "out", adapter, keys, memory.shape, "ui", memory.kind, 4)
-        call = lib.Call(ctypes.sizeof(lib.Call), adapter.stream(memory.device) if memory.device >= 0 else 0)
-        error = lib.TsrError()
-
-        def from_c(operate: Any) -> Callable[[], float]:
-            def measure() -> float:
-                took = timer(
-                    operate,
-                    table._handle,
-                    ctypes.c_ulong(memory.size),
-                    ctypes.c_void_p(memory.pointer),
-                    ctypes.c_void_p(at),
-                    ctypes.byref(call),
-                    ctypes.byref(error),
-                    ROUNDS,
-                )
-                assert took >= 0, error.message
-                table.wait()
-                return float(took)
-
-            return measure
-
-        def from_python(function: Callable[[], object]) -> Callable[[], float]:
-            def measure() -> float:
-                begun = time.perf_counter()
-                for _ in range(ROUNDS):
-                    function()
-                took = (time.perf_counter() - begun) / ROUNDS * 1e6
-                table.wait()
-                library.synchronize()
-                return took
-
-            return measure
-
-        c, flags = lib.library, table.contains(keys)
-        nothing = (None, None, None)
-        calls = [
-            ("get", c.tsr_find, lambda: table.get(keys)),
-            ("find", c.tsr_find, lambda: table.find(keys)),
-            ("contains", c.tsr_contains, lambda: table.contains(keys)),
-            ("insert, wait=False", c.tsr_insert, lambda: table.insert(keys, keys, wait=False)),
-            ("insert, keeps nothing", c.tsr_insert, lambda: table.insert(keys, keys, wait=False, out=nothing)),
-            ("insert", c.tsr_insert, lambda: table.insert(keys, keys)),
-        ]
-        if library.name != "jax":
-            calls.append(("get, out=", c.tsr_find, lambda: table.get(keys, out=out)))
-            calls.append(("find, out=", c.tsr_find, lambda: table.find(keys, out=(out, flags))))
-        print("  us a call of 64 keys     Python       C    more")
-        for name, operate, function in calls:
-            function()
-            base, took = median_of(from_c(operate)), median_of(from_python(function))
-            print(f"  {name:22}{took:9.2f}{base:8.2f}{took - base:8.2f}")
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path += [here, os.path.join(here, "..", "..", "core", "python", "examples")]
+    importlib.import_module("embedding").main()
 
 
 # ---- All of it -------------------------------------------------------------------------------------------------------
@@ -359,8 +287,8 @@ CASES: List[Callable[[Library], None]] = [
     full_tables_hand_back,
     wrong_arrays_get_sentences,
     streams_are_followed,
+    others_are_read,
     torch_look_up,
-    time_calls,
 ]
 
 

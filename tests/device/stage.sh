@@ -28,7 +28,7 @@ bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build 
 rooms=(layouts probing hashers allocators)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
-rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,lib,tessera,success_rates,fuzz}
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,python,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test "$target"/*_program
 
 for program in {device,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
@@ -51,6 +51,8 @@ done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
 cp -r "$root/specs" "$root/examples" "$target/"
 cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
+mkdir -p "$target/python"
+cp "$root"/tests/device/python_*.py "$root/core/python/examples/embedding.py" "$target/python/"
 chmod -R u+w "$target"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NULL where a function of tessera.h needs something: a status and a sentence that names the function, or nothing at all
-// where there is no status. Read next: report_test.cc.
+// where there is no status; and arrays that exclude each other. Read next: report_test.cc.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/tessera_tools.h"
+#include "tests/table/judged.h"
 
 namespace {
 
@@ -95,6 +96,36 @@ TEST(Null, IsNothingWhereThereIsNoStatus) {
   tsr_pool_destroy(nullptr);
   tsr_plugins_free(nullptr, 3);
   tsr_link_free(nullptr);
+}
+
+TEST(Presence, IsNotAskedForBesideCodes) {
+  const char text[] = "[table]\nkind=map\nkey_bits=32\nvalue_bits=32\ncapacity=100\nlayout=packed\nprobing=cuckoo\n"
+                      "hasher=murmur3\nbackend=cpu\n";
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  tsr_table *table = nullptr;
+  const std::string plugins = tessera_test::plugin_directories();
+  tsr_options options = {};
+  options.plugins = plugins.c_str();
+  ASSERT_EQ(tsr_spec_parse(text, "text", &spec, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  const uint32_t key = 5;
+  uint32_t value = 6;
+  uint8_t codes[1], present[1];
+  tsr_call call = {};
+  call.results = codes;
+  call.present = present;
+  for (const tsr_status status :
+       {tsr_find(table, 1, &key, &value, &call, &error), tsr_erase(table, 1, &key, &call, &error),
+        tsr_erase_pairs(table, 1, &key, &value, &call, &error)}) {
+    EXPECT_EQ(status, TSR_BAD_ARGUMENT);
+    EXPECT_NE(std::string(error.message).find("present and results"), std::string::npos) << error.message;
+  }
+  call.results = nullptr;
+  EXPECT_EQ(tsr_find(table, 1, &key, &value, &call, &error), TSR_OK) << error.message;
+  EXPECT_EQ(present[0], 0);
+  tsr_table_destroy(table);
+  tsr_spec_free(spec);
 }
 
 } // namespace

@@ -6,6 +6,7 @@ elsewhere, DLPack or __cuda_array_interface__ say where it lies. Read next: _tab
 """
 
 import ctypes
+import math
 from contextlib import nullcontext
 from functools import partial
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
@@ -50,7 +51,9 @@ def _read_only(name: str) -> BadArgument:
 
 
 class Adapter:
-    """What Tessera asks of a library of arrays. `like` is an array on whose device a new one is made."""
+    """What Tessera asks of a library of arrays. `like` is an array on whose device a new one is made.
+
+    `empty` makes any array; `beside` and `pair` are what each call asks for, and made in the quickest way."""
 
     #: whether calls must have ended before results are handed out, because the library has no stream to order them by
     waits = False
@@ -67,6 +70,18 @@ class Adapter:
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
         raise NotImplementedError
+
+    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
+        """An array of the shape of `like`, which lies in this memory, and where it lies."""
+        made = self.empty(like, memory.shape, kind, width)
+        return made, self.address(made)
+
+    def pair(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int, Any, int]:
+        """The same for values, and for a mask of bools."""
+        return *self.beside(like, memory, kind, width), *self.beside(like, memory, "b", 1)
+
+    def ahead(self) -> None:
+        """Called while the table works on a call that waits."""
 
     def is_code(self, codes: Any, code: int) -> Any:
         """bool array: whether each code (uint8) is this one. Takes the place of codes in memory where it can."""
@@ -124,6 +139,7 @@ class NumPyAdapter(Adapter):
         return array.reshape(-1)[mask.reshape(-1)]
 
 
+_SPARES, _SPARE_ITEMS = 8, 1 << 16  # sets of arrays that JAX makes ahead, and the most items of one
 _BOOL, _BYTE = np.dtype(np.bool_), np.dtype(np.uint8)
 _CODES = [np.array(code, _BYTE) for code in range(9)]  # comparing with a number of Python's takes longer
 _NUMPY_TYPES = {
@@ -152,6 +168,7 @@ class TorchAdapter(Adapter):
             if hasattr(torch, f"uint{8 * width}"):
                 self.types["u", width] = getattr(torch, f"uint{8 * width}")
         self.kinds = {dtype: kind for kind, dtype in self.types.items()}
+        self.empty_like = torch.empty_like  # takes half the time of torch.empty
         # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
         self.codes = [torch.tensor(code, dtype=torch.uint8, device="cpu") for code in range(9)]
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
@@ -194,6 +211,13 @@ class TorchAdapter(Adapter):
     def address(self, made: Any) -> int:
         return int(made.data_ptr())
 
+    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
+        if kind == memory.kind and width == memory.width:
+            made = self.empty_like(like)
+        else:
+            made = self.empty_like(like, dtype=self._type(kind, width))
+        return made, made.data_ptr()
+
     def _type(self, kind: str, width: int) -> Any:
         if (kind, width) not in self.types:
             raise WrongType(f"this PyTorch has no {name_of(kind, width)}: use keys of int{8 * width}")
@@ -228,6 +252,9 @@ class CuPyAdapter(Adapter):
         import cupy
 
         self.cupy = cupy
+        self.ndarray = cupy.ndarray
+        self.current_device: Callable[[], int] = cupy.cuda.runtime.getDevice
+        self.current_stream: Callable[[int], Any] = cupy.cuda.get_current_stream
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
         if not array.flags.c_contiguous:
@@ -238,7 +265,7 @@ class CuPyAdapter(Adapter):
         return _memory((data.ptr, size, dtype.kind, dtype.itemsize, data.device_id, array.shape))
 
     def stream(self, device: int) -> int:
-        return int(self.cupy.cuda.get_current_stream(device).ptr)
+        return int(self.current_stream(device).ptr)
 
     def address(self, made: Any) -> int:
         return int(made.data.ptr)
@@ -248,11 +275,23 @@ class CuPyAdapter(Adapter):
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
         with self._on(like):
-            return self.cupy.empty(shape, _NUMPY_TYPES[kind, width])
+            return self.ndarray(shape, _NUMPY_TYPES[kind, width])
+
+    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
+        if memory.device != self.current_device():
+            return Adapter.beside(self, like, memory, kind, width)
+        made = self.ndarray(memory.shape, _NUMPY_TYPES[kind, width])
+        return made, made.data.ptr
+
+    def pair(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int, Any, int]:
+        if memory.device != self.current_device():
+            return Adapter.pair(self, like, memory, kind, width)
+        values, mask = self.ndarray(memory.shape, _NUMPY_TYPES[kind, width]), self.ndarray(memory.shape, _BOOL)
+        return values, values.data.ptr, mask, mask.data.ptr
 
     def _on(self, array: Any) -> Any:
         """A block in which the array's GPU is the current one."""
-        return _HERE if array.data.device_id == self.cupy.cuda.runtime.getDevice() else array.device
+        return _HERE if array.data.device_id == self.current_device() else array.device
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
         with self._on(like):
@@ -274,7 +313,8 @@ class CuPyAdapter(Adapter):
 
 class JaxAdapter(Adapter):
     """JAX's arrays cannot be written and it has no stream that others could use: results are made, filled before anyone
-    else has seen them, and every call waits."""
+    else has seen them, and every call waits. JAX takes longer to make them than the table to fill them, so small ones for
+    a next call like this one are made while this one waits."""
 
     waits = True
 
@@ -285,6 +325,8 @@ class JaxAdapter(Adapter):
         self.tracer = getattr(jax.core, "Tracer", ())
         self.devices: Dict[Any, int] = {}  # of shardings
         self.makers: Dict[Any, Any] = {}  # compiled, since what JAX does step by step takes ten times as long
+        self.spares: Dict[Any, Any] = {}  # made by them, and not handed out
+        self.wanted: Any = None  # by the last call: a maker's name
         self.equal = jax.jit(lambda codes, code: codes == code, static_argnums=1)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
@@ -311,14 +353,44 @@ class JaxAdapter(Adapter):
         return int(made.block_until_ready().unsafe_buffer_pointer())
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
-        wanted = shape, kind, width, like.sharding
+        return self._make((like.sharding, tuple(shape), (kind, width)))[0]
+
+    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
+        (made,) = self._take((like.sharding, memory.shape, (kind, width)))
+        return made, made.unsafe_buffer_pointer()
+
+    def pair(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int, Any, int]:
+        values, mask = self._take((like.sharding, memory.shape, (kind, width), ("b", 1)))
+        return values, values.unsafe_buffer_pointer(), mask, mask.unsafe_buffer_pointer()
+
+    def _take(self, wanted: Any) -> Any:
+        """Arrays that are ready to be written: spare ones, or new."""
+        made = self.spares.pop(wanted, None) or self._make(wanted)
+        self.wanted = wanted
+        for array in made:
+            array.block_until_ready()
+        return made
+
+    def ahead(self) -> None:
+        wanted, self.wanted = self.wanted, None
+        if wanted is None or wanted in self.spares or math.prod(wanted[1]) > _SPARE_ITEMS:
+            return
+        for oldest in list(self.spares)[: 1 - _SPARES]:  # other threads may change it meanwhile
+            self.spares.pop(oldest, None)
+        self.spares[wanted] = self._make(wanted)
+
+    def _make(self, wanted: Any) -> Any:
         make = self.makers.get(wanted)
         if make is None:
-            while len(self.makers) >= 256:
-                del self.makers[next(iter(self.makers))]
-            self._allow(kind, width)
-            zeros = partial(self.jax.numpy.zeros, tuple(shape), _NUMPY_TYPES[kind, width])
-            make = self.makers[wanted] = self.jax.jit(zeros, out_shardings=like.sharding)
+            for oldest in list(self.makers)[:-255]:
+                self.makers.pop(oldest, None)
+            sharding, shape, *types = wanted
+            for kind, width in types:
+                self._allow(kind, width)
+            zeros = self.jax.numpy.zeros
+            make = self.makers[wanted] = self.jax.jit(
+                lambda: [zeros(shape, _NUMPY_TYPES[kind, width]) for kind, width in types], out_shardings=sharding
+            )
         return make()
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:

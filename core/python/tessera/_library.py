@@ -170,6 +170,7 @@ class Call(Structure):
         ("unplaced_values", c_void_p),
         ("missing", c_uint64),
         ("times", c_void_p),
+        ("present", c_void_p),
     ]
 
 

@@ -14,7 +14,7 @@ import struct
 import threading
 import weakref
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, FrozenSet, Iterator, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from tessera._library import BadArgument, Busy, Closed, Error, Full, WrongType, 
 from tessera._spec import Spec, SpecSource, options
 
 _CALL_SIZE = ctypes.sizeof(lib.Call)
+_pack_call = struct.Struct(f"{_CALL_SIZE // 8}Q").pack_into  # members set one by one take five times as long
+_SPARE_ITEMS = 1 << 16  # the largest batch whose arrays an insert keeps for the next
 
 
 class Code(enum.IntEnum):
@@ -51,7 +53,7 @@ class Op(enum.IntEnum):
 _JOINS = ("inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count")
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
-_NOT_PLACED, _FOUND, _ERASED = int(Code.NOT_PLACED), int(Code.FOUND), int(Code.ERASED)
+_NOT_PLACED = int(Code.NOT_PLACED)
 
 
 class Missing(Error, KeyError):
@@ -126,12 +128,13 @@ class Table:
         self._error = lib.TsrError()
         self._error_at = byref(self._error)
         self._call = lib.Call()
-        self._called: Tuple[int, ...] = ()
         self._call_at = byref(self._call)
         self._report = lib.Report()
         self._not_placed = 0
         self._stream = self._read = self._read_end = 0  # of the call that runs
-        self._uses_device = self._waits = False
+        self._uses_device = False
+        self._waiting: Optional[Adapter] = None  # the adapter for whose sake the call waits
+        self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
     def _own(self, handle: c_void_p) -> None:
         self._handle = handle
@@ -170,7 +173,8 @@ class Table:
             self._lock.release()
             raise Closed(self._why_closed)
         self._stream = 0
-        self._uses_device = self._waits = False
+        self._uses_device = False
+        self._waiting = None
         return handle
 
     def close(self) -> None:
@@ -220,7 +224,7 @@ class Table:
         """Refuses memory that the table cannot see, and takes the stream of the first array on the GPU."""
         device = memory.device
         if adapter.waits:
-            self._waits = True
+            self._waiting = adapter
         if device == HOST:
             return
         if self._devices is not None and device not in self._devices:
@@ -307,6 +311,18 @@ class Table:
         if out is None:
             made = adapter.empty(like, shape, kind, width)
             return made, adapter.address(made), kind
+        return self._given(out, name, shape, kinds, width)
+
+    def _beside(
+        self, out: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, kinds: str, kind: str, width: int
+    ) -> Tuple[Any, int, str]:
+        """The same for a result of the shape of keys."""
+        if out is None:
+            return *adapter.beside(keys, memory, kind, width), kind
+        return self._given(out, name, memory.shape, kinds, width)
+
+    def _given(self, out: Any, name: str, shape: Tuple[int, ...], kinds: str, width: int) -> Tuple[Any, int, str]:
+        """The caller's array for a result."""
         theirs = adapter_of(out)
         if theirs is None:
             raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
@@ -326,19 +342,15 @@ class Table:
         self._note(memory, theirs, name)
         return out, memory.pointer, memory.kind
 
-    def _flags(self, out: Any, name: str, adapter: Adapter, like: Any, memory: Memory) -> Tuple[Any, int, Adapter]:
-        """The same for a byte each, and the adapter that makes a mask of it."""
-        flags, at, _ = self._result(out, name, adapter, like, memory.shape, "bu", "u", 1)
-        return flags, at, adapter if out is None else adapter_of(out) or adapter
-
-    def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0) -> None:
-        wanted = self._stream, results, keys, values, missing
-        if wanted != self._called:  # often it is as in the call before
-            self._called = wanted
-            self._call.__init__(_CALL_SIZE, *wanted, None)  # type: ignore[misc]
+    def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
+        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present)
 
     def _finish(self) -> None:
-        if self._waits and library.tsr_table_wait(self._handle, self._error_at):
+        """Waits where the library of the arrays has no stream to order what follows."""
+        if self._waiting is None:
+            return
+        self._waiting.ahead()
+        if library.tsr_table_wait(self._handle, self._error_at):
             self._fail()
 
     def _need_values(self, operation: str) -> None:
@@ -370,36 +382,49 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            codes = unplaced_keys = unplaced_values = None
-            places = [0, 0, 0]
-            made = out if out is not None else (True, True, bool(self._value_width))
-            kind, shape = memory.kind, memory.shape
-            if made[0] is not None:
-                mine = made[0] if out is not None else None
-                codes, at, _ = self._result(mine, "out[0]", adapter, keys, shape, "u", "u", 1)
-                places[0] = at
-            if made[1] is not None:
-                mine = made[1] if out is not None else None
-                unplaced_keys, at, _ = self._result(mine, "out[1]", adapter, keys, shape, "ui", kind, self._key_width)
-                places[1] = at
-            if made[2] is not None and self._value_width:
-                mine = made[2] if out is not None else None
-                unplaced_values, at, _ = self._result(
-                    mine, "out[2]", adapter, keys, shape, "uif", kind, self._value_width
-                )
-                places[2] = at
+            spare = None
+            if wait:
+                spare, self._spare = self._spare, None  # so that it is gone where this call raises
+                wanted = adapter, memory.device, memory.kind, memory.shape
+                if spare is None or spare[0] != wanted:
+                    spare = wanted, *self._handed_back(None, adapter, keys, memory)
+                _, made, places = spare
+            else:
+                made, places = self._handed_back(out, adapter, keys, memory)
             self._set_call(*places)
             if library.tsr_insert(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
             ):
-                self._fail_insert(codes, unplaced_keys, unplaced_values)
-            self._finish()
+                self._fail_insert(*made)
             if not wait:
-                return codes, unplaced_keys, unplaced_values
-            self._raise_full(handle, adapter, codes, unplaced_keys, unplaced_values)
+                self._finish()
+                return made
+            self._raise_full(handle, adapter, *made)
+            if memory.size <= _SPARE_ITEMS:
+                self._spare = spare
             return None
         finally:
             self._lock.release()
+
+    def _handed_back(self, out: Any, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, List[int]]:
+        """Arrays for codes and for pairs that are handed back, and their addresses. out: the caller's own; where one of
+        several is None that part is not kept."""
+        if out is not None and (not isinstance(out, tuple) or len(out) != 3):
+            raise WrongType("out: is a tuple of three arrays, of which any may be None")
+        made: List[Any] = []
+        places: List[int] = []
+        for i, (kinds, kind, width) in enumerate(
+            (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", memory.kind, self._value_width))
+        ):
+            mine = out[i] if out is not None else None
+            if not width or (out is not None and mine is None):
+                made.append(None)
+                places.append(0)
+                continue
+            array, at, _ = self._beside(mine, f"out[{i}]", adapter, keys, memory, kinds, kind, width)
+            made.append(array)
+            places.append(at)
+        return tuple(made), places
 
     def build(self, keys: Any, values: Any = None, *, tries: int = 8) -> None:
         """`insert` into an empty table that starts again with a new seed where a pair found no room, `tries` times in
@@ -410,27 +435,15 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            codes, codes_at, _ = self._result(None, "codes", adapter, keys, memory.shape, "u", "u", 1)
-            back, back_at, back_values, back_values_at = self._room_for_unplaced(adapter, keys, memory)
-            self._set_call(codes_at, back_at, back_values_at)
+            made, places = self._handed_back(None, adapter, keys, memory)
+            self._set_call(*places)
             if library.tsr_build(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
             ):
-                self._fail_insert(codes, back, back_values)
-            self._finish()
-            self._raise_full(handle, adapter, codes, back, back_values)
+                self._fail_insert(*made)
+            self._raise_full(handle, adapter, *made)
         finally:
             self._lock.release()
-
-    def _room_for_unplaced(self, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int, Any, int]:
-        """Arrays like keys for pairs that are handed back, and their addresses."""
-        back, back_at, _ = self._result(None, "keys", adapter, keys, memory.shape, "ui", memory.kind, self._key_width)
-        values, values_at = None, 0
-        if self._value_width:
-            values, values_at, _ = self._result(
-                None, "values", adapter, keys, memory.shape, "ui", memory.kind, self._value_width
-            )
-        return back, back_at, values, values_at
 
     def _fail_insert(self, codes: Any, keys: Any, values: Any) -> NoReturn:
         try:
@@ -468,15 +481,14 @@ class Table:
             values, values_at = self._values(values, "values", adapter, keys, memory)
             results, results_at, bits = None, 0, 0
             if self._value_width:
-                results, results_at, kind = self._result(
-                    out, "out", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+                results, results_at, kind = self._beside(
+                    out, "out", adapter, keys, memory, "uif", memory.kind, self._value_width
                 )
                 bits = _bits(missing, kind, self._value_width, "missing")
             elif out is not None:
                 raise BadArgument(f"out: a {self._kind} has no values: leave it out")
-            codes, codes_at, _ = self._result(None, "codes", adapter, keys, memory.shape, "u", "u", 1)
-            back, back_at, back_values, back_values_at = self._room_for_unplaced(adapter, keys, memory)
-            self._set_call(codes_at, back_at, back_values_at, bits)
+            made, places = self._handed_back(None, adapter, keys, memory)
+            self._set_call(*places, missing=bits)
             if library.tsr_find_or_insert(
                 handle,
                 memory.size,
@@ -487,9 +499,8 @@ class Table:
                 self._error_at,
             ):
                 self._fail()
-            self._finish()
-            self._raise_full(handle, adapter, codes, back, back_values)
-            return results, adapter.is_code(codes, int(Code.INSERTED))
+            self._raise_full(handle, adapter, *made)
+            return results, adapter.is_code(made[0], int(Code.INSERTED))
         finally:
             self._lock.release()
 
@@ -502,18 +513,18 @@ class Table:
         try:
             self._need_values("find")
             adapter, keys, memory = self._keys(keys)
-            out_values, out_mask = _pair(out)
-            values, values_at, kind = self._result(
-                out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
-            )
-            mask, mask_at, theirs = self._flags(out_mask, "out[1]", adapter, keys, memory)
-            bits = _bits(missing, kind, self._value_width, "missing") if missing else 0
-            self._set_call(mask_at, missing=bits)
+            kind, width = memory.kind, self._value_width
+            if out is None:
+                values, values_at, mask, mask_at = adapter.pair(keys, memory, kind, width)
+            else:
+                out_values, out_mask = _pair(out)
+                values, values_at, kind = self._beside(out_values, "out[0]", adapter, keys, memory, "uif", kind, width)
+                mask, mask_at, _ = self._beside(out_mask, "out[1]", adapter, keys, memory, "bu", "b", 1)
+            self._set_call(missing=_bits(missing, kind, width, "missing") if missing else 0, present=mask_at)
             if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._call_at, self._error_at):
                 self._fail()
-            if self._waits:
-                self._finish()
-            return values, _kept(out_mask, theirs.is_code(mask, _FOUND))
+            self._finish()
+            return values, mask
         finally:
             self._lock.release()
 
@@ -524,14 +535,11 @@ class Table:
             self._need_values("get")
             one = isinstance(keys, int)
             adapter, keys, memory = self._keys(keys)
-            values, at, kind = self._result(
-                out, "out", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
-            )
+            values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", memory.kind, self._value_width)
             self._set_call(missing=_bits(missing, kind, self._value_width, "missing") if missing else 0)
             if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
-            if self._waits:
-                self._finish()
+            self._finish()
             return int(values) if one and out is None else values
         finally:
             self._lock.release()
@@ -541,12 +549,11 @@ class Table:
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
-            mask, at, _ = self._result(out, "out", adapter, keys, memory.shape, "bu", "b", 1)
+            mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call()
             if library.tsr_contains(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
-            if self._waits:
-                self._finish()
+            self._finish()
             return mask
         finally:
             self._lock.release()
@@ -556,7 +563,7 @@ class Table:
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
-            counts, at, _ = self._result(out, "out", adapter, keys, memory.shape, "ui", memory.kind, 8)
+            counts, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", memory.kind, 8)
             self._set_call()
             if library.tsr_count_all(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
@@ -618,12 +625,12 @@ class Table:
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
-            mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
-            self._set_call(at)
+            mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
+            self._set_call(present=at)
             if library.tsr_erase(handle, memory.size, memory.pointer, self._call_at, self._error_at):
                 self._fail()
             self._finish()
-            return _kept(out, theirs.is_code(mask, _ERASED))
+            return mask
         finally:
             self._lock.release()
 
@@ -635,14 +642,14 @@ class Table:
             values_at = 0
             if values is not None:
                 values, values_at = self._values(values, "values", adapter, keys, memory)
-            mask, at, theirs = self._flags(out, "out", adapter, keys, memory)
-            self._set_call(at)
+            mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
+            self._set_call(present=at)
             if library.tsr_erase_pairs(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
             ):
                 self._fail()
             self._finish()
-            return _kept(out, theirs.is_code(mask, _ERASED))
+            return mask
         finally:
             self._lock.release()
 
@@ -672,13 +679,13 @@ class Table:
             out_values, out_codes = _pair(out)
             if self._value_width:
                 values, values_at = self._values(0 if values is None else values, "values", adapter, keys, memory)
-                results, results_at, kind = self._result(
-                    out_values, "out[0]", adapter, keys, memory.shape, "uif", memory.kind, self._value_width
+                results, results_at, kind = self._beside(
+                    out_values, "out[0]", adapter, keys, memory, "uif", memory.kind, self._value_width
                 )
                 bits = _bits(missing, kind, self._value_width, "missing")
             elif values is not None:
                 raise BadArgument(f"values: a {self._kind} has no values: leave them out")
-            codes, codes_at, _ = self._result(out_codes, "out[1]", adapter, keys, memory.shape, "u", "u", 1)
+            codes, codes_at, _ = self._beside(out_codes, "out[1]", adapter, keys, memory, "u", "u", 1)
             self._set_call(codes_at, missing=bits)
             if library.tsr_apply(
                 handle,
@@ -948,10 +955,6 @@ def _pair(out: Any) -> Tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise WrongType("out: is a tuple of two arrays, of which any may be None")
     return out
-
-
-def _kept(out: Any, made: Any) -> Any:
-    return made if out is None else out
 
 
 def _bits(value: Union[int, float], kind: str, width: int, name: str) -> int:
