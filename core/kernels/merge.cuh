@@ -18,7 +18,8 @@
 #else
 #define MERGES_ALONE 0
 #endif
-#define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE))
+/* In a page an atomic costs less than the vote, and keys that would fill a warp are not among its items (hot.cuh). */
+#define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE) && !TSR_IN_PAGE)
 
 #if TSR_KEY_BITS == 64
 typedef unsigned long long merge_key;

@@ -12,8 +12,9 @@
 #include <cub/block/block_scan.cuh>
 
 /* Whether an item of a page that is worked on by random access is one of those that it is for: of lists, that made all
- * others, reserved keys. */
+ * others, reserved keys; of hot keys' slots those that are not empty. */
 static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint32_t mine) {
+  if (a->is_hot) return mine && !walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
   if (!TSR_FACT(c, has_lists)) return mine;
   return mine && walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
 }
@@ -70,17 +71,23 @@ enum {
 };
 static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 
+#include "core/kernels/hot.cuh"
+
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
     tsr_pages_count_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ uint32_t count[TILE_BINS];
+  __shared__ io_key hot[TSR_HOT_SLOTS];
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a);
+  const uint32_t has_hot = hot_load(&c, &a, hot);
   count[threadIdx.x] = 0;
   __syncthreads();
-  for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS)
-    atomicAdd(&count[bin_of(&c, &a, &t, io_key_at(a.bulk.keys, i, 1))],
-              1u); /* relaxed, as all here: counts order nothing */
+  for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS) {
+    const tsr_key key = io_key_at(a.bulk.keys, i, 1);
+    if (has_hot && hot_find(hot, key) != HOT_NONE) continue;
+    atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u); /* relaxed, as all here: counts order nothing */
+  }
   __syncthreads();
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
 }
@@ -99,7 +106,8 @@ struct tile_bins {
 
 /* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
 enum { BIN_SHIFT = 16 };
-static_assert(TSR_TILE_ITEMS < 1 << BIN_SHIFT, "a place in a bin has so many bits");
+#define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
+static_assert(TSR_TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
@@ -130,6 +138,8 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
+  const hot_tile hot = hot_tile_in(tsr_page_memory);
+  const uint32_t has_hot = hot_begin(&c, &a, hot);
   uint32_t position[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
   tile_column((const io_key *)a.bulk.keys, &t, key);
@@ -138,34 +148,40 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   bins.count[bin] = 0;
   __syncthreads();
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (r * TSR_TILE_THREADS + threadIdx.x < items) position[r] = place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    position[r] = NO_PLACE;
+    if (i < items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
+      position[r] = place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
+  }
   __syncthreads();
   const uint32_t count = bins.count[bin];
-  uint32_t before;
-  scan(scan_storage).ExclusiveSum(count, before);
+  uint32_t before, placed;
+  scan(scan_storage).ExclusiveSum(count, before, placed);
+  if (has_hot) hot_end(&c, &a, hot);
   bins.before[bin] = before;
   if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (r * TSR_TILE_THREADS + threadIdx.x < items) {
+    if (position[r] != NO_PLACE) {
       position[r] = bins.before[position[r] >> BIN_SHIFT] + (position[r] & ((1u << BIN_SHIFT) - 1));
       keys[position[r]] = key[r];
     }
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items && TSR_PAYLOAD_BITS && a.values_to)
+    if (position[r] == NO_PLACE) continue;
+    if (TSR_PAYLOAD_BITS && a.values_to)
       payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
     /* numbers of items are below 2^32: the plan sees to it */
-    if (i < items && a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
+    if (a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
   }
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < items) {
+    if (i < placed) {
       const io_key moved = keys[i];
       const uint32_t to = bins.shift[bin_of(&c, &a, &t, moved)] + i;
       ((io_key *)a.keys_to)[to] = moved;
@@ -327,6 +343,68 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
   return hits;
 }
 
+/* ---- Keys that are there ---------------------------------------------------------------------- */
+
+/* Where keys repeat most items find theirs where its walk begins, and only have to combine. While all items of a chunk
+ * look there, nothing moves and no slot is claimed; those that do not see their key gather, and are inserted by the walk
+ * before the next chunk. Tiles of several lanes do not gather. */
+static __device__ __forceinline__ bool looks_first(const tsr_ctx *c) {
+  return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && TSR_FACT(c, tile_lanes) == 1;
+}
+
+static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr_pages *a, uint64_t i, tsr_key key,
+                                                     tsr_payload payload) {
+  const uint32_t policy = TSR_FACT(c, duplicates);
+  tsr_probe probe;
+  tsr_bucket b;
+  if (walk_is_reserved(key) || !walk_begin(c, key, &probe)) return false;
+  layout_load(c, probe.ref, 1, tsr_load_mode(c, TSR_LOAD_COHERENT), &b);
+  const uint32_t matches = layout_match(c, &b, key);
+  tsr_ctx still = *c;
+  still.still = 1;
+  if (!matches || !combine(&still, &b, tsr_lowest(matches), policy, &payload)) return false;
+  put_result(&a->bulk, i, 1, result_for_present(policy));
+  TSR_COUNT(c, probes);
+  tsr_leave_key(c, 0, 1, 1);
+  return true;
+}
+
+/* All items of a page; returns those of this thread that got a slot. */
+static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                        uint32_t items, page_left *left, uint32_t *gives_up) {
+  enum { ROWS = 4, CHUNK = ROWS * TSR_PAGES_THREADS };
+  static_assert(CHUNK <= TSR_PAGES_FIRSTS, "all of a chunk may gather");
+  uint32_t hits = 0, fails = 0;
+  for (uint32_t chunk = 0; chunk < items; chunk += CHUNK) {
+    const uint32_t stops = *(volatile uint32_t *)gives_up;
+    tsr_key key[ROWS];
+    tsr_payload payload[ROWS];
+    if (threadIdx.x == 0) left->firsts = 0;
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t item = chunk + r * TSR_PAGES_THREADS + threadIdx.x;
+      key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
+      payload[r] = offered_at(c, a->bulk.values, begin + item, item < items);
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t item = chunk + r * TSR_PAGES_THREADS + threadIdx.x;
+      if (item < items && !stops && !combine_first(c, a, begin + item, key[r], payload[r]))
+        left->first[atomicAdd(&left->firsts, 1u)] = (uint16_t)(item - chunk);
+    }
+    __syncthreads();
+    const uint32_t firsts = left->firsts;
+    for (uint32_t row = 0; row < firsts; row += TSR_PAGES_THREADS) {
+      const uint32_t at = row + threadIdx.x, mine = at < firsts;
+      hits += page_insert(c, &a->bulk, begin + chunk + (mine ? left->first[at] : 0), mine, &fails);
+    }
+    if (fails) *gives_up = 1;
+    __syncthreads();
+  }
+  return hits;
+}
+
 /* ---- A page ---------------------------------------------------------------------------------- */
 
 /* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. A page without
@@ -342,6 +420,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
     const uint32_t counts =                                                                                            \
         TSR_FACT(&c, counts_slots) && a.counts_offset_bytes && end - begin <= TSR_PAGES_COUNTED_ITEMS;                 \
+    const uint32_t looks = looks_first(&c);                                                                            \
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
@@ -352,8 +431,9 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
     if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
+    if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
-    const uint32_t items = counts ? left.items : (uint32_t)(end - begin);                                              \
+    const uint32_t items = looks ? 0 : counts ? left.items : (uint32_t)(end - begin);                                  \
     for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
       const uint32_t at = row + threadIdx.x;                                                                           \
       stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \
@@ -403,7 +483,7 @@ PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
 
 extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
-  if (i >= a.bulk.n) return;
+  if (i >= a.ends[a.segments]) return; /* hot keys' items have other answers */
   const uint32_t place = a.places[i], result = a.bulk.results[i];
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;

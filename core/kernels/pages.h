@@ -13,6 +13,8 @@
 /* The partition. count: how many items of each tile fall into each bin. tiles: how many tiles each segment has. scatter:
  * moves each item to its bin. answer: results back to where the caller has their keys. rest: the items that a page has
  * left, by random access.
+ * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
+ * their items.
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. insert: a page.
  * rest_combine: what `rest` has left to combine.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
@@ -23,6 +25,9 @@
   F(tiles)                                                                                                             \
   F(scatter)                                                                                                           \
   F(answer)                                                                                                            \
+  F(sample)                                                                                                            \
+  F(choose)                                                                                                            \
+  F(hot_answer)                                                                                                        \
   F(rest)                                                                                                              \
   F(bar)                                                                                                               \
   F(insert)                                                                                                            \
@@ -51,10 +56,19 @@ enum {
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
   TSR_PAGES_FIRSTS = 4096,         /* ... those that wait for another bucket, */
   TSR_PAGES_LEFT = 1024,           /* ... and those for the walk */
-  TSR_LISTS_THREADS = 512,         /* of a block that makes the lists of a page */
-  TSR_LISTS_STAGED = 6144,         /* items of a page that it brings into their order before it writes them */
-  TSR_LARGE_PAGE = 1 << 16,        /* items of a page that is worked on by all blocks, */
-  TSR_LARGE_TILE = 1 << 13,        /* ... so many at a time */
+  TSR_HOT_SAMPLE_LOG2 = 14,
+  TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
+  TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
+  TSR_HOT_SAMPLE_SLOTS = 1 << TSR_HOT_SAMPLE_SLOTS_LOG2,
+  TSR_HOT_LEAST = 6,       /* ... as often as a key is among them to be hot, */
+  TSR_HOT_MOST = 16,       /* ... and one of the hot keys at least, if there is to be any; */
+  TSR_HOT_KEYS = 512,      /* the most hot keys, */
+  TSR_HOT_SLOTS_LOG2 = 10, /* ... and where a block looks for them */
+  TSR_HOT_SLOTS = 1 << TSR_HOT_SLOTS_LOG2,
+  TSR_LISTS_THREADS = 512,  /* of a block that makes the lists of a page */
+  TSR_LISTS_STAGED = 6144,  /* items of a page that it brings into their order before it writes them */
+  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks, */
+  TSR_LARGE_TILE = 1 << 13, /* ... so many at a time */
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
@@ -64,6 +78,20 @@ typedef struct tsr_page_region {
   char *table;
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
+
+/* Keys that repeat so often that they go another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL: nobody
+ * looks for any. Arrays have the table's widths. */
+typedef struct tsr_hot {
+  void *sampled_keys, *sampled_values; /* TSR_HOT_SAMPLE_SLOTS, as sampled_counts */
+  uint32_t *sampled_counts;
+  uint32_t *count;                       /* of hot keys */
+  void *keys, *values;                   /* of each slot; empty ones have the empty key */
+  void *unplaced_keys, *unplaced_values; /* what random access says of the pairs of keys and values */
+  uint8_t *results;
+  uint32_t *told;   /* whether one of the key's items has learned what became of its pair */
+  uint64_t *begins; /* 2: the slots, as one page */
+  uint32_t *rest;   /* 2: that page, if it has pairs */
+} tsr_hot;
 
 /* What one step reads; members that a step does not name are not its own. */
 typedef struct tsr_pages {
@@ -83,6 +111,9 @@ typedef struct tsr_pages {
   const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them */
+  /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
+  tsr_hot hot;
+  uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
   tsr_page_region region[TSR_PAGES_REGIONS];
@@ -95,7 +126,7 @@ typedef struct tsr_pages {
   uint32_t *offsets;     /* lists + 1: the scheme's region */
   uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
   uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
-  /* answer: from bulk.results, bulk.keys and bulk.values, by places */
+  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys */
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_pages;

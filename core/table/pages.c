@@ -10,7 +10,7 @@
 typedef struct job {
   tsr_work batch;
   tsr_partition partition;
-  bool needs_results, bars;
+  bool needs_results, bars, seeks_hot;
   uint8_t *results;
   uint32_t *barred;
 } job;
@@ -19,7 +19,24 @@ static job job_for(const tsr_table *t, const tsr_composition *composition, bool 
   const tsr_shape *s = &composition->shape;
   return (job){.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
                .needs_results = has_answers || composition->facts.combines_later,
-               .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE};
+               .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
+               .seeks_hot = s->sm && tsr_composition_has_step(composition, TSR_PAGES_sample)};
+}
+
+static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
+  const uint32_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
+  hot->sampled_keys = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
+  hot->sampled_values = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * value_bytes);
+  hot->sampled_counts = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
+  hot->count = tsr_partition_take(memory, used, sizeof *hot->count);
+  hot->keys = tsr_partition_take(memory, used, TSR_HOT_SLOTS * key_bytes);
+  hot->values = tsr_partition_take(memory, used, TSR_HOT_SLOTS * value_bytes);
+  hot->unplaced_keys = tsr_partition_take(memory, used, TSR_HOT_SLOTS * key_bytes);
+  hot->unplaced_values = tsr_partition_take(memory, used, TSR_HOT_SLOTS * value_bytes);
+  hot->results = tsr_partition_take(memory, used, TSR_HOT_SLOTS);
+  hot->told = tsr_partition_take(memory, used, TSR_HOT_SLOTS * sizeof *hot->told);
+  hot->begins = tsr_partition_take(memory, used, 2 * sizeof *hot->begins);
+  hot->rest = tsr_partition_take(memory, used, 2 * sizeof *hot->rest);
 }
 
 /* Lays the scratch memory out for n items; returns its bytes. */
@@ -29,6 +46,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   tsr_partition_lay_out(&j->partition, n, memory, &used);
   if (j->needs_results) j->results = tsr_partition_take(memory, &used, n);
   if (j->bars) j->barred = tsr_partition_take(memory, &used, j->partition.pages * sizeof(uint32_t));
+  if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
 }
 
@@ -71,10 +89,51 @@ static void describe_page(const job *j, tsr_pages *p) {
   p->page_bytes += TSR_PAGES_LOCK_BYTES;
 }
 
+/* ---- Keys that repeat ------------------------------------------------------------------------ */
+
+/* Which keys of the batch are hot, by a sample. */
+static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
+  const tsr_work *b = &j->batch;
+  const tsr_hot *hot = &j->partition.hot;
+  const tsr_pages p = {.bulk = *bulk, .hot = *hot};
+  const uint64_t key_bytes = b->store->composition->shape.key_bits / 8;
+  tsr_status status = b->t->backend->fill(b->t->device, hot->sampled_keys, 0xFF, TSR_HOT_SAMPLE_SLOTS * key_bytes,
+                                          b->stream, b->error); /* all are the empty key */
+  if (status == TSR_OK)
+    status = tsr_work_zero(b, hot->sampled_counts, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_sample, &p, TSR_HOT_SAMPLE);
+  return status ? status : tsr_work_step(b, TSR_PAGES_choose, &p, TSR_HOT_SLOTS);
+}
+
+/* What random access does to the pairs of hot keys: their slots are items of a page of their own. */
+static tsr_pages pairs_of_hot(const job *j, const tsr_bulk *bulk) {
+  const tsr_hot *hot = &j->partition.hot;
+  tsr_pages p = {.bulk = *bulk, .begins = hot->begins, .rest = hot->rest, .is_hot = 1};
+  p.bulk.n = TSR_HOT_SLOTS;
+  p.bulk.keys = hot->keys;
+  p.bulk.values = j->partition.composition->shape.payload_bits ? hot->values : NULL;
+  p.bulk.unplaced_keys = hot->unplaced_keys;
+  p.bulk.unplaced_values = j->partition.composition->shape.payload_bits ? hot->unplaced_values : NULL;
+  p.bulk.results = hot->results;
+  return p;
+}
+
+static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
+  const tsr_pages p = {.bulk = *bulk,
+                       .hot = j->partition.hot,
+                       .results = bulk->results,
+                       .unplaced_keys = bulk->unplaced_keys,
+                       .unplaced_values = bulk->unplaced_values};
+  return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
 /* The items of *p lie in the order of their pages. A page that a block cannot do alone is left as it was, and its items
  * are inserted by random access: so whatever happens there means what it always means. */
-static tsr_status work_on_pages(const job *j, tsr_pages *p, bool is_clear) {
+static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p, bool is_clear) {
   const tsr_work *b = &j->batch;
+  const tsr_pages hot = pairs_of_hot(j, bulk);
   const uint64_t pages = j->partition.pages;
   const bool is_on_gpu = b->store->composition->shape.sm != 0;
   const tsr_state table = p->bulk.state;
@@ -90,18 +149,23 @@ static tsr_status work_on_pages(const job *j, tsr_pages *p, bool is_clear) {
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
   p->bulk.state = table;
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_rest, p, pages);
-  if (status == TSR_OK && b->store->composition->facts.combines_later)
-    status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);
+  if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);
+  if (status || !b->store->composition->facts.combines_later) return status;
+  status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);
+  if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest_combine, &hot, 1);
   return status;
 }
 
 /* One piece of the batch, in its scratch memory. */
 static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear) {
   tsr_pages p;
-  tsr_status status = tsr_partition_run(&j->partition, &j->batch, bulk, &p);
+  tsr_status status = j->seeks_hot ? seek_hot(j, bulk) : TSR_OK;
+  if (status == TSR_OK) status = tsr_partition_run(&j->partition, &j->batch, bulk, &p);
+  if (status) return status;
   p.bulk.results = j->results;
-  if (status == TSR_OK) status = work_on_pages(j, &p, is_clear);
-  return status ? status : tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
+  status = work_on_pages(j, bulk, &p, is_clear);
+  if (status == TSR_OK) status = tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
+  return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }
 
 tsr_status tsr_pages_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,

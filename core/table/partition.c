@@ -110,6 +110,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->keys_to = to->keys;
   p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
   p->places_to = to->places;
+  p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
   tsr_status status = TSR_OK;
   if (p->ends) {
     status = tsr_work_step(b, TSR_PAGES_tiles, p, p->segments);

@@ -29,6 +29,7 @@ typedef struct tsr_partition {
   uint64_t *counts[TSR_PASSES_MAX];
   uint64_t *cursors, *tiles;
   uint32_t *rest;
+  tsr_hot hot; /* keys whose items the first pass takes out; none unless the caller says so */
 } tsr_partition;
 
 tsr_partition tsr_partition_plan(const tsr_table *table, const tsr_composition *composition, uint64_t pages,

@@ -40,7 +40,9 @@ std::vector<Choice> few_tables() {
   return choices::cover_pairs(options, device::accepts);
 }
 
-std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operations, uint64_t batch_max, bool overfill) {
+// pool: distinct keys; 0: twice as many as slots.
+std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operations, uint64_t batch_max, bool overfill,
+                     uint64_t pool = 0) {
   device::Table made = device::create(choice, capacity, 1);
   if (!made) return "no table";
   tsr_table_info info = {};
@@ -52,6 +54,7 @@ std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operation
   options.slots = info.slots + choice.stash;
   options.operations = operations;
   options.batch_max = batch_max;
+  options.pool = pool;
   tessera_test::Exercise exercise(table, policy_of(choice), random, options);
   std::string complaint = exercise.run();
   return complaint.empty() && overfill ? exercise.overfill() : complaint;
@@ -72,12 +75,13 @@ TEST_P(Exact, Agrees) {
 INSTANTIATE_TEST_SUITE_P(Small, Exact, testing::ValuesIn(few_tables()), name_of);
 
 // Tables of pages: the same, most batches page by page.
-std::vector<Choice> paged_tables() {
+std::vector<Choice> paged_tables(const std::vector<std::string> &policies, const char *statistics) {
   choices::Options options = device::options();
   options.shapes = {{1, 1}, {4, 1}, {8, 8}, {16, 4}};
   options.hashers = {"murmur3"};
   options.concurrencies = {"phased"};
-  options.statistics = {"yes"};
+  options.statistics = {statistics};
+  if (!policies.empty()) options.duplicates = policies;
   options.stashes = {0, 8};
   options.widths = {{32, 32}, {64, 64}, {32, 0}};
   std::vector<Choice> chosen = choices::cover_pairs(options, [](const Choice &choice) {
@@ -94,7 +98,23 @@ TEST_P(Paged, Agrees) {
   TSR_TRACE_SEED;
   EXPECT_EQ(exercise(GetParam(), 9000, 25, 9000, true), "");
 }
-INSTANTIATE_TEST_SUITE_P(SmallAs, Paged, testing::ValuesIn(paged_tables()), name_of);
+INSTANTIATE_TEST_SUITE_P(SmallAs, Paged, testing::ValuesIn(paged_tables({}, "yes")), name_of);
+
+// Batches of so few keys that each of them is hot, into tables with room for all and for few of them.
+class Repeated : public testing::TestWithParam<Choice> {
+protected:
+  const uint64_t batch_max_ = device::backend() == "cpu" ? 2000 : 20000;
+};
+TEST_P(Repeated, Agrees) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 9000, 12, batch_max_, false, 40), "");
+}
+TEST_P(Repeated, AgreesWithoutRoom) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 150, 12, batch_max_, false, 400), "");
+}
+INSTANTIATE_TEST_SUITE_P(SmallAs, Repeated,
+                         testing::ValuesIn(paged_tables({"first", "replace", "add", "min", "max"}, "no")), name_of);
 
 TEST(Covering, HoldsEveryPartOnThisDevice) {
   EXPECT_GT(tables().size(), 60u);
