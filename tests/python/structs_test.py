@@ -23,6 +23,7 @@ STRUCTS = {
     "tsr_usage": lib.Usage,
     "tsr_parameter_info": lib.ParameterInfo,
     "tsr_plugin_info": lib.PluginInfo,
+    "tsr_filter_info": lib.FilterInfo,
     "tsr_join_rows": lib.JoinRows,
 }
 INCLUDE = os.path.join(lib.PREFIX, "include")

@@ -22,7 +22,7 @@ CPU = {"table.backend": "cpu"}
 
 def spec(kind="map", key_bits=32, value_bits=32, layout="packed", probing="double_hashing", **entries):
     table = dict(kind=kind, key_bits=key_bits, layout=layout, probing=probing, hasher="murmur3", backend="cpu")
-    if kind in ("map", "multimap"):
+    if kind in ("map", "multimap", "counter"):
         table["value_bits"] = value_bits
     table.setdefault("capacity", 1000)
     table.update(entries)
@@ -226,6 +226,73 @@ class OperationsTest(unittest.TestCase):
                 left.join(right, "outer")
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])
+
+    def test_counters(self):
+        keys = np.random.default_rng(11).integers(0, 500, 20_000).astype(np.uint32)
+        distinct, counts = np.unique(keys, return_counts=True)
+        with Table(spec(kind="counter", value_bits=32, probing="cuckoo")) as table:
+            table.insert(keys)
+            self.assertEqual(table.get(distinct).tolist(), counts.tolist())
+            table.insert(distinct, counts.astype(np.uint32))
+            self.assertEqual(table.get(distinct).tolist(), (2 * counts).tolist())
+            table.insert(distinct[:1], np.array([0xFFFFFFFF], np.uint32))
+            self.assertEqual(table[int(distinct[0])], 0xFFFFFFFF)
+            self.assertEqual(table.get(np.array([501], np.uint32)).tolist(), [0])
+            with self.assertRaisesRegex(tessera.Unsupported, "a counter counts each key"):
+                table.find_or_insert(keys, keys)
+
+    def test_filters(self):
+        def filter_of(keys, **settings):
+            made = Table(tessera.recipe("filter"), settings={**CPU, **settings}, capacity=20_000)
+            made.insert(keys)
+            return made
+
+        keys = np.random.default_rng(12).integers(0, 1 << 62, 20_000)
+        absent = ~keys
+        with filter_of(keys[:10_000]) as table, filter_of(keys[10_000:]) as other:
+            self.assertTrue(table.contains(keys[:10_000]).all())
+            self.assertLess(table.contains(keys[10_000:]).mean(), 0.05)
+            table.merge(other)
+            self.assertTrue(table.contains(keys).all())
+            info = table.filter_info()
+            self.assertEqual((info["block_bytes"], info["functions"], info["bits_per_key"]), (32, 6, 16.0))
+            self.assertLess(abs(info["keys"] / 20_000 - 1), 0.05)
+            self.assertLess(abs(table.contains(absent).mean() - info["rate"]), 0.002)
+            with filter_of(keys[:1], **{"table.seed": 9}) as different:
+                with self.assertRaisesRegex(tessera.BadArgument, "seed"):
+                    table.merge(different)
+            for call in (lambda: table.find(keys), lambda: table.erase(keys), lambda: len(table)):
+                with self.assertRaisesRegex(tessera.Unsupported, "a filter"):
+                    call()
+            with self.assertRaisesRegex(tessera.WrongType, "is this table"):
+                table.merge(table)
+        with Table(spec()) as table, Table(spec()) as other:
+            with self.assertRaises(tessera.Unsupported):
+                table.filter_info()
+            with self.assertRaises(tessera.Error):
+                table.merge(other)
+
+    def test_arrays_that_inserts_keep_are_not_seen_again(self):
+        """An insert takes the arrays of the one before for what finds no room: what it hands out must stay as it is."""
+        keys = np.arange(1000, dtype=np.uint32)
+        with Table(tessera.recipe("quickstart"), settings=CPU, capacity=256) as table:
+            handed_out = []
+            for i in range(4):
+                with self.assertRaises(tessera.Full) as caught:
+                    table.insert(keys + 1000 * i, keys)
+                full = caught.exception
+                handed_out.append((full.keys, full.values, full.keys.copy(), full.values.copy()))
+            for theirs, values, as_they_were, values_were in handed_out:
+                self.assertTrue((theirs == as_they_were).all() and (values == values_were).all())
+            held = table.items()[0].tolist()
+            everything = held + [key for theirs, *_ in handed_out for key in theirs.tolist()]
+            self.assertEqual(sorted(everything), list(range(4000)))
+            codes, *_ = table.insert(keys[:10], keys[:10], wait=False)
+            before = codes.copy()
+            table.clear()
+            table.insert(keys[:10], keys[:10])
+            table.insert(keys[:10], keys[:10])
+            self.assertTrue((codes == before).all())
 
     def test_apply(self):
         with Table(tessera.recipe("mixed"), settings=CPU, capacity=100) as table:

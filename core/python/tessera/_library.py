@@ -245,6 +245,19 @@ class PluginInfo(Structure):
     ]
 
 
+class FilterInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("block_bytes", c_uint32),
+        ("functions", c_uint32),
+        ("blocks", c_uint64),
+        ("bits_per_key", c_double),
+        ("rate", c_double),
+        ("rate_at_capacity", c_double),
+        ("keys", c_double),
+    ]
+
+
 class JoinRows(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -290,6 +303,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_export": [_P, _U64, _P, _P, _P, _P],
     "tsr_rehash": [_P, _P, _P],
     "tsr_join": [_P, _P, c_uint32, _P, _P, _P],
+    "tsr_filter_describe": [_P, _P, _P],
+    "tsr_filter_merge": [_P, _P, _P],
     "tsr_plugins_list": [_TEXT, _P, _P, _P],
 }
 

@@ -362,7 +362,8 @@ class Table:
     def insert(
         self, keys: Any, values: Any = None, *, wait: bool = True, out: Optional[Tuple[Any, Any, Any]] = None
     ) -> Any:
-        """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`.
+        """Inserts a pair for each key; a key that is present is treated by the spec's `duplicates`. A counter adds to its
+        count, a filter notes the key.
 
         keys: (...) uint. values: (...) uint, as many, or one number for all; None for a set, and
         where a counter counts each key once.
@@ -545,7 +546,7 @@ class Table:
             self._lock.release()
 
     def contains(self, keys: Any, *, out: Any = None) -> Any:
-        """mask (...) bool: whether each key is there."""
+        """mask (...) bool: whether each key is there; of a filter, whether it may be."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -837,6 +838,36 @@ class Table:
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()
         return keys, left_values, right_values
+
+    # ---- Filters -----------------------------------------------------------------------------------------------------
+
+    def merge(self, other: "Table") -> None:
+        """Of a filter: it then knows the keys of both, as if they had been inserted here. other: a filter of the same
+        capacity, [filter], hasher, seed and key_bits, on any device. Waits."""
+        if not isinstance(other, Table) or other is self:
+            raise WrongType(f"other: is {'this table' if other is self else type(other).__name__}: pass another Table")
+        handle = self._begin()
+        try:
+            theirs = other._begin()
+            try:
+                if library.tsr_filter_merge(handle, theirs, self._error_at):
+                    self._fail()
+            finally:
+                other._lock.release()
+        finally:
+            self._lock.release()
+
+    def filter_info(self) -> Dict[str, Any]:
+        """Of a filter: block_bytes, functions, blocks, bits_per_key; rate, the part of absent keys that seem present now;
+        rate_at_capacity; keys, about so many distinct ones were inserted (tsr_filter_info). Waits."""
+        handle = self._begin()
+        try:
+            info = lib.FilterInfo(size=ctypes.sizeof(lib.FilterInfo))
+            if library.tsr_filter_describe(handle, byref(info), self._error_at):
+                self._fail()
+            return _dict(info)
+        finally:
+            self._lock.release()
 
     # ---- The whole table ---------------------------------------------------------------------------------------------
 
