@@ -62,8 +62,7 @@ typedef struct tsr_table tsr_table;
 
 typedef struct tsr_options { /* all zero = what the spec says */
   size_t size;
-  const char *plugins; /* directories to search, colon-separated, each of which can be read; searched first, then
-                                $TESSERA_PLUGINS, then beside the library */
+  const char *plugins; /* readable directories, colon-separated; then come $TESSERA_PLUGINS and beside the library */
   uint64_t capacity;   /* pairs; overrides the spec's */
   uint64_t seed;       /* overrides the spec's if not 0 */
 } tsr_options;
@@ -112,14 +111,11 @@ typedef struct tsr_call {
   size_t size;
   void *stream;
   uint8_t *results;    /* a code per key */
-  void *unplaced_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another one
-                        */
-  void *unplaced_values; /* that was in the table before; other indices are not written */
+  void *unplaced_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another */
+  void *unplaced_values; /* one, which was in the table before; other indices are not written */
   uint64_t missing;      /* find: the value written for absent keys */
-  uint64_t *times;       /* tsr_apply: 2 n numbers: when item i began, at 2 i, and ended, at 2 i + 1; ns of a clock that
-                            all items share, of the device or of this machine */
-  uint8_t *present; /* find, erase, erase_pairs: 1 or 0 a key, whether it was there, as bool arrays have it; in place
-                            of results, which is NULL then */
+  uint64_t *times;       /* tsr_apply: 2 n numbers, ns of one clock: item i began at [2 i], ended at [2 i + 1] */
+  uint8_t *present;      /* find, erase, erase_pairs: 1 or 0 for a key that was there or not; results is NULL then */
 } tsr_call;
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.

@@ -22,9 +22,7 @@ typedef struct cuda_device {
   cu_device number;
   cu_context context;
   cu_pool pool; /* of buffers that live for one operation */
-  tsr_cuda_scan scan;
-  tsr_cuda_split split;
-  tsr_cuda_match match;
+  tsr_cuda_module scan, split, match;
   uint64_t peers; /* a bit for each device that was asked for access to its memory */
 } cuda_device;
 
@@ -140,9 +138,9 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
   if ((d->scan.module || d->split.module || d->match.module) && push(d, NULL) == TSR_OK) {
-    tsr_cuda_scan_unload(&d->scan, d->driver);
-    tsr_cuda_split_unload(&d->split, d->driver);
-    tsr_cuda_match_unload(&d->match, d->driver);
+    tsr_cuda_module_unload(&d->scan, d->driver);
+    tsr_cuda_module_unload(&d->split, d->driver);
+    tsr_cuda_module_unload(&d->match, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }

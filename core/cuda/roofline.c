@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/backend.h"
-#include "core/cuda/driver.h"
 #include "core/cuda/link.h"
+#include "core/cuda/module.h"
 #include "core/kernels/roofline.h"
 
 enum { REPEATS = 5 };
@@ -23,6 +23,7 @@ typedef struct row_kernel {
 #define ROW(kernel, name, bytes, lanes, kind) {"tsr_roofline_" #kernel, name, bytes, lanes, kind},
 static const row_kernel row_kernels[] = {TSR_ROOFLINE_KERNELS(ROW)};
 enum { ROWS = sizeof row_kernels / sizeof row_kernels[0] };
+_Static_assert(ROWS <= TSR_CUDA_MODULE_KERNELS_MAX, "a module holds all kernels");
 
 extern const tsr_image
     tsr_roofline_images[]; /* built by core/BUILD from kernels/roofline.cu; only its end without nvcc */
@@ -30,7 +31,7 @@ extern const tsr_image
 typedef struct meter {
   tsr_device *device;
   const cu_driver *driver;
-  cu_module module;
+  tsr_cuda_module module;
   tsr_event *from, *to;
   void *memory, *sink;
   uint64_t footprint_bytes;
@@ -39,22 +40,11 @@ typedef struct meter {
 static tsr_status load_kernels(meter *m, tsr_error *error) {
   const char *names[ROWS];
   for (size_t i = 0; i < ROWS; i++) names[i] = row_kernels[i].symbol;
-  const tsr_image *image = tsr_roofline_images;
-  if (!image->device) return tsr_cuda_no_code(error);
-  tsr_kernels kernels = {names, ROWS, image->device, image->device_bytes, {NULL}, false};
-  tsr_link link = {0};
-  tsr_status status = tsr_cuda_link(NULL, 0, &kernels, m->device->info.sm, true, &link, error);
-  if (status) return status;
-  status = tsr_cuda_check(m->driver->module_load(&m->module, link.cubin), "cuModuleLoadData", error);
-  tsr_link_free(&link);
-  return status;
+  return tsr_cuda_module_load(&m->module, m->driver, tsr_roofline_images, names, ROWS, m->device->info.sm, error);
 }
 
 static tsr_status launch(meter *m, const row_kernel *kernel, uint64_t accesses, uint64_t seed, tsr_error *error) {
-  cu_function function;
-  tsr_status status =
-      tsr_cuda_check(m->driver->module_function(&function, m->module, kernel->symbol), "cuModuleGetFunction", error);
-  if (status) return status;
+  const cu_function function = m->module.kernel[kernel - row_kernels];
   tsr_roofline_run run = {m->memory, m->footprint_bytes / kernel->bytes, accesses, m->sink, seed};
   void *parameters[] = {&run};
   unsigned blocks = (unsigned)((accesses * kernel->lanes + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS);
@@ -92,7 +82,7 @@ static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *
 
 static void close_meter(meter *m) {
   const tsr_backend *backend = m->device->backend;
-  if (m->module) m->driver->module_unload(m->module);
+  tsr_cuda_module_unload(&m->module, m->driver);
   if (m->from) backend->event_destroy(m->device, m->from);
   if (m->to) backend->event_destroy(m->device, m->to);
   if (m->memory) backend->free(m->device, m->memory);

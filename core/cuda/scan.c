@@ -12,32 +12,8 @@ enum { LEVELS_MAX = 6 };
 
 extern const tsr_image tsr_scan_images[]; /* built by core/BUILD from kernels/scan.cu; only its end without nvcc */
 
-static tsr_status load(tsr_cuda_scan *scan, const cu_driver *driver, uint32_t sm, tsr_error *error) {
-  static const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-  const tsr_image *image = tsr_scan_images;
-  tsr_cuda_scan loaded = {NULL, NULL, NULL};
-  tsr_link link = {0};
-  if (!image->device) return tsr_cuda_no_code(error);
-  tsr_kernels kernels = {names, 2, image->device, image->device_bytes, {NULL}, false};
-  tsr_status status = tsr_cuda_link(NULL, 0, &kernels, sm, true, &link, error);
-  if (status) return status;
-  status = tsr_cuda_check(driver->module_load(&loaded.module, link.cubin), "cuModuleLoadData", error);
-  tsr_link_free(&link);
-  if (status) return status;
-  cu_result result = driver->module_function(&loaded.totals, loaded.module, names[0]);
-  if (!result) result = driver->module_function(&loaded.tiles, loaded.module, names[1]);
-  status = tsr_cuda_check(result, "cuModuleGetFunction", error);
-  if (status)
-    tsr_cuda_scan_unload(&loaded, driver);
-  else
-    *scan = loaded;
-  return status;
-}
-
-void tsr_cuda_scan_unload(tsr_cuda_scan *scan, const cu_driver *driver) {
-  if (scan->module) driver->module_unload(scan->module);
-  scan->module = NULL;
-}
+enum { TOTALS, TILES, KERNELS };
+static const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
 
 static uint64_t tiles_of(uint64_t numbers) { return (numbers + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
 
@@ -47,18 +23,18 @@ static cu_result launch(const cu_driver *driver, cu_function function, tsr_scan 
 }
 
 /* levels[0] are the caller's numbers, levels[i + 1] the totals of the tiles of levels[i]. */
-static tsr_status sum_up(const tsr_cuda_scan *scan, const cu_driver *driver, const tsr_scan *levels, uint32_t count,
+static tsr_status sum_up(const tsr_cuda_module *scan, const cu_driver *driver, const tsr_scan *levels, uint32_t count,
                          void *stream, tsr_error *error) {
   cu_result result = 0;
   for (uint32_t i = 0; !result && i + 1 < count; i++)
-    result = launch(driver, scan->totals, levels[i], levels[i + 1].n, stream);
+    result = launch(driver, scan->kernel[TOTALS], levels[i], levels[i + 1].n, stream);
   for (uint32_t i = count; !result && i-- > 0;)
-    result = launch(driver, scan->tiles, levels[i], tiles_of(levels[i].n + 1), stream);
+    result = launch(driver, scan->kernel[TILES], levels[i], tiles_of(levels[i].n + 1), stream);
   return tsr_cuda_check(result, "cuLaunchKernel", error);
 }
 
-tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, cu_pool pool, uint32_t sm, uint64_t *numbers,
-                             uint64_t n, void *stream, tsr_error *error) {
+tsr_status tsr_cuda_scan_run(tsr_cuda_module *scan, const cu_driver *driver, cu_pool pool, uint32_t sm,
+                             uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
   tsr_scan levels[LEVELS_MAX] = {{numbers, NULL, n}};
   uint32_t count = 1;
   uint64_t higher = 0; /* numbers of the levels above the first, each with a place for its sum */
@@ -68,7 +44,7 @@ tsr_status tsr_cuda_scan_run(tsr_cuda_scan *scan, const cu_driver *driver, cu_po
     levels[count].n = tiles_of(levels[count - 1].n + 1);
     higher += levels[count].n + 1;
   }
-  tsr_status status = scan->module ? TSR_OK : load(scan, driver, sm, error);
+  tsr_status status = tsr_cuda_module_load(scan, driver, tsr_scan_images, names, KERNELS, sm, error);
   if (status == TSR_OK && higher)
     status = tsr_cuda_check(driver->allocate_async(&memory, higher * sizeof *numbers, pool, stream),
                             "cuMemAllocFromPoolAsync", error);

@@ -5,16 +5,10 @@
 #ifndef TSR_CUDA_SPLIT_H
 #define TSR_CUDA_SPLIT_H
 
-#include "core/cuda/driver.h"
-
-typedef struct tsr_cuda_split { /* all zero: not loaded yet */
-  cu_module module;
-  cu_function steps[TSR_SPLIT_STEP_COUNT];
-} tsr_cuda_split;
+#include "core/cuda/module.h"
 
 /* Enqueues what tsr_backend.split says. pre: the device's context is current. */
-tsr_status tsr_cuda_split_run(tsr_cuda_split *loaded, const cu_driver *driver, uint32_t sm, uint32_t step,
+tsr_status tsr_cuda_split_run(tsr_cuda_module *loaded, const cu_driver *driver, uint32_t sm, uint32_t step,
                               const tsr_split *split, void *stream, tsr_error *error) TSR_MUST_CHECK;
-void tsr_cuda_split_unload(tsr_cuda_split *loaded, const cu_driver *driver);
 
 #endif

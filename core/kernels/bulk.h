@@ -53,7 +53,7 @@ enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
 /* Device counters of one operation; they only grow until the host clears them. Sums, then maxima. */
 typedef struct tsr_tally {
   uint64_t hits;       /* pairs inserted, erased, counted or exported; keys found */
-  uint64_t not_placed; /* insert, obtain, apply */
+  uint64_t not_placed; /* insert, find_or_insert, apply */
   uint64_t tombstones; /* count: slots that hold an erased pair */
   uint64_t units;      /* count: in use; flush: released */
 
@@ -84,12 +84,12 @@ typedef struct tsr_bulk {
   uint64_t n;
   const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
   const void *keys, *values;             /* in */
-  void *keys_out, *values_out;           /* find, obtain: values; export: pairs; gather: `room` values */
+  void *keys_out, *values_out;           /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
   uint64_t *counts;                      /* count: out; retrieve: where each key's values begin, then their end */
-  void *unplaced_keys, *unplaced_values; /* insert, obtain: at the failed input's index */
+  void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
   uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */
-  uint64_t missing;                      /* find, obtain, gather: the value of an absent pair */
+  uint64_t missing;                      /* find, find_or_insert, retrieve: the value of an absent pair */
   uint64_t room;                         /* retrieve: of values_out */
   uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
   uint32_t tells_presence;               /* find, erase: 1: results are 1 and 0, as those of contains */

@@ -12,35 +12,34 @@
 
 #include "core/kernels/look.cuh"
 
-/* What is to be done in a bucket. Without any of it the operation goes on to the next bucket, as far as its walk goes.
- * */
+/* What is to be done in a bucket. If it is nothing, the operation goes on to the next bucket of its walk. */
 typedef struct tsr_action {
   uint32_t takes;    /* the present pair is the answer */
   uint32_t combines; /* the new payload with that of the present pair */
   uint32_t claims;   /* a slot for the new pair */
   uint32_t erases;   /* the present pairs */
-  uint32_t needs;    /* NEEDS_: what a step cannot give */
-  uint32_t slots;    /* those that it is about: the lowest, or all to erase */
+  uint32_t needs;    /* NEEDS_: what a step cannot give, or NEEDS_NOTHING */
+  uint32_t slots;    /* what is to be done is done in the lowest of these slots; erases, in all of them */
 } tsr_action;
 
 TSR_INLINE tsr_action go_on(void) {
-  tsr_action a = {0, 0, 0, 0, 0, 0};
+  tsr_action a = {0, 0, 0, 0, NEEDS_NOTHING, 0};
   return a;
 }
 TSR_INLINE tsr_action take(uint32_t slots) {
-  tsr_action a = {1, 0, 0, 0, 0, slots};
+  tsr_action a = {1, 0, 0, 0, NEEDS_NOTHING, slots};
   return a;
 }
 TSR_INLINE tsr_action combine_with(uint32_t slots) {
-  tsr_action a = {0, 1, 0, 0, 0, slots};
+  tsr_action a = {0, 1, 0, 0, NEEDS_NOTHING, slots};
   return a;
 }
 TSR_INLINE tsr_action claim_one(uint32_t slots) {
-  tsr_action a = {0, 0, 1, 0, 0, slots};
+  tsr_action a = {0, 0, 1, 0, NEEDS_NOTHING, slots};
   return a;
 }
 TSR_INLINE tsr_action erase_these(uint32_t slots) {
-  tsr_action a = {0, 0, 0, 1, 0, slots};
+  tsr_action a = {0, 0, 0, 1, NEEDS_NOTHING, slots};
   return a;
 }
 TSR_INLINE tsr_action ask_for(uint32_t needs) {
@@ -48,8 +47,8 @@ TSR_INLINE tsr_action ask_for(uint32_t needs) {
   return a;
 }
 
-/* `a` if that is so, else `b`. Member by member, because the compiler makes selects of these and a branch of an `if`,
- * and a branch costs a warp more than all that is decided here. */
+/* `a` if that is so, else `b`. It is written member by member, because of these the compiler makes selects, and of an
+ * `if` a branch, which costs a warp more than all that is decided here. */
 TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
   b.takes = so ? a.takes : b.takes;
   b.combines = so ? a.combines : b.combines;
@@ -62,11 +61,11 @@ TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
 
 /* ---- The operations -------------------------------------------------------------------------- */
 
-/* Where a key has one pair, its first match is the answer. */
+/* A find takes the first match, whether its key has one pair or many. */
 TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches != 0, take(v->matches), go_on()); }
 
-/* Where a key may have many pairs they lie along the whole walk. Otherwise the walk must not go on: it may pass the
- * same bucket again. */
+/* The pairs of a key that may have many lie along its whole walk, so a count goes on to its end. Where a key has one
+ * pair, the walk must end with it: it may pass the same bucket again, and would count the pair twice. */
 TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
   return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, take(v->matches), go_on());
 }
@@ -98,7 +97,8 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
 }
 
 /* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
- * occupied. Where erases run meanwhile (lists only) erased slots are passed by. */
+ * occupied. Where erases run at the same time, which this guard meets in lists only, no erased slot is ever claimed, and
+ * the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c) && v->vacant != v->empties;
 }
@@ -112,7 +112,8 @@ TSR_INLINE bool needs_unit(const tsr_ctx *c, const tsr_op *op, uint32_t kind, co
 /* A present key is combined with, a new one goes to the first slot that the guard allows. */
 TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   const uint32_t claimable = claimable_slots(c, op, kind, v);
-  const uint32_t present = op_guard(c, kind) == TSR_GUARD_NONE ? 0 : v->matches; /* nobody asks, if nothing guards */
+  const uint32_t present =
+      op_guard(c, kind) == TSR_GUARD_NONE ? 0 : v->matches; /* without a guard keys are not looked for */
   return when(
       present != 0, combine_with(present),
       when(is_past_guarding(c, kind, v), ask_for(NEEDS_LOCK),
@@ -134,15 +135,16 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
   return decide_find(v);
 }
 
-/* What an operation whose walk has ended without a match was told. An insert has met no room: where its claim would
- * have been its guard, that is proof; else the key may have come since, and only its lock can tell. */
+/* The result of an operation whose walk has ended without a match. An insert has found no room either. Where its claim
+ * would have been its guard, that proves that there is none; elsewhere the key may have come since, and the insert has to
+ * look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
   const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c));
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
 }
 
-/* What an operation with a present key is called. */
+/* The result of an insert, or of an item of OP_MIXED, whose key is present. */
 TSR_INLINE uint32_t result_for_present(uint32_t policy) {
   if (policy == POLICY_FIND_OR_INSERT || policy == POLICY_FIND) return TSR_RESULT_FOUND;
   if (policy == POLICY_LATER) return NEEDS_COMBINE;

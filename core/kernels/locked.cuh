@@ -58,13 +58,13 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
   return found;
 }
 
-/* Combines or claims in the surveyed bucket, by a look of its own. The key may be here now even if the survey did not
- * see
- * it: an insert that saw no erased slot, because it was taken since, may have claimed without the lock. Returns what
- * happened, or TSR_RESULT_NONE if the bucket has changed. */
+/* Combines or claims in the surveyed bucket, by a look of its own. The key may be there now although the survey has not
+ * seen it: an insert may have claimed a slot without the lock, if the bucket's erased slots were taken in between.
+ * Returns what happened, or TSR_RESULT_NONE if the bucket has changed. */
 TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
                              tsr_payload *payload) {
-  tsr_bucket b = {0, {0}}; /* or a masked tile's would be kept from look to look, in a bucket of registers more */
+  tsr_bucket b = {
+      0, {0}}; /* undefined, it would be kept from look to look where a tile is masked, in registers of its own */
   look_at(c, s->target, 1, &b);
   uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b), written = 0;
 #ifdef TSR_TEST_WITHOUT_GUARD
@@ -99,7 +99,8 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
       result = is_new ? placed : result;
       todo = is_new ? 0 : todo;
     }
-    /* a list grows before the stash is used: who holds no lock looks into the stash only where lists are closed */
+    /* A list grows before the stash is used, because an insert without a lock looks into the stash only after a list
+     * that is closed. */
     uint32_t grows = is_new && (!found.has_target || walk_is_stash(c, found.target));
     if (TSR_FACT(c, has_link) && tsr_warp_any(c, grows)) {
       tsr_ctx growing = tsr_masked(c, grows);

@@ -8,8 +8,7 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/walk.cuh"
 
-/* What an operation is. A constant wherever it is passed on, so that each kernel holds the code of its own kind alone.
- * */
+/* What an operation is. `kind` is a constant wherever it is passed on, so that a kernel has code for its own kind alone. */
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
@@ -30,10 +29,17 @@ enum {
  * payload; POLICY_LATER leaves it to OP_COMBINE. The last two are of OP_MIXED: it looks, or it erases. */
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
-/* Results beside TSR_RESULT_: what an operation needs before it can end. The insert cannot be guarded by its claim; its
- * look was too old; its list must become longer; the scheme knows no place for the pair, but its walk may have one; its
- * key is present (POLICY_LATER). */
-enum { NEEDS_LOCK = TSR_RESULTS, NEEDS_COHERENT, NEEDS_UNIT, NEEDS_WALK, NEEDS_COMBINE };
+/* Results beside TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the compiler
+ * merges two tests for 0 into one before it knows the layout's functions, and then needs more instructions for both
+ * (core/design/0008-tiles-in-step.md). */
+enum {
+  NEEDS_NOTHING = TSR_RESULTS,
+  NEEDS_LOCK,     /* the claim of this insert cannot be its guard */
+  NEEDS_COHERENT, /* its look was too old */
+  NEEDS_UNIT,     /* its list must become longer */
+  NEEDS_WALK,     /* the scheme knows no place for the pair, but its walk may have one */
+  NEEDS_COMBINE   /* its key is present (POLICY_LATER) */
+};
 
 /* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
  * done with one, whatever the other tiles of the warp do. */
@@ -53,7 +59,7 @@ typedef struct tsr_op {
   tsr_placing placing; /* OP_PLACE */
 } tsr_op;
 
-/* What a tile sees in a bucket: masks of slots, as far as operations of this kind ask for them. */
+/* What a tile sees in a bucket, as masks of slots. A mask that operations of this kind do not ask for is 0. */
 typedef struct tsr_view {
   uint32_t matches; /* hold the key */
   uint32_t empties; /* never used since clear */
@@ -97,9 +103,9 @@ TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
-/* What this kind of operation has to see in a loaded bucket to decide; a masked tile sees no match. Collective. What it
- * asks only after it has written, whether the walk ends and where it goes on, is not here: it would take registers
- * meanwhile. */
+/* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether the
+ * walk ends there, and where it goes on, is not looked at here but after the write, so that no register has to keep it
+ * meanwhile. Collective. */
 TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_bucket *b) {
   const uint32_t guard = op_guard(c, kind);
   const bool sees_keys = kind == OP_MIXED || !op_inserts(kind) || guard != TSR_GUARD_NONE;

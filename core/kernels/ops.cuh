@@ -57,8 +57,9 @@ TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   io_put_payload(a->unplaced_values, i, item->payload);
 }
 
-/* Works on the lanes' items by OP_INSERT or OP_COMBINE, for all that have one key on the first of them. Pairs that are
- * handed back are those that the caller offered, as long as they are of the key. */
+/* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets them,
+ * and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered; if
+ * another key's pair was evicted and found none, the first lane alone hands that back. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
   const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(item, mine) : merge_lane();
   if (kind == OP_COMBINE)
@@ -66,7 +67,7 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   else
     insert(c, item, mine && leader == merge_lane());
   if (item->result == TSR_RESULT_MISSING)
-    item->result = TSR_RESULT_NOT_PLACED; /* its pair had no place, so it has none */
+    item->result = TSR_RESULT_NOT_PLACED; /* OP_COMBINE: the key is not there, because its pair found no place */
   if (!MERGES(c, item->policy)) return;
   i = item_again(c, i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
@@ -113,9 +114,9 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return works_on && item.result == TSR_RESULT_INSERTED;
 }
 
-/* What inserts have left: where pairs move, a value that a thread combines into a slot could meet another key's there;
- * so each thread would need the key's lock, and those of a hot key would take turns at it. Now nothing moves any more.
- * */
+/* What inserts have left for later, where pairs move: there a thread that combines its value into a slot might find that
+ * the slot holds another key by then. To be safe it would have to hold the key's lock, and the threads of a hot key would
+ * take turns at it. Here all inserts are done, and nothing moves any more. */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
   tsr_item item = item_of(a, i, waits);
@@ -178,7 +179,8 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
 
-/* A key's erased pairs beyond the first, which a block's sum may have no room for, are added to *hits. */
+/* Returns 1 for the first pair that a key has lost, for the block's sum, and adds the others to *hits themselves: a key
+ * may have lost more pairs than the sum has bits for. */
 TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
   if (erased > 1) IO_ADD(hits, erased - 1);
   return erased != 0;
@@ -261,9 +263,9 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
-/* Items of a scan are buckets: first those with an index, then the allocator's units, where they are buckets. False if
- * there is none: past the end, or a unit that is not in use; *ref is one that exists all the same, for a masked tile
- * may read there. */
+/* The items of a scan are buckets: first those with an index, then the allocator's units, where these are buckets.
+ * Returns false past the end, and for a unit that is not in use; even then *ref is a bucket that exists, because a masked
+ * tile may read there. */
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
   uint64_t buckets = walk_tail(c) + TSR_TAIL_RESERVED + c->t->stash_buckets;
   *ref = mine ? i : 0;
@@ -299,29 +301,34 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
   return hits;
 }
 
-/* Writes pairs from keys_out[tally->hits] on, in no particular order; n there bounds what the caller allocated, because
- * it counted first and nothing inserts meanwhile. Or each to where its slot is among all. */
+/* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
+ * allocated, because it counted first and nothing inserts meanwhile. in_place: each to the number of its slot in the
+ * table instead, so that joins meet the pairs of a page. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t mine_ref;
   uint32_t hits = 0, todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
-    uint64_t ref = tsr_shuffle64(c, mine_ref, turn), at = 0;
+    const uint64_t ref = tsr_shuffle64(c, mine_ref, turn);
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
-    if (c->lane == 0 && pairs && !a->in_place) at = IO_ADD(&a->tally->hits, tsr_count_bits(pairs));
-    if (c->lane == 0 && a->in_place) hits += tsr_count_bits(pairs);
-    for (; tsr_warp_any(c, pairs); pairs &= pairs - 1, at++) {
-      uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
-      if (a->in_place) at = ref * TSR_FACT(c, bucket_slots) + slot;
-      tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
-      tsr_payload payload = layout_payload(c, &b, slot);
+    const uint32_t written = c->lane == 0 ? tsr_count_bits(pairs) : 0;
+    uint64_t begin = ref * TSR_FACT(c, bucket_slots);
+    if (a->in_place)
+      hits += written;
+    else if (written)
+      begin = IO_ADD(&a->tally->hits, written);
+    for (uint32_t nth = 0; tsr_warp_any(c, pairs); pairs &= pairs - 1, nth++) {
+      const uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
+      const uint64_t at = begin + (a->in_place ? slot : nth);
+      const tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
+      const tsr_payload payload = layout_payload(c, &b, slot);
       if (c->lane != 0 || !pairs) continue;
       IO_WRITE((io_key *)a->keys_out + at, key);
       io_put_payload(a->values_out, at, payload);
     }
   }
-  return hits; /* others are counted above */
+  return hits; /* the others are counted where they get their place */
 }
 
 /* Items are the buckets with an index, the stash's apart. */

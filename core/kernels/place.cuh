@@ -9,8 +9,8 @@
 
 #include "core/kernels/step.cuh"
 
-/* An eviction is lost when its victim is busy or gone; it counts for nothing. This generous bound only ends a jam that
- * cannot resolve itself. */
+/* An eviction whose victim is busy or gone has done nothing, and is not among the full buckets that a scheme counts. So
+ * many of them end a jam that cannot resolve itself. */
 enum { PLACE_LOST_MAX = 65536 };
 
 /* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging
@@ -32,8 +32,8 @@ TSR_INLINE void place_begin(const tsr_ctx *c, tsr_key key, tsr_placing *p) {
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
 
-/* Whether a look must not be an old one: the last one was. With the key's lock held all looks are coherent, because a
- * retry that is known before saves the kernel a register step (48 to 40 registers with cuckoo). */
+/* Whether a look has to be coherent: after one that was too old. With the key's lock held every look is, because then the
+ * mode is a constant, and the kernel needs 40 registers instead of 48 (cuckoo). */
 TSR_INLINE uint32_t looks_again(const tsr_ctx *c, const tsr_placing *p) {
   return TSR_FACT(c, guard) == TSR_GUARD_LOCK || p->retry;
 }
@@ -55,10 +55,9 @@ TSR_INLINE bool has_choice(const tsr_ctx *c, const tsr_placing *p) {
 }
 
 /* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With first_slots
- * the choice is for later: the first bucket is taken while fewer of its slots than that are occupied, the choices are
- * those after it, and when they are full it is the first one after all (BGHT 3.2, 4.3). A tile whose pair was evicted
- * has no
- * choice: it looks at its bucket each time. */
+ * the walk's first bucket is taken as long as fewer of its slots than that are occupied; then the choice is among those
+ * after it, and when these are full it is the first one after all (BGHT 3.2, 4.3). A pair that was evicted has no choice:
+ * its tile looks at the one bucket that the scheme asks for. */
 TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing *p, tsr_bucket *b) {
   const uint32_t front = TSR_FACT(c, first_slots) ? 1 : 0, buckets = front + TSR_FACT(c, choices);
   uint32_t least = 0, looks = c->active;
@@ -128,8 +127,8 @@ TSR_INLINE uint32_t evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, 
 }
 
 /* Raises the note that the scheme keeps for a bucket (fact has_notes: a byte for each bucket in its first region, which
- * only grows). Relaxed: who must see a note that was raised for a key takes that key's lock, or comes in a later phase.
- * */
+ * only grows). Relaxed is enough: an operation that must see the note of its key holds the key's lock, or comes in a
+ * later phase. */
 TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
   uint32_t *word = tsr_notes(c) + bucket / 4, shift = (uint32_t)(bucket % 4 * 8);
   uint32_t raises = c->lane == 0 && c->active, seen = raises ? tsr_load32(word, 1) : 0;
@@ -145,7 +144,7 @@ TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
-/* What the scheme decides at a bucket that was looked at, or is taken for full. */
+/* What the scheme decides at a bucket. One that was not looked at is told to it as a full one (places_unseen). */
 TSR_INLINE tsr_choice place_decide(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *p) {
   tsr_choice choice = TSR_FACT(c, asks_scheme) ? probing_place(c, key, seen, p) : tsr_claim_or_nowhere(seen);
   if (TSR_FACT(c, moves_pairs) && !seen->has_room && p->lost >= PLACE_LOST_MAX) choice = tsr_nowhere();

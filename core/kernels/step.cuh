@@ -26,12 +26,12 @@ enum {
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
 /* Combines *payload into a slot that holds the key, as the policy says; returns false if the slot has changed. A value
- * that the policy would leave alone needs no write, and then an old look is as good as a new one: values only move one
- * way. With POLICY_FIND_OR_INSERT *payload becomes that of the slot. Collective. */
+ * that the policy would leave alone needs no write. An old look is enough to know that: with `max` a value only grows,
+ * with `min` it only falls, with `first` it stays. With POLICY_FIND_OR_INSERT *payload becomes that of the slot. Collective. */
 TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                             tsr_payload *payload) {
 #if TSR_PAYLOAD_BITS > 0
-  /* read by all tiles that go in step, for each may have another policy */
+  /* Tiles that go in step read it together, because each may have another policy. */
   tsr_payload seen = TSR_FACT(c, warp_sync) || (policy != TSR_DUPLICATES_FIRST && policy != POLICY_LATER)
                          ? layout_payload(c, b, slot)
                          : 0;
@@ -56,7 +56,8 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   TSR_NO_UNROLL
   while (tsr_warp_any(c, slots != 0)) {
     uint32_t slot = slots ? tsr_lowest(slots) : 0, wanted = slots != 0;
-    /* one lane decides: a payload that is read apart may be erased between the lanes' looks */
+    /* The first lane decides for its tile: where payloads are read apart from keys, another thread may erase this one
+     * between the looks of two lanes, and they would not agree. */
     if (one && !op->any_payload && !tsr_shuffle32(c, layout_payload(c, b, slot) == op->payload, 0)) wanted = 0;
     tsr_ctx writing = tsr_masked(c, wanted);
     uint32_t gone = layout_erase(&writing, b, slot) && wanted;
@@ -154,9 +155,10 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
-/* coherent (a constant): how the bucket is looked at; loads of two modes would take the registers of two buckets. If
- * not, an operation whose look was too old ends with NEEDS_COHERENT. Bounded: a bucket is looked at again only where a
- * lost claim has filled a slot, or a lost key was another thread's success. */
+/* Takes an operation one bucket further. coherent: whether it looks past L1; a constant, because a step with loads of
+ * both modes would need the registers of two buckets. A step that does not ends an operation whose look was too old with
+ * NEEDS_COHERENT. Bounded: a bucket is looked at again only where another thread was faster, and has filled the slot that
+ * was to be claimed, or changed the pair that was to be changed. */
 TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
   tsr_bucket b;
   layout_load(c, op->probe.ref, op->walking, op_load_mode(c, kind, coherent), &b);
@@ -165,25 +167,26 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
 
   const tsr_view v = look(c, op, kind, &b);
   tsr_action a = decide(c, op, kind, &v);
-  a.claims = op->walking ? a.claims : 0; /* a masked tile has seen no match, but what it saw besides is not true */
-  a.needs = op->walking ? a.needs : 0;
+  a.claims = op->walking ? a.claims : 0; /* of a masked tile only the matches are 0 */
+  a.needs = op->walking ? a.needs : (uint32_t)NEEDS_NOTHING;
   if (op_counts(kind)) op->pairs += tsr_count_bits(v.matches);
   if (kind == OP_RETRIEVE) retrieve(c, op, &b, v.matches);
 
   const uint32_t writes = a.takes | a.combines | a.claims | a.erases;
-  uint32_t stop = 0, stays = 0;
-  if (TSR_FACT(c, warp_sync) || writes || a.needs) { /* a lane alone mostly finds nothing to do, and walks on at once */
+  uint32_t stop = NEEDS_NOTHING, stays = 0;
+  /* A lane alone mostly finds nothing to do and walks on at once; tiles that go in step come along. */
+  if (TSR_FACT(c, warp_sync) || writes || a.needs != NEEDS_NOTHING) {
     const uint32_t went = write(c, op, kind, a, &b);
     const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
     TSR_COUNT_WHERE(c, lost_claims, failed);
-    /* the result with which the operation stops here, or 0. As a number: from three flags ptxas (CUDA 13.0, sm_90) made
-     * a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
+    /* What the operation stops here with, if with anything. A number, because from three flags ptxas (CUDA 13.0, sm_90)
+     * made a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
      * bucket. */
     stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
-    stays = !stop && op->walking && (failed || (writes && went == WRITE_STAYS));
+    stays = stop == NEEDS_NOTHING && op->walking && (failed || (writes && went == WRITE_STAYS));
   }
-  op->result = stop ? stop : decide_at_end(c, op, kind);
-  const uint32_t goes = op->walking && !stop && !stays;
+  op->result = stop != NEEDS_NOTHING ? stop : decide_at_end(c, op, kind);
+  const uint32_t goes = op->walking && stop == NEEDS_NOTHING && !stays;
   const uint32_t ends = walk_ends_here(c, op, kind, &v, &b);
   op->walking = stays;
   if (TSR_FACT(c, warp_sync) || goes)

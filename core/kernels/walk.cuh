@@ -39,10 +39,9 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored)
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
-/* What a link says when it names no unit, beside TSR_NO_HANDLE: a tile is about to append one; there was none left,
- * which stays so until the list is flushed or the table cleared. */
-#define WALK_LINK_PENDING (TSR_NO_HANDLE - 1u)
-#define WALK_LINK_CLOSED (TSR_NO_HANDLE - 2u)
+/* A link that names no unit is TSR_NO_HANDLE, or one of these. */
+#define WALK_LINK_PENDING (TSR_NO_HANDLE - 1u) /* a tile is about to append one */
+#define WALK_LINK_CLOSED (TSR_NO_HANDLE - 2u)  /* none was left; so it stays until a flush of the list, or a clear */
 TSR_INLINE bool walk_is_unit(uint32_t link) { return link < WALK_LINK_CLOSED; }
 
 TSR_INLINE uint32_t walk_link(const tsr_ctx *c, const tsr_bucket *b) {
@@ -93,9 +92,9 @@ TSR_INLINE bool walk_after(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint
   return walk_next(c, key, probe);
 }
 
-/* Moves a tile that `goes` to the bucket after one whose link is `link`; returns whether there is one. Collective.
- * Lanes may read different notes while other tiles raise them, so with notes the tile goes where its first lane does.
- * */
+/* Moves a tile that `goes` to the bucket after one whose link is `link`; returns whether there is one. While other tiles
+ * raise notes the lanes of this one may read different ones, so with notes the tile goes where its first lane goes.
+ * Collective. */
 TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint32_t link, uint32_t goes) {
   uint32_t there = goes && walk_after(c, key, probe, link);
   if (!TSR_FACT(c, has_notes)) return there;

@@ -125,7 +125,6 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
   p->bulk.keys = to->keys;
   p->bulk.values = p->values_to;
-  p->bulk.unplaced_values = to->values;
   p->places = to->places;
   p->ends = p->counts;
   p->segments = p->bins;
@@ -143,9 +142,10 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
     status = partition_once(partition, b, pass, p, &partition->copy[pass % TSR_COPIES]);
   p->begins = p->ends;
-  /* a pair that found no place lies where its item's was, so that no other memory is needed for it */
-  p->bulk.unplaced_keys = partition->has_answers ? (void *)(uintptr_t)p->bulk.keys : NULL;
-  if (!partition->has_answers) p->bulk.unplaced_values = NULL;
+  /* A pair that finds no place is left where its item was, so that no other memory is needed for it. */
+  const tsr_columns *last = &partition->copy[(partition->passes - 1) % TSR_COPIES];
+  p->bulk.unplaced_keys = partition->has_answers ? last->keys : NULL;
+  p->bulk.unplaced_values = partition->has_answers ? last->values : NULL;
   return status;
 }
 
