@@ -21,6 +21,8 @@
  *                has a table of the right size, what growing costs
  *   mixed        a batch of n inserts, erases and finds in shares of --mix, shuffled, by one call, on a table that has
  *                been filled to the load; no key is named twice
+ *   apply        inserts the n keys by tsr_apply, in a table with concurrency = mixed: against insert, what it costs that
+ *                each operation says what it is
  *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
  *                repeat:M makes n pairs with n / M distinct keys
  *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs

@@ -6,6 +6,7 @@
 #include "core/tessera_tools.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ARRAYS = 8 };
 
@@ -19,6 +20,7 @@ static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
   const bool *ops = a->options->ops;
   const uint64_t pairs = a->model.pairs, n = a->model.n, key = a->model.key_bits / 8, value = a->model.value_bits / 8;
   const bool has_lists = ops[TSR_BENCH_FIND_ALL] || ops[TSR_BENCH_COUNT_ALL], is_mixed = ops[TSR_BENCH_MIXED];
+  const uint64_t operations = ops[TSR_BENCH_APPLY] ? pairs : is_mixed ? n : 0;
   const array all[ARRAYS] = {
       {&a->keys, NULL, pairs * key, 0},
       {&a->values, NULL, pairs * value, 0},
@@ -29,12 +31,8 @@ static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
        : ops[TSR_BENCH_JOIN] ? sizeof(uint64_t)
                              : 0,
        TSR_BENCH_OFFSETS},
-      {&a->results, &a->host_results,
-       a->options->codes ? pairs
-       : is_mixed        ? n
-                         : 0,
-       TSR_BENCH_RESULTS},
-      {&a->operations, NULL, is_mixed ? n : 0, 0},
+      {&a->results, &a->host_results, a->options->codes ? pairs : operations, TSR_BENCH_RESULTS},
+      {&a->operations, NULL, operations, 0},
       {&a->operands, NULL, is_mixed ? n * value : 0, 0},
   };
   for (size_t i = 0; i < ARRAYS; i++) arrays[i] = all[i];
@@ -97,6 +95,11 @@ tsr_status tsr_bench_arrays_mix(tsr_bench_arrays *a, tsr_error *error) {
   if (status == TSR_OK && a->operands)
     status = tsr_memory_copy(a->owner, a->operands, a->host_out, n * (a->model.value_bits / 8), error);
   return status;
+}
+
+tsr_status tsr_bench_arrays_insert(tsr_bench_arrays *a, tsr_error *error) {
+  memset(a->host_results, TSR_OP_INSERT, a->model.pairs);
+  return tsr_memory_copy(a->owner, a->operations, a->host_results, a->model.pairs, error);
 }
 
 static tsr_status spoil(const tsr_bench_arrays *a, const array *it, tsr_error *error) {

@@ -33,7 +33,8 @@ typedef struct tsr_bench_arrays {
       *host_offsets; /* of find_all: model.n + 1 numbers of 64 bits; or what count_all counts: model.n; or join: 1 */
   void *results, *host_results; /* codes of what an operation did with each key */
   uint8_t *codes;               /* `results`, if inserts, finds and erases write them, else NULL */
-  void *operations, *operands; /* of the mixed batch: what to do, model.n bytes; with which values. Its keys: queries */
+  void *operations,
+      *operands; /* of the mixed batch: what to do, model.n bytes; with which values. Its keys: queries. Of apply model.pairs bytes */
 } tsr_bench_arrays;
 
 /* Allocates all, fills keys and values. *arrays is valid after a failure too: free it in any case. */
@@ -46,6 +47,9 @@ void tsr_bench_arrays_free(tsr_bench_arrays *arrays); /* all zero is fine */
 TSR_MUST_CHECK tsr_status tsr_bench_arrays_ask(tsr_bench_arrays *arrays, tsr_queries queries, tsr_error *error);
 /* Makes the mixed batch; host_results and host_out are scratch. */
 TSR_MUST_CHECK tsr_status tsr_bench_arrays_mix(tsr_bench_arrays *arrays, tsr_error *error);
+
+/* Makes operations that all insert; host_results is scratch. */
+TSR_MUST_CHECK tsr_status tsr_bench_arrays_insert(tsr_bench_arrays *arrays, tsr_error *error);
 
 /* Arrays of answers. */
 enum { TSR_BENCH_OUT = 1, TSR_BENCH_OFFSETS = 2, TSR_BENCH_RESULTS = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting all pairs at once, in batches, again from scratch with each batch, or into a small table that grows; and
- * erasing them.
+ * Inserting all pairs at once, in batches, again from scratch with each batch, into a small table that grows, or by
+ * tsr_apply; and erasing them.
  */
 #include "core/lab/bench_operation.h"
 
@@ -94,6 +94,21 @@ const tsr_bench_operation tsr_bench_grow = {.before = TSR_BENCH_ON_SMALL,
                                             .answers = TSR_BENCH_RESULTS,
                                             .start = start_insert,
                                             .check = check_all_once};
+
+/* ---- Apply ----------------------------------------------------------------------------------- */
+
+static tsr_status start_apply(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  const tsr_call call = {.results = a->codes};
+  void *found = a->model.value_bits ? a->out : NULL; /* which nothing is written to: no operation finds */
+  return tsr_apply(table, a->model.pairs, a->operations, a->keys, tsr_bench_values(a, table), found, &call, error);
+}
+
+const tsr_bench_operation tsr_bench_apply = {.before = TSR_BENCH_ON_EMPTY,
+                                             .calls = TSR_PREPARE_APPLY,
+                                             .answers = TSR_BENCH_RESULTS,
+                                             .prepare = tsr_bench_arrays_insert,
+                                             .start = start_apply,
+                                             .check = check_all_once};
 
 /* ---- Erase ----------------------------------------------------------------------------------- */
 

@@ -57,7 +57,7 @@ typedef struct tsr_bench_operation {
 } tsr_bench_operation;
 
 extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_bench_rebuild, tsr_bench_erase,
-    tsr_bench_grow;
+    tsr_bench_apply, tsr_bench_grow;
 extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_find0, tsr_bench_find_all,
     tsr_bench_count_all;
 extern const tsr_bench_operation tsr_bench_mixed, tsr_bench_join;

@@ -21,9 +21,9 @@ static const char *const op_names[TSR_BENCH_OPS] = {
     [TSR_BENCH_FIND50] = "find50",     [TSR_BENCH_FIND0] = "find0",
     [TSR_BENCH_FIND_ALL] = "find_all", [TSR_BENCH_COUNT_ALL] = "count_all",
     [TSR_BENCH_JOIN] = "join",         [TSR_BENCH_ERASE] = "erase",
-    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_GROW] = "grow",
-    [TSR_BENCH_ALLOCATE] = "allocate", [TSR_BENCH_RELEASE] = "release",
-    [TSR_BENCH_CHURN] = "churn"};
+    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_APPLY] = "apply",
+    [TSR_BENCH_GROW] = "grow",         [TSR_BENCH_ALLOCATE] = "allocate",
+    [TSR_BENCH_RELEASE] = "release",   [TSR_BENCH_CHURN] = "churn"};
 
 const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
 

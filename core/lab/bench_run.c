@@ -21,7 +21,8 @@ static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
     [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
     [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
     [TSR_BENCH_JOIN] = &tsr_bench_join,         [TSR_BENCH_ERASE] = &tsr_bench_erase,
-    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_GROW] = &tsr_bench_grow};
+    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_APPLY] = &tsr_bench_apply,
+    [TSR_BENCH_GROW] = &tsr_bench_grow};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }

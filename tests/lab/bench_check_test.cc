@@ -48,13 +48,14 @@ protected:
 TEST_F(Check, NothingIsWrong) {
   for (uint32_t value_bits : {0u, 32u, 64u}) {
     faulty.value_bits = value_bits;
-    Outcome outcome = bench(Fault::NONE, "insert,incremental,rebuild,find100,find50,find0,count_all,erase,mixed,grow",
-                            {"--batch", "3000"});
+    Outcome outcome =
+        bench(Fault::NONE, "insert,incremental,rebuild,find100,find50,find0,count_all,erase,mixed,apply,grow",
+              {"--batch", "3000"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     auto rows = outcome.rows();
-    const Words probes = {"2.0000", "2.0000", "2.0000", "3.0000", "3.0000",
-                          "3.0000", "3.0000", "4.0000", "5.0000", "2.0000"};
+    const Words probes = {"2.0000", "2.0000", "2.0000", "3.0000", "3.0000", "3.0000",
+                          "3.0000", "4.0000", "5.0000", "5.0000", "2.0000"};
     ASSERT_EQ(rows.size(), probes.size());
     for (size_t i = 0; i < rows.size(); i++) {
       EXPECT_EQ(rows[i][8], "10.00");
@@ -212,6 +213,8 @@ TEST_F(Check, WrongMixedBatches) {
   faulty.value_bits = 0;
   expect_wrong(Fault::WRONG_RESULT, "mixed", "1 of 10000 operations have a wrong result");
 }
+
+TEST_F(Check, WrongInsertsByApply) { expect_wrong(Fault::FORGETS_AN_INSERT, "apply", "9999"); }
 
 TEST_F(Check, KeysHandedBackMayBeMissingAndNoOthers) {
   Outcome outcome = bench(Fault::HANDS_BACK, "find100,find50,find0,erase");

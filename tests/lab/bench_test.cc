@@ -290,6 +290,19 @@ TEST(Bench, MixedBatches) {
   }
 }
 
+// The same keys, one call: the same pairs must come out, whatever the policy makes of those that come again.
+TEST(Bench, ApplyInsertsWhatInsertDoes) {
+  for (const std::string policy : {"first", "replace", "add", "max"}) {
+    Outcome outcome = bench({spec("a.ini", map32 + std::string("concurrency = mixed\nduplicates = ") + policy + "\n",
+                                  "packed", "double_hashing"),
+                             "--n", "5000", "--repeat", "1", "--ops", "insert,apply", "--codes", "yes", "--keys",
+                             "distinct,zipf:1.0,repeat:64,equal"});
+    EXPECT_EQ(outcome.status, 0) << policy << outcome.err;
+    ASSERT_EQ(outcome.rows().size(), 8u);
+    for (auto &row : outcome.rows()) EXPECT_EQ(row[11], "yes") << outcome.err;
+  }
+}
+
 TEST(Bench, PhasedTablesRefuseMixedBatches) {
   Outcome outcome = bench({spec("p.ini", map32, "packed", "double_hashing"), "--n", "100", "--ops", "mixed"});
   EXPECT_EQ(outcome.status, 2);

@@ -254,7 +254,7 @@ tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operations, co
       if (faulty.fault == Fault::FINDS_NOTHING_NEW || faulty.value_bits == 0) break;
       store(values_out, i, is_first && faulty.fault == Fault::WRONG_VALUE ? value + 1 : value);
     }
-    if (faulty.fault == Fault::FINDS_NOTHING_NEW) continue;
+    if (faulty.fault == Fault::FINDS_NOTHING_NEW || !call->results) continue;
     call->results[i] = i == 5 && faulty.fault == Fault::WRONG_RESULT ? static_cast<uint8_t>(TSR_PRESENT) : code;
   }
   table->report.apply_probes += table->statistics ? 5 * n : 0;
