@@ -10,7 +10,7 @@ import math
 from contextlib import nullcontext
 from functools import partial
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Type
 
 import numpy as np
 
@@ -80,9 +80,6 @@ class Adapter:
         """The same for values, and for a mask of bools."""
         return *self.beside(like, memory, kind, width), *self.beside(like, memory, "b", 1)
 
-    def ahead(self) -> None:
-        """Called while the table works on a call that waits."""
-
     def is_code(self, codes: Any, code: int) -> Any:
         """bool array: whether each code (uint8) is this one. Takes the place of codes in memory where it can."""
         raise NotImplementedError
@@ -139,7 +136,7 @@ class NumPyAdapter(Adapter):
         return array.reshape(-1)[mask.reshape(-1)]
 
 
-_SPARES, _SPARE_ITEMS = 8, 1 << 16  # sets of arrays that JAX makes ahead, and the most items of one
+_SPARES, _SPARE_ITEMS = 16, 4096  # sets of arrays that JAX makes at a time, and the most items of one
 _BOOL, _BYTE = np.dtype(np.bool_), np.dtype(np.uint8)
 _CODES = [np.array(code, _BYTE) for code in range(9)]  # comparing with a number of Python's takes longer
 _NUMPY_TYPES = {
@@ -313,8 +310,8 @@ class CuPyAdapter(Adapter):
 
 class JaxAdapter(Adapter):
     """JAX's arrays cannot be written and it has no stream that others could use: results are made, filled before anyone
-    else has seen them, and every call waits. JAX takes longer to make them than the table to fill them, so small ones for
-    a next call like this one are made while this one waits."""
+    else has seen them, and every call waits. A call of JAX takes longer than the table's own, so it makes small arrays for
+    the next calls of the same shape, too."""
 
     waits = True
 
@@ -325,8 +322,7 @@ class JaxAdapter(Adapter):
         self.tracer = getattr(jax.core, "Tracer", ())
         self.devices: Dict[Any, int] = {}  # of shardings
         self.makers: Dict[Any, Any] = {}  # compiled, since what JAX does step by step takes ten times as long
-        self.spares: Dict[Any, Any] = {}  # made by them, and not handed out
-        self.wanted: Any = None  # by the last call: a maker's name
+        self.spares: Dict[Any, Any] = {}  # made by them, and not handed out yet
         self.equal = jax.jit(lambda codes, code: codes == code, static_argnums=1)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
@@ -353,34 +349,29 @@ class JaxAdapter(Adapter):
         return int(made.block_until_ready().unsafe_buffer_pointer())
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> Any:
-        return self._make((like.sharding, tuple(shape), (kind, width)))[0]
+        return self._make(1, like.sharding, tuple(shape), (kind, width))[0][0]
 
-    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
-        (made,) = self._take((like.sharding, memory.shape, (kind, width)))
-        return made, made.unsafe_buffer_pointer()
+    def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Any:
+        return self._take(like.sharding, memory.shape, (kind, width))
 
-    def pair(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int, Any, int]:
-        values, mask = self._take((like.sharding, memory.shape, (kind, width), ("b", 1)))
-        return values, values.unsafe_buffer_pointer(), mask, mask.unsafe_buffer_pointer()
+    def pair(self, like: Any, memory: Memory, kind: str, width: int) -> Any:
+        return self._take(like.sharding, memory.shape, (kind, width), ("b", 1))
 
-    def _take(self, wanted: Any) -> Any:
-        """Arrays that are ready to be written: spare ones, or new."""
-        made = self.spares.pop(wanted, None) or self._make(wanted)
-        self.wanted = wanted
-        for array in made:
-            array.block_until_ready()
-        return made
-
-    def ahead(self) -> None:
-        wanted, self.wanted = self.wanted, None
-        if wanted is None or wanted in self.spares or math.prod(wanted[1]) > _SPARE_ITEMS:
-            return
-        for oldest in list(self.spares)[: 1 - _SPARES]:  # other threads may change it meanwhile
+    def _take(self, *wanted: Any) -> Any:
+        """Arrays that are ready to be written, each with its address behind it."""
+        try:
+            return self.spares[wanted].pop()
+        except (KeyError, IndexError):
+            pass
+        first, *others = self._make(_SPARES if math.prod(wanted[1]) <= _SPARE_ITEMS else 1, *wanted)
+        for oldest in list(self.spares)[:-7]:  # other threads may change it meanwhile
             self.spares.pop(oldest, None)
-        self.spares[wanted] = self._make(wanted)
+        self.spares[wanted] = others
+        return first
 
-    def _make(self, wanted: Any) -> Any:
-        make = self.makers.get(wanted)
+    def _make(self, sets: int, *wanted: Any) -> Any:
+        """As many sets of arrays; fewer if JAX lets two share memory, which it may, since nobody writes its arrays."""
+        make = self.makers.get((sets, wanted))
         if make is None:
             for oldest in list(self.makers)[:-255]:
                 self.makers.pop(oldest, None)
@@ -388,10 +379,18 @@ class JaxAdapter(Adapter):
             for kind, width in types:
                 self._allow(kind, width)
             zeros = self.jax.numpy.zeros
-            make = self.makers[wanted] = self.jax.jit(
-                lambda: [zeros(shape, _NUMPY_TYPES[kind, width]) for kind, width in types], out_shardings=sharding
+            make = self.makers[sets, wanted] = self.jax.jit(
+                lambda: [[zeros(shape, _NUMPY_TYPES[kind, width]) for kind, width in types] for _ in range(sets)],
+                out_shardings=sharding,
             )
-        return make()
+        made: List[Any] = []
+        taken: Set[int] = set()
+        for arrays in make():
+            places = [array.block_until_ready().unsafe_buffer_pointer() for array in arrays]
+            if not taken.intersection(places) or not arrays[0].size:
+                made.append(tuple(part for both in zip(arrays, places) for part in both))
+            taken.update(places)
+        return made
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> Any:
         self._allow(kind, width)

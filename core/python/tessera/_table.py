@@ -132,8 +132,7 @@ class Table:
         self._report = lib.Report()
         self._not_placed = 0
         self._stream = self._read = self._read_end = 0  # of the call that runs
-        self._uses_device = False
-        self._waiting: Optional[Adapter] = None  # the adapter for whose sake the call waits
+        self._uses_device = self._waits = False
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
     def _own(self, handle: c_void_p) -> None:
@@ -173,8 +172,7 @@ class Table:
             self._lock.release()
             raise Closed(self._why_closed)
         self._stream = 0
-        self._uses_device = False
-        self._waiting = None
+        self._uses_device = self._waits = False
         return handle
 
     def close(self) -> None:
@@ -224,7 +222,7 @@ class Table:
         """Refuses memory that the table cannot see, and takes the stream of the first array on the GPU."""
         device = memory.device
         if adapter.waits:
-            self._waiting = adapter
+            self._waits = True
         if device == HOST:
             return
         if self._devices is not None and device not in self._devices:
@@ -347,10 +345,7 @@ class Table:
 
     def _finish(self) -> None:
         """Waits where the library of the arrays has no stream to order what follows."""
-        if self._waiting is None:
-            return
-        self._waiting.ahead()
-        if library.tsr_table_wait(self._handle, self._error_at):
+        if self._waits and library.tsr_table_wait(self._handle, self._error_at):
             self._fail()
 
     def _need_values(self, operation: str) -> None:
