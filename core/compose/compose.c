@@ -564,14 +564,16 @@ tsr_composition tsr_composition_of_kernel(const tsr_composition *t) {
 
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
  * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
- * the steps than they save. */
+ * the steps than they save. Where keys may repeat, a batch of any size may lie in few pages, and a block works on each: so
+ * there must be pages for the blocks that a GPU runs at a time. */
 uint64_t tsr_composition_page_batch(const tsr_composition *t) {
-  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
+  enum { GPU_SHARE = 13, CPU_SHARE = 4, GPU_PAGES = 256 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 22;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
   const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
+  if (t->shape.sm && TSR_POLICY_LOOKS(t->shape.duplicates) && t->shape.pages < GPU_PAGES) return UINT64_MAX;
   return share > least ? share : least;
 }
 

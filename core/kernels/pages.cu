@@ -347,9 +347,9 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
 
 /* Where keys repeat most items find theirs where its walk begins, and only have to combine. While all items of a chunk
  * look there, nothing moves and no slot is claimed; those that do not see their key gather, and are inserted by the walk
- * before the next chunk. Tiles of several lanes do not gather. */
+ * before the next chunk. Lanes that go in step do not gather. */
 static __device__ __forceinline__ bool looks_first(const tsr_ctx *c) {
-  return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && TSR_FACT(c, tile_lanes) == 1;
+  return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && !TSR_FACT(c, warp_sync);
 }
 
 static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr_pages *a, uint64_t i, tsr_key key,
