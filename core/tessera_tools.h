@@ -22,7 +22,10 @@ typedef struct tsr_usage {
                           them */
   uint64_t units;      /* of the allocator, that continue buckets */
   uint64_t slots;      /* of the buckets that a hash can name, and of these units */
-  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units */
+  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units; of a
+                          multimap with values = buckets a key's bytes count once */
+  uint64_t keys;       /* with values = buckets: that have values; else 0, for nobody counts distinct keys */
+  double density;      /* the same bytes over all that the table has allocated: WarpCore's storage density (IV-C) */
 } tsr_usage;
 /* How the memory is used. Waits for the result. */
 TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
@@ -111,6 +114,8 @@ TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entr
 
 /* The same of [filter]. */
 TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list);
+/* And those of [values], of a multimap with values = buckets. */
+TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list);
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 

@@ -175,7 +175,8 @@ static void describe_settings(const char *section, bool as_markdown) {
   const tsr_setting_info *rows;
   size_t count = strcmp(section, "table") == 0     ? tsr_settings_list(&rows)
                  : strcmp(section, "devices") == 0 ? tsr_devices_settings_list(&rows)
-                                                   : tsr_filter_settings_list(&rows);
+                 : strcmp(section, "filter") == 0  ? tsr_filter_settings_list(&rows)
+                                                   : tsr_values_settings_list(&rows);
   if (as_markdown)
     print_settings_markdown(section, rows, count);
   else
@@ -203,13 +204,14 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
   size_t count, found = 0;
   char role[24];
   tsr_error error;
-  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0 || strcmp(what, "filter") == 0) {
+  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0 || strcmp(what, "filter") == 0 ||
+      strcmp(what, "values") == 0) {
     describe_settings(what, as_markdown);
     return TSR_EXIT_OK;
   }
   if (!strchr(what, '/') && !is_role(what))
     return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
-                         "the keys of [table], and devices and filter those of [devices] and [filter]",
+                         "the keys of [table], and devices, filter and values those of these sections",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
   tsr_exit failed = check_role(role);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/compose/chain.h"
 #include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
@@ -53,7 +54,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
     const char *shown =
         value || is_pool(spec) || is_filter(t) ? value : rows[i].initial; /* most defaults mean nothing there */
     if (strcmp(rows[i].key, "duplicates") == 0 &&
-        (t->shape.duplicates == TSR_DUPLICATES_KEEP || TSR_POLICY_COUNTS(t->shape.duplicates)))
+        (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
+         TSR_POLICY_COUNTS(t->shape.duplicates)))
       continue;
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
@@ -105,6 +107,13 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
+  if (tsr_has_chains(&t->settings))
+    fprintf(out,
+            "%-12s of at least %llu value%s, each further bucket %g times as long, at most %u; room for %llu keys and "
+            "%llu values of them\n",
+            "values", (unsigned long long)t->settings.first_values, t->settings.first_values == 1 ? "" : "s",
+            t->settings.values_growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
+            (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
@@ -127,8 +136,11 @@ static void print_load(FILE *out, const tsr_composition *t) {
 
 /* What the parts carry, whatever the spec asks for. */
 static const char *kinds_of(const tsr_composition *t) {
+  const bool can_chain = !t->shape.moves_pairs && !t->shape.has_link;
   if (is_filter(t)) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
+  if (t->shape.holds_many && can_chain) return "set, map, counter, multiset, multimap, its values inline or in buckets";
+  if (can_chain) return "set, map, counter, multimap with values = buckets";
   return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
 }
 
@@ -255,6 +267,8 @@ static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *
   print_section(out, spec, "table", rows, count);
   count = tsr_devices_settings_list(&rows);
   print_section(out, spec, "devices", rows, count);
+  count = tsr_values_settings_list(&rows);
+  print_section(out, spec, "values", rows, count);
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &t->part[role];
     for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/chain.h"
 #include "core/compose/entries.h"
 #include "core/compose/filter.h"
 #include "core/compose/reach.h"
@@ -237,7 +238,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
-      .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates),
+      .combines_later =
+          tsr_has_chains(&t->settings) || (s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates)),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,
@@ -291,7 +293,7 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
                       "layout whose buckets link",
                       where, layout);
     }
-    if (!t->part[TSR_ROLE_ALLOCATOR].plugin) return TSR_OK;
+    if (!t->part[TSR_ROLE_ALLOCATOR].plugin || tsr_has_chains(&t->settings)) return TSR_OK;
     tsr_spec_where(tsr_spec_find(spec, "table", "allocator"), where, sizeof where);
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
@@ -320,6 +322,69 @@ static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, ts
         where, s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
   return TSR_OK;
 }
+
+/* ---- Chains ---------------------------------------------------------------------------------- */
+
+static tsr_status refuse_chains(const tsr_spec *spec, const char *key, tsr_error *error, const char *why) {
+  char where[512];
+  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", key);
+  tsr_spec_where(entry ? entry : tsr_spec_find(spec, "table", "values"), where, sizeof where);
+  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: values = buckets %s", where, why);
+}
+
+/* How many units chains need depends on how large they are: so the allocator plans for one unit first. */
+static tsr_status plan_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  tsr_shape *s = &t->shape;
+  if (s->has_link)
+    return refuse_chains(spec, "layout", error,
+                         "takes the allocator's units for values, and the buckets of this layout go on in them: use a "
+                         "layout whose buckets do not link, or values = inline");
+  if (!t->part[TSR_ROLE_ALLOCATOR].plugin)
+    return refuse_chains(spec, "allocator", error,
+                         "takes its buckets from an allocator, and [table] names none: add `allocator = NAME`; "
+                         "`tessera list allocator` shows them");
+  s->units_min = 1;
+  tsr_status status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  if (status) return status;
+  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
+  if ((uint64_t)s->units_at_once * chain.unit_values <= chain.first)
+    return refuse_chains(spec, "allocator", error,
+                         "has first buckets that are larger than what this allocator gives at once: lower [values] "
+                         "first or raise [allocator] unit_bytes");
+  s->units_min = tsr_chain_pool(&t->settings, s);
+  memset(&t->part[TSR_ROLE_ALLOCATOR].plan, 0, sizeof t->part[TSR_ROLE_ALLOCATOR].plan);
+  return plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+}
+
+/* Handles lie beside the layout's slots, as another of its regions. */
+static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
+  tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
+  uint32_t region = 0;
+  if (t->shape.moves_pairs)
+    return refuse_chains(
+        spec, "probing", error,
+        "keeps handles beside the slots of the keys, and this scheme moves keys from slot to slot: use "
+        "one that moves nothing, or values = inline");
+  if (t->shape.lists)
+    return refuse_chains(spec, "probing", error,
+                         "inserts keys once, and this scheme makes lists of whole batches, where it looks for no key: "
+                         "use another scheme, or values = inline");
+  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
+  if (region == TSR_REGIONS_MAX)
+    return refuse_chains(spec, "layout", error,
+                         "needs a region for its handles, and this layout has the most that there can be: use another");
+  regions[region] =
+      (tsr_region){.name = "handles", .bytes_per_bucket = sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
+  t->facts.chain_first = chain.first;
+  t->facts.chain_growth = chain.growth;
+  t->facts.chain_units = chain.units_max;
+  t->facts.chain_region = region;
+  t->facts.value_bytes = t->shape.value_bits / 8;
+  return TSR_OK;
+}
+
+/* ---- Lists in bulk --------------------------------------------------------------------------- */
 
 static tsr_status refuse_lists(const tsr_composition *t, const tsr_spec *spec, const char *key, const char *why,
                                tsr_error *error) {
@@ -393,18 +458,21 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
-  t->shape = (tsr_shape){.kind = (uint32_t)settings->kind,
-                         .key_bits = (uint32_t)settings->key_bits,
-                         .value_bits = (uint32_t)settings->value_bits,
-                         .payload_bits = (uint32_t)settings->value_bits,
-                         .sm = sm,
-                         .duplicates = (uint32_t)settings->duplicates,
-                         .concurrency = (uint32_t)settings->concurrency,
-                         .statistics = (uint32_t)settings->statistics,
-                         .capacity = settings->capacity,
-                         .slots_min = (uint64_t)ceil((double)settings->capacity / settings->load_factor),
-                         .seed = settings->seed,
-                         .pages = 1};
+  t->shape =
+      (tsr_shape){.kind = (uint32_t)settings->kind,
+                  .key_bits = (uint32_t)settings->key_bits,
+                  .value_bits = (uint32_t)settings->value_bits,
+                  .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
+                  .sm = sm,
+                  .duplicates = (uint32_t)settings->duplicates,
+                  .concurrency = (uint32_t)settings->concurrency,
+                  .statistics = (uint32_t)settings->statistics,
+                  .capacity = settings->capacity,
+                  .slots_min = (uint64_t)ceil(
+                      (double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
+                      settings->load_factor),
+                  .seed = settings->seed,
+                  .pages = 1};
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
@@ -416,7 +484,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
-  status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  status = tsr_has_chains(&t->settings) ? plan_chains(t, spec, error) : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
     status = t->settings.page_bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
@@ -425,7 +493,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   const tsr_probing_functions *probing = t->part[TSR_ROLE_PROBING].image->functions;
   const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
   derive_guard(t, probing->place != NULL, layout->put != NULL);
-  status = check_links(t, spec, error);
+  if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
+  if (status == TSR_OK) status = check_links(t, spec, error);
   if (status == TSR_OK) status = check_regions(t, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
   if (status == TSR_OK) status = check_lists(t, spec, error);

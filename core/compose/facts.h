@@ -20,6 +20,8 @@
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
  * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.
  * filter_words, filter_functions: of a filter: words of 32 bits of a block, and bits that a key sets in it; else 0.
+ * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
+ * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the handles. value_bytes: of a value there.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -39,9 +41,14 @@
   F(counts_slots)                                                                                                      \
   F(filter_words)                                                                                                      \
   F(filter_functions)                                                                                                  \
+  F(chain_first)                                                                                                       \
+  F(chain_growth)                                                                                                      \
+  F(chain_units)                                                                                                       \
+  F(chain_region)                                                                                                      \
+  F(value_bytes)                                                                                                       \
   F(loops)
 
-/* The most of the last two. */
+/* The most of a filter's. */
 enum { TSR_FILTER_WORDS_MAX = 16, TSR_FILTER_FUNCTIONS_MAX = 8 };
 
 #define TSR_CORE_FACT_MEMBER(name) uint32_t name;

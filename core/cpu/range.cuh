@@ -133,7 +133,7 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
       const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
-      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, filter_words))                               \
+      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, filter_words) && !HAS_CHAINS(&c))            \
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
         for (uint64_t i = from; i < to; i++) {                                                                         \

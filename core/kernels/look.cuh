@@ -12,6 +12,7 @@
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
+  OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_RETRIEVE, /* the payloads of all of them */
   OP_INSERT,   /* as far as it needs no lock */
@@ -53,7 +54,8 @@ typedef struct tsr_op {
   uint32_t policy;
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
   uint64_t pairs;       /* counted or erased so far */
-  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end` */
+  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. Of a table with chains `at` is
+   * the place of the slot that was found or erased. */
   uint64_t at, end;
   void *payloads;
   tsr_placing placing; /* OP_PLACE */
@@ -72,11 +74,12 @@ TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; 
 
 TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
 TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
+TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
 TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_RETRIEVE; }
 
 /* How a step of this kind looks. Nothing writes while a table of phases is only read. */
 TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coherent) {
-  const bool reads = kind == OP_FIND || kind == OP_CONTAINS || op_counts(kind);
+  const bool reads = op_looks(kind) || op_counts(kind);
   return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
 }
 

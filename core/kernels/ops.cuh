@@ -8,6 +8,7 @@
 #define TSR_OPS_CUH
 
 #include "core/kernels/bulk.h"
+#include "core/kernels/chain.cuh"
 #include "core/kernels/merge.cuh"
 
 TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
@@ -50,11 +51,13 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
 }
 
 /* Counts and hands back a pair that found no place. */
-TSR_INLINE void hand_back(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
+TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
   IO_ADD(&a->tally->not_placed, 1);
   if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
-  io_put_payload(a->unplaced_values, i, item->payload);
+  if (HAS_CHAINS(c) && a->unplaced_values)
+    chain_put_value(c, a->unplaced_values, i, chain_value_at(c, a->values, i, 1));
+  if (!HAS_CHAINS(c)) io_put_payload(a->unplaced_values, i, item->payload);
 }
 
 /* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets them,
@@ -79,7 +82,7 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   item.payload = offered_at(c, a->values, i, mine);
   item.policy = policy;
   work(c, a, i, mine, OP_INSERT, &item);
-  hand_back(a, i, &item);
+  hand_back(c, a, i, &item);
 #if TSR_PAYLOAD_BITS > 0
   if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {
     bool is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == io_key_at(a->keys, i, 1);
@@ -98,7 +101,8 @@ TSR_INLINE uint32_t insert_policy(const tsr_ctx *c) {
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return insert_item(c, a, i, mine, insert_policy(c));
+  const uint32_t inserted = insert_item(c, a, i, mine, insert_policy(c));
+  return HAS_CHAINS(c) ? 0 : inserted; /* of chains what is appended counts */
 }
 
 /* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
@@ -114,10 +118,25 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return works_on && item.result == TSR_RESULT_INSERTED;
 }
 
-/* What inserts have left for later, where pairs move: there a thread that combines its value into a slot might find that
- * the slot holds another key by then. To be safe it would have to hold the key's lock, and the threads of a hot key would
- * take turns at it. Here all inserts are done, and nothing moves any more. */
+/* Appends the values of the keys that were inserted. */
+TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint32_t waits = mine && a->results[i] != TSR_RESULT_NOT_PLACED;
+  tsr_item item = item_of(a, i, waits);
+  look_up(c, &item, waits, OP_LOCATE);
+  const uint32_t appends = waits && item.result == TSR_RESULT_FOUND;
+  const uint32_t appended = chain_append(c, item.at, chain_value_at(c, a->values, i, appends), appends);
+  item.result = !waits ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
+  hand_back(c, a, i, &item);
+  put_result(a, i, waits, item.result);
+  return appended;
+}
+
+/* What inserts have left for later: the values of chains, or, where pairs move, what is to be combined. While pairs move
+ * a thread that combines its value into a slot might find that the slot holds another key by then. To be safe it would
+ * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
+ * nothing moves any more. */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  if (HAS_CHAINS(c)) return append_item(c, a, i, mine);
   const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
   tsr_item item = item_of(a, i, waits);
   tsr_ctx still = *c;
@@ -125,7 +144,7 @@ TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i
   item.payload = offered_at(c, a->values, i, waits);
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
-  hand_back(a, i, &item);
+  hand_back(c, a, i, &item);
   put_result(a, i, waits, item.result);
   return 0;
 }
@@ -136,7 +155,28 @@ TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uin
 
 /* ---- Finds ----------------------------------------------------------------------------------- */
 
+/* The chain of a key, for each lane; an empty one for a key that is absent. */
+TSR_INLINE uint64_t look_up_chain(const tsr_ctx *c, tsr_item *item, uint32_t mine) {
+  look_up(c, item, mine, OP_LOCATE);
+  return chain_of(c, item->at, mine && item->result == TSR_RESULT_FOUND);
+}
+
+/* Of the values of a key the newest one. */
+TSR_INLINE uint32_t find_newest(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  tsr_item item = item_of(a, i, mine);
+  const uint64_t chain = look_up_chain(c, &item, mine);
+  const uint32_t count = chain_count(chain), last = count ? count - 1 : 0;
+  const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), last);
+  const uint64_t value = count ? chain_read(c, chain_newest(chain), run.links + last - run.begin) : a->missing;
+  i = io_item(i);
+  mine = i < a->n;
+  if (mine) chain_put_value(c, a->values_out, i, value);
+  put_presence(a, i, mine, count != 0, TSR_RESULT_FOUND);
+  return count != 0;
+}
+
 TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  if (HAS_CHAINS(c)) return find_newest(c, a, i, mine);
   tsr_item item = item_of(a, i, mine);
   item.payload = (tsr_payload)a->missing;
   look_up(c, &item, mine, OP_FIND);
@@ -150,21 +190,44 @@ TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 
 TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
-  look_up(c, &item, mine, OP_CONTAINS);
+  uint32_t found;
+  if (HAS_CHAINS(c)) {
+    found = chain_count(look_up_chain(c, &item, mine)) != 0;
+  } else {
+    look_up(c, &item, mine, OP_CONTAINS);
+    found = item.result == TSR_RESULT_FOUND;
+  }
   i = io_item(i);
-  uint32_t found = item.result == TSR_RESULT_FOUND;
   put_result(a, i, i < a->n, found);
   return found;
 }
 
 TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
-  look_up(c, &item, mine, OP_COUNT);
+  if (HAS_CHAINS(c))
+    item.pairs = chain_count(look_up_chain(c, &item, mine));
+  else
+    look_up(c, &item, mine, OP_COUNT);
   i = io_item(i);
   mine = i < a->n;
   if (mine) a->counts[i] = item.pairs;
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
+}
+
+/* A tile copies the chain of one lane after another. */
+TSR_INLINE uint32_t retrieve_chains(const tsr_ctx *c, const tsr_bulk *a, uint32_t mine, tsr_item *item) {
+  const uint64_t begin = item->at, chain = look_up_chain(c, item, mine);
+  const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    const uint32_t active = todo >> turn & 1u;
+    if (!tsr_warp_any(c, active)) continue;
+    const tsr_ctx copying = tsr_masked(c, active);
+    chain_copy(&copying, tsr_shuffle64(c, chain, turn), a->values_out, tsr_shuffle64(c, begin, turn),
+               tsr_shuffle64(c, item->end, turn));
+  }
+  return chain_count(chain) != 0;
 }
 
 TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
@@ -173,6 +236,7 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
     item.at = a->counts[i];
     item.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
   }
+  if (HAS_CHAINS(c)) return retrieve_chains(c, a, mine, &item);
   run(c, &item, mine, OP_RETRIEVE, 0, 0);
   return item.pairs != 0;
 }
@@ -186,12 +250,30 @@ TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
   return erased != 0;
 }
 
+/* The chain of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of those
+ * who name one key one erases it. */
+TSR_INLINE void erase_chains(const tsr_ctx *c, tsr_item *item) {
+  const uint32_t erased = item->pairs != 0;
+  const uint64_t chain = chain_of(c, item->at, erased);
+  const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
+  if (erased) tsr_store64(chain_handle(c, item->at), 0);
+  item->pairs = chain_count(chain);
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    const uint32_t active = todo >> turn & 1u;
+    if (!tsr_warp_any(c, active)) continue;
+    const tsr_ctx releasing = tsr_masked(c, active);
+    chain_release(&releasing, tsr_shuffle64(c, chain, turn));
+  }
+}
+
 TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind) {
   tsr_item item = item_of(a, i, mine);
   item.any_payload = !a->values;
   if (kind == OP_ERASE_PAIR) item.payload = io_payload_at(a->values, i, mine && a->values);
   run(c, &item, mine, kind, !TSR_FACT(c, first_look_cached), 0);
   if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, kind, 1, 1);
+  if (HAS_CHAINS(c) && kind == OP_ERASE) erase_chains(c, &item);
   i = io_item(i);
   put_presence(a, i, i < a->n, item.pairs != 0, TSR_RESULT_ERASED);
   return add_erased(&a->tally->hits, item.pairs);
@@ -259,7 +341,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   if (is_led && a->times) a->times[2 * i + 1] = io_clock();
   item.policy = policy;
   if (merges_mixed(c) && merge_results(&item, item.key, leader)) item.payload = offered_at(c, a->values, i, 1);
-  hand_back(a, i, &item);
+  hand_back(c, a, i, &item);
   const uint32_t result = item.pairs ? TSR_RESULT_ERASED : item.result;
   if (policy == POLICY_FIND)
     io_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? item.payload : (tsr_payload)a->missing);
@@ -301,6 +383,23 @@ TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t activ
   return tsr_slot_mask(c) & ~vacant;
 }
 
+/* Counts the values, keys and units of the chains beside the slots of a bucket. */
+TSR_INLINE void count_chains(const tsr_ctx *c, const tsr_bulk *a, uint64_t ref, uint32_t slots) {
+  uint64_t values = 0, keys = 0, units = 0;
+  TSR_NO_UNROLL
+  for (uint32_t slot = c->lane; slot < TSR_FACT(c, bucket_slots); slot += TSR_FACT(c, tile_lanes)) {
+    const uint32_t count = chain_count(chain_of(c, place_of(c, ref, slot), slots >> slot & 1u));
+    const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), count ? count - 1 : 0);
+    values += count;
+    units += count ? run.before + run.units : 0;
+    keys += count != 0;
+  }
+  if (!keys) return;
+  IO_ADD(&a->tally->hits, values);
+  IO_ADD(&a->tally->keys, keys);
+  IO_ADD(&a->tally->units, units);
+}
+
 TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t ref;
   uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
@@ -309,11 +408,30 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
     uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, ref, turn), todo >> turn & 1u, &b, &erased);
+    if (HAS_CHAINS(c)) count_chains(c, a, tsr_shuffle64(c, ref, turn), pairs);
     if (c->lane != turn) continue;
-    hits = tsr_count_bits(pairs);
+    hits = HAS_CHAINS(c) ? 0 : tsr_count_bits(pairs);
     if (erased) IO_ADD(&a->tally->tombstones, tsr_count_bits(erased));
   }
   return hits;
+}
+
+/* The pairs of the chains beside these slots, those of a key one after the other. Collective. */
+TSR_INLINE void export_chains(const tsr_ctx *c, const tsr_bulk *a, tsr_bucket *b, uint64_t ref, uint32_t slots) {
+  TSR_NO_UNROLL
+  for (; tsr_warp_any(c, slots); slots &= slots - 1) {
+    const uint32_t slot = slots ? tsr_lowest(slots) : 0;
+    const tsr_key key = walk_user_key(c, ref, layout_key(c, b, slot));
+    const uint64_t chain = chain_of(c, place_of(c, ref, slot), slots != 0);
+    uint64_t at = 0;
+    if (c->lane == 0 && chain_count(chain)) at = IO_ADD(&a->tally->hits, chain_count(chain));
+    at = tsr_shuffle64(c, at, 0);
+    const tsr_ctx copying = tsr_masked(c, slots != 0);
+    chain_copy(&copying, chain, a->values_out, at, ~(uint64_t)0);
+    TSR_NO_UNROLL
+    for (uint32_t i = c->lane; tsr_warp_any(c, i < chain_count(chain)); i += TSR_FACT(c, tile_lanes))
+      if (i < chain_count(chain)) IO_WRITE((io_key *)a->keys_out + at + i, key);
+  }
 }
 
 /* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
@@ -327,6 +445,10 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     tsr_bucket b;
     const uint64_t ref = tsr_shuffle64(c, mine_ref, turn);
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
+    if (HAS_CHAINS(c)) {
+      export_chains(c, a, &b, ref, pairs);
+      continue;
+    }
     const uint32_t written = c->lane == 0 ? tsr_count_bits(pairs) : 0;
     uint64_t begin = ref * TSR_FACT(c, bucket_slots);
     if (a->in_place)

@@ -21,7 +21,7 @@ typedef struct tsr_item {
   uint32_t result;      /* TSR_RESULT_, or NEEDS_; a find changes it only to TSR_RESULT_FOUND */
   uint32_t any_payload; /* OP_ERASE_PAIR: whatever its payload */
   uint64_t pairs;       /* counted, retrieved or erased */
-  uint64_t at, end;     /* OP_RETRIEVE: payloads go to payloads[at] .. payloads[end - 1] */
+  uint64_t at, end;     /* OP_RETRIEVE: payloads go to payloads[at] .. payloads[end - 1]; as in tsr_op */
   void *payloads;
   tsr_payload missing; /* ... and this, where a pair has been erased since it was counted */
   uint64_t *times;     /* when item i began, at 2 i, and ended, at 2 i + 1; or NULL */
@@ -93,10 +93,11 @@ TSR_INLINE uint32_t take_step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint3
 TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uint32_t kind, uint32_t done,
                           tsr_item *own) {
   const uint32_t is_turn = c->lane == turn, is_own = done && is_turn;
-  const uint32_t finds = kind == OP_FIND || kind == OP_CONTAINS;
+  const uint32_t finds = op_looks(kind);
   const uint32_t tells = is_own && (!finds || op->result == TSR_RESULT_FOUND);
   own->result = tells ? finds ? (uint32_t)TSR_RESULT_FOUND : op->result : own->result;
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
+  if (kind == OP_LOCATE || (kind == OP_ERASE && TSR_FACT(c, chain_first))) own->at = is_own ? op->at : own->at;
   if (kind == OP_FIND || kind == OP_INSERT || kind == OP_MIXED) own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;

@@ -23,6 +23,11 @@ enum {
   WRITE_STAYS    /* ... in the same one */
 };
 
+/* A slot's number in the order of memory, the same on both backends: of a table of keys, whose layout says no more. */
+TSR_INLINE uint64_t place_of(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
+  return tsr_slot_index(c, ref, slot, sizeof(tsr_key));
+}
+
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
 /* Combines *payload into a slot that holds the key, as the policy says; returns false if the slot has changed. A value
@@ -62,6 +67,7 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
     tsr_ctx writing = tsr_masked(c, wanted);
     uint32_t gone = layout_erase(&writing, b, slot) && wanted;
     erased += gone;
+    if (TSR_FACT(c, chain_first) && gone) op->at = place_of(c, op->probe.ref, slot);
     if (TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) {
       lost = wanted && !gone;
       break;
@@ -121,6 +127,7 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
+  if (kind == OP_LOCATE && a.takes) op->at = place_of(c, op->probe.ref, slot);
   const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
   if (may_combine && tsr_warp_any(c, a.combines)) {
     tsr_ctx writing = tsr_masked(c, a.combines);

@@ -73,6 +73,11 @@ enum { ROW_WORD_BYTES = 24 };
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
   R("concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may.",        \
     ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
+  R("values", "inline | buckets", "inline",                                                                            \
+    "inline: each value lies beside its key; buckets, of a multimap: a key lies in the table once, and its values in " \
+    "a "                                                                                                               \
+    "list of buckets of the allocator's units; see [values].",                                                         \
+    ROW_CHOICE, ROW(values), 0, 0)                                                                                     \
   R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
   R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
     ROW(backend), 0, 0)                                                                                                \
@@ -102,12 +107,26 @@ enum { ROW_WORD_BYTES = 24 };
     "says.",                                                                                                           \
     ROW_NUMBER, ROW(one_in), 0, 1000000)
 
+/* The keys of [values], which is there only with values = buckets. */
+#define VALUE_SETTINGS(R)                                                                                              \
+  R("first", "1 .. 1024", "1", "Values that the first bucket of a key is made for (WarpCore's s_0).", ROW_NUMBER,      \
+    ROW(first_values), 1, 1024)                                                                                        \
+  R("growth", "1 .. 64", "1.1",                                                                                        \
+    "How many times as many values each further bucket is made for, up to 1024 (WarpCore's lambda); every bucket has " \
+    "what its last unit has room for besides.",                                                                        \
+    ROW_FRACTION, ROW(values_growth), 1, 0)                                                                            \
+  R("per_key", "1 .. 2^20", "1",                                                                                       \
+    "Values of a key, on average: the table is sized for capacity / per_key keys, and its pool for capacity values "   \
+    "of "                                                                                                              \
+    "so many.",                                                                                                        \
+    ROW_NUMBER, ROW(values_per_key), 1, 1 << 20)
+
 #define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
 #define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
 static const tsr_setting_info shown[] = {SETTINGS(SHOWN)}, shown_devices[] = {DEVICE_SETTINGS(SHOWN)},
-                              shown_filter[] = {FILTER_SETTINGS(SHOWN)};
+                              shown_filter[] = {FILTER_SETTINGS(SHOWN)}, shown_values[] = {VALUE_SETTINGS(SHOWN)};
 static const row rows[] = {SETTINGS(MEANING)}, rows_devices[] = {DEVICE_SETTINGS(MEANING)},
-                 rows_filter[] = {FILTER_SETTINGS(MEANING)};
+                 rows_filter[] = {FILTER_SETTINGS(MEANING)}, rows_values[] = {VALUE_SETTINGS(MEANING)};
 
 /* A section of which the core knows the keys. */
 typedef struct known_section {
@@ -122,6 +141,9 @@ static const known_section table_section = {"table", shown, rows, ROWS};
 static const known_section devices_section = {"devices", shown_devices, rows_devices, DEVICE_ROWS};
 static const known_section filter_section = {"filter", shown_filter, rows_filter,
                                              sizeof rows_filter / sizeof rows_filter[0]};
+
+static const known_section values_section = {"values", shown_values, rows_values,
+                                             sizeof rows_values / sizeof rows_values[0]};
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
@@ -157,6 +179,11 @@ size_t tsr_devices_settings_list(const tsr_setting_info **list) {
 size_t tsr_filter_settings_list(const tsr_setting_info **list) {
   *list = shown_filter;
   return filter_section.count;
+}
+
+size_t tsr_values_settings_list(const tsr_setting_info **list) {
+  *list = shown_values;
+  return values_section.count;
 }
 
 /* ---- Reading one entry ----------------------------------------------------------------------- */
@@ -238,7 +265,7 @@ static tsr_status read_row(const known_section *section, size_t at, const tsr_sp
   }
   case ROW_FRACTION: {
     double value;
-    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64)
+    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64 || value < (double)r->minimum)
       return bad_fraction(entry, values, error);
     *(double *)out = value;
     return TSR_OK;
@@ -297,9 +324,12 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
   settings->block_bytes = 32;
   settings->functions = 6;
   settings->bits_per_key = 16;
+  settings->first_values = settings->values_per_key = 1;
+  settings->values_growth = 1.1;
   tsr_status status = read_section(&table_section, spec, settings, error);
   if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
-  return status ? status : read_section(&filter_section, spec, settings, error);
+  if (status == TSR_OK) status = read_section(&filter_section, spec, settings, error);
+  return status ? status : read_section(&values_section, spec, settings, error);
 }
 
 /* What [table] says of a filter; it has no slots, and so no more. */
@@ -321,8 +351,8 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
 
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  enum { OWN = 3, SECTIONS = OWN + TSR_ROLES };
-  const char *names[SECTIONS] = {"table", "devices", "filter"};
+  enum { OWN = 4, SECTIONS = OWN + TSR_ROLES };
+  const char *names[SECTIONS] = {"table", "devices", "filter", "values"};
   for (uint32_t role = 0; role < TSR_ROLES; role++) names[OWN + role] = tsr_role_names[role];
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
@@ -332,7 +362,8 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
     if (at == SECTIONS) {
       const char *nearest = tsr_nearest(section->name, names, SECTIONS);
       return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [%s]: sections are table, devices, filter, layout, probing, hasher and allocator%s%s%s",
+                      "%s:%llu: [%s]: sections are table, devices, filter, values, layout, probing, hasher and "
+                      "allocator%s%s%s",
                       file, (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
                       nearest ? nearest : "", nearest ? "?" : "");
     }
@@ -342,6 +373,10 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
     if (at == 2 && settings->kind != TSR_KIND_FILTER)
       return tsr_fail(error, TSR_BAD_SPEC,
                       "%s:%llu: [filter]: [table] has another kind than filter; remove the section", file,
+                      (unsigned long long)section->line);
+    if (at == 3 && settings->values != TSR_VALUES_BUCKETS)
+      return tsr_fail(error, TSR_BAD_SPEC,
+                      "%s:%llu: [values]: [table] does not say values = buckets; add it, or remove the section", file,
                       (unsigned long long)section->line);
     if (at >= OWN && !settings->part[at - OWN])
       return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [%s]: [table] names no %s; remove the section", file,
@@ -381,6 +416,26 @@ static tsr_status check_filter(const tsr_spec *spec, const tsr_settings *read, t
   return TSR_OK;
 }
 
+/* Buckets of values belong to keys that lie in the table once, where nothing finds or erases them meanwhile. */
+static tsr_status check_values(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (read->values != TSR_VALUES_BUCKETS) return TSR_OK;
+  if (read->kind != TSR_KIND_MULTIMAP)
+    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
+                     "only a multimap has several values of a key; use inline, or kind = multimap");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(
+        tsr_spec_find(spec, "table", "concurrency"), error,
+        "values = buckets inserts keys first and then appends their values, and a find could come between; "
+        "use phased, or values = inline");
+  if (read->page_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "page_bytes"), error,
+                     "with values = buckets most of what an insert writes lies in no page; remove the line");
+  if (read->devices.count)
+    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
+                     "values = buckets works on one device; use values = inline, or device");
+  return TSR_OK;
+}
+
 /* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
 static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   const bool counts = read->kind == TSR_KIND_COUNTER;
@@ -402,7 +457,8 @@ static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error
   if (!has_values && policy && read->duplicates != TSR_DUPLICATES_FIRST &&
       read->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE)
     return bad_entry(policy, error, "a set has no values to combine; use first or promise_unique");
-  if (keeps_all) read->duplicates = TSR_DUPLICATES_KEEP;
+  if (keeps_all) /* to the walk keys with buckets of values are a set */
+    read->duplicates = read->values == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
   return TSR_OK;
 }
@@ -415,6 +471,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = check_sections(spec, &read, error);
   if (status) return status;
   status = check_filter(spec, &read, error);
+  if (status == TSR_OK) status = check_values(spec, &read, error);
   if (status == TSR_OK) status = check_kind(spec, &read, error);
   if (status == TSR_OK) status = check_devices(spec, &read, error);
   if (status) return status;

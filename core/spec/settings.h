@@ -18,6 +18,7 @@ enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
 #define TSR_PAGE_BATCH_AUTO UINT64_MAX
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
+enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
 enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
 
@@ -32,6 +33,8 @@ typedef struct tsr_settings {
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch;
   uint64_t split, chunk;                                 /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
+  uint64_t values, first_values, values_per_key;         /* the last two: [values] */
+  double values_growth;
   tsr_devices devices;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */

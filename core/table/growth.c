@@ -428,7 +428,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                .n = n,
                .key_bytes = shape->key_bits / 8,
                .value_bytes = shape->value_bits / 8,
-               .looks = TSR_POLICY_LOOKS(policy),
+               .looks = TSR_POLICY_LOOKS(policy) && shape->kind != TSR_KIND_MULTIMAP,
                .undoes = TSR_POLICY_LOOKS(policy) && shape->moves_pairs,
                .look = LOOK_MIN,
                .may_grow = true};

@@ -180,6 +180,11 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
   tsr_status filter = tsr_refuse_filter(left, "tsr_join", error);
   if (filter == TSR_OK) filter = tsr_refuse_filter(right, "tsr_join", error);
   if (filter) return filter;
+  if (left->store.composition->facts.chain_first || right->store.composition->facts.chain_first)
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "tsr_join: its steps read pairs slot by slot, and with values = buckets there are none: use values = "
+        "inline for this table");
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT,

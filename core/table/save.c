@@ -156,10 +156,17 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t buckets = tsr_save_sample_buckets(h), room = buckets * shape->bucket_slots;
   tsr_tally exported = {.hits = 0};
+  tsr_status status = TSR_OK;
   *taken = (sample){.keys = NULL};
   if (h->pairs == 0) return TSR_OK;
+  if (t->store.composition->facts.chain_first) { /* a slot's key has any number of pairs */
+    const tsr_bulk counts = {.n = buckets};
+    status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &counts, NULL, &exported, s->error);
+    room = exported.hits;
+  }
   if (room > h->pairs) room = h->pairs;
-  tsr_status status = t->backend->allocate(t->device, room * (shape->key_bits / 8), &taken->keys, s->error);
+  if (status || room == 0) return status;
+  status = t->backend->allocate(t->device, room * (shape->key_bits / 8), &taken->keys, s->error);
   if (status == TSR_OK && shape->value_bits)
     status = t->backend->allocate(t->device, room * (shape->value_bits / 8), &taken->values, s->error);
   tsr_bulk bulk = {.n = buckets, .keys_out = taken->keys, .values_out = taken->values};

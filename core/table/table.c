@@ -301,7 +301,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (TSR_POLICY_COUNTS(shape->duplicates))
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: a counter counts each key that it is given: use tsr_insert, then tsr_find");
-  if (shape->duplicates == TSR_DUPLICATES_KEEP)
+  if (shape->duplicates == TSR_DUPLICATES_KEEP || shape->kind == TSR_KIND_MULTIMAP)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
                     "or kind = set or map");
@@ -413,6 +413,10 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
   tsr_status status = tsr_refuse_filter(t, "tsr_erase_pairs", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase_pairs", n, keys, &call, &known, error);
   if (status) return status;
+  if (t->store.composition->facts.chain_first)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_erase_pairs: with values = buckets a key's values are erased together: use tsr_erase, or "
+                    "values = inline");
   if (!t->store.composition->shape.value_bits) values = NULL;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_erase_pair,
@@ -508,14 +512,19 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
   if (status) return status;
   const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
-  uint64_t buckets = shape->buckets + tally.units, bucket_bytes = 0;
+  uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
+  const bool has_chains = t->store.composition->facts.chain_first != 0;
+  const double held =
+      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * shape->value_bits) / 8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
   *usage = (tsr_usage){.pairs = tally.hits,
                        .tombstones = tally.tombstones,
                        .units = tally.units,
                        .slots = buckets * shape->bucket_slots,
-                       .utilization = (double)tally.hits * (shape->key_bits + shape->value_bits) / 8 / bytes};
+                       .utilization = held / bytes,
+                       .keys = tally.keys,
+                       .density = held / (double)tsr_composition_bytes(t->store.composition)};
   return TSR_OK;
 }
 

@@ -52,6 +52,11 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
         error, TSR_UNSUPPORTED,
         "%s wants keys of %s, which is a filter and keeps none: declare finds, for tsr_contains, or inserts",
         code->facts.name, table->name);
+  if (composition->facts.chain_first)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "%s wants %s, whose values = buckets kernels of a user's own cannot reach: say values = inline, or "
+                    "use tsr_insert and tsr_find_all",
+                    code->facts.name, table->name);
   if (table->does & TSR_DOES_INSERTS && composition->shape.has_lists)
     return tsr_fail(
         error, TSR_UNSUPPORTED,

@@ -100,6 +100,8 @@ group_multi() {
   for multiplicity in 1 4 16; do
     rows specs/warpcore_multi.ini specs/slab_hash_multi.ini --n 2^24 --loads .6,.8 \
       --ops insert,find_all,count_all,erase --keys "repeat:$multiplicity"
+    rows specs/warpcore_buckets.ini --n 2^24 --loads .6,.8 --ops insert,find_all,count_all,erase \
+      --keys "repeat:$multiplicity" --set "values.per_key=$multiplicity"
   done
 }
 

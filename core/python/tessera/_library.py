@@ -218,6 +218,8 @@ class Usage(Structure):
         ("units", c_uint64),
         ("slots", c_uint64),
         ("utilization", c_double),
+        ("keys", c_uint64),
+        ("density", c_double),
     ]
 
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How large the runs of a chain are (chain.cuh): the host plans memory by it, and kernels find a value by it. A chain is
+ * the list of buckets in which a key's values lie, WarpCore's bucket list (IV-C). Its buckets are called runs here, of
+ * an allocator's units, because a table's buckets are others. The first run is made for s_0 values, each later one for
+ * s_i = ceil(lambda s_(i-1)); and each has what its last unit has room for besides. So the number of a value says in
+ * which run it lies, and a chain's length says how full its newest run is.
+ *
+ * Compiles as C11 and CUDA C.
+ */
+#ifndef TSR_CHAIN_H
+#define TSR_CHAIN_H
+
+#include "plugins/table.h"
+
+#ifdef __CUDACC__
+#define TSR_CHAIN_FUNCTION static __device__ __forceinline__
+#else
+#define TSR_CHAIN_FUNCTION static inline
+#endif
+
+enum {
+  TSR_CHAIN_GROWTH_BITS = 16,        /* of lambda, behind the point */
+  TSR_CHAIN_STEPS = 128,             /* runs that grow; later ones are as long as the last of these */
+  TSR_CHAIN_RUN_VALUES = 1024,       /* from which on runs do not grow: what WarpCore's handles can count */
+  TSR_CHAIN_VALUES_MAX = 0x7FFFFFFE, /* of a key */
+};
+
+typedef struct tsr_chain {
+  uint32_t first;       /* s_0 */
+  uint32_t growth;      /* lambda, at least 1 << TSR_CHAIN_GROWTH_BITS */
+  uint32_t units_max;   /* of a run */
+  uint32_t unit_values; /* values that a unit has room for, at least 2 */
+} tsr_chain;
+
+typedef struct tsr_chain_run {
+  uint32_t begin;  /* the number of its first value */
+  uint32_t values; /* that it has room for */
+  uint32_t units;
+  uint32_t before; /* units of the runs before it */
+  uint32_t links;  /* 1: it begins with a link to the run before it, in the place of a value; 0: it is the first run */
+} tsr_chain_run;
+
+/* The units of a run for so many values, its link counted. */
+TSR_CHAIN_FUNCTION uint32_t tsr_chain_units(tsr_chain s, uint32_t values) {
+  const uint32_t units = (values + s.unit_values - 1) / s.unit_values;
+  return units < s.units_max ? units : s.units_max;
+}
+
+/* The run in which value number `at` lies. The loop has one way out, and what ends it is reckoned without branches: so
+ * ptxas sees that the lanes of a warp meet again behind it (core/design/0008). */
+TSR_CHAIN_FUNCTION tsr_chain_run tsr_chain_run_of(tsr_chain s, uint32_t at) {
+  const uint32_t most = s.units_max * s.unit_values, is_flat = s.growth == 1u << TSR_CHAIN_GROWTH_BITS;
+  uint32_t wanted = s.first, step = 0, are_alike = 0; /* all later runs are as this one */
+  tsr_chain_run run = {0, 0, tsr_chain_units(s, wanted), 0, 0};
+  run.values = run.units * s.unit_values;
+  while ((at - run.begin >= run.values) & !are_alike) { /* at most TSR_CHAIN_STEPS turns */
+    const uint64_t grown = ((uint64_t)wanted * s.growth + (1u << TSR_CHAIN_GROWTH_BITS) - 1) >> TSR_CHAIN_GROWTH_BITS;
+    wanted = grown < most ? (uint32_t)grown : most;
+    run.begin += run.values;
+    run.before += run.units;
+    run.units = tsr_chain_units(s, wanted + 1);
+    run.values = run.units * s.unit_values - 1;
+    run.links = 1;
+    are_alike = (uint32_t)(run.units == s.units_max) | is_flat | (uint32_t)(++step == TSR_CHAIN_STEPS);
+  }
+  const uint32_t more = (at - run.begin) / run.values;
+  run.begin += more * run.values;
+  run.before += more * run.units;
+  return run;
+}
+
+#endif
