@@ -60,7 +60,11 @@ static bool capacity_differs(const loading *l) {
   uint64_t pairs;
   tsr_table_describe(l->table, &info);
   if (!wanted || !tsr_parse_u64(wanted, &pairs) || pairs == info.capacity) return false;
-  if (strcmp(said(l->spec, "table", "growth", "none"), "none") != 0 && info.capacity > pairs) return false;
+  if (strcmp(said(l->spec, "table", "growth", "none"), "none") != 0 && info.capacity > pairs) {
+    tsr_say("--load %s: keeps its capacity of %" PRIu64 ", beyond the spec's %s: a table that grows does not shrink",
+            l->path, info.capacity, wanted);
+    return false;
+  }
   snprintf(number, sizeof number, "%" PRIu64, info.capacity);
   say_difference(l, "table", "capacity", number, wanted);
   return true;

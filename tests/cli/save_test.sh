@@ -75,6 +75,7 @@ run run "${quickstart[@]}" --set table.capacity=10 --insert pairs.tsv --save gro
 expect_status 0
 expect_out 'slots: load factor .*; grown to capacity [0-9]+$'
 run run "${quickstart[@]}" --set table.capacity=10 --load grown.tsr --find queries.tsv
+expect_err '--load grown.tsr: keeps its capacity of [0-9]+, beyond the spec.s 10: a table that grows does not shrink$'
 ! grep -q 'are moved' err || fail "growth as it was saved: $(cat err)"
 run run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --load grown.tsr --find queries.tsv
 ! grep -q 'are moved' err || fail "$(cat err)"
