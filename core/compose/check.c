@@ -103,7 +103,8 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   else if (s->is_paged)
     fprintf(out, "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch%s\n",
             (unsigned long long)tsr_composition_page_batch(t),
-            s->sm && TSR_POLICY_LOOKS(s->duplicates) ? "; keys that it repeats often are combined first" : "");
+            s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
+                                                                   : "");
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");

@@ -658,7 +658,7 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_sample:
   case TSR_PAGES_choose:
   case TSR_PAGES_hot_answer:
-    return t->shape.is_paged && TSR_POLICY_LOOKS(t->shape.duplicates);
+    return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

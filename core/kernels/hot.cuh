@@ -6,15 +6,10 @@
  * ../design/0014-pages.md.
  */
 
-/* Only where a key has one pair, so that what a batch offers for it can be one offer. */
-static __device__ __forceinline__ uint32_t hot_is_sought(const tsr_ctx *c, const tsr_pages *a) {
-  return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && a->hot.keys;
-}
-
-/* Whether offers are combined; of a policy with which any one of them wins it is that of a sampled item. */
+/* Whether offers are combined: only then can what a batch offers for a key be one offer. With `first` and `replace` whoever
+ * is told that his pair was inserted expects his value there. */
 static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
-  return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)) &&
-         TSR_FACT(c, duplicates) != TSR_DUPLICATES_REPLACE;
+  return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_MERGES(TSR_FACT(c, duplicates));
 }
 
 enum { HOT_NONE = TSR_HOT_SLOTS };
@@ -30,7 +25,7 @@ static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t log2) 
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
 static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_pages *a, io_key *keys) {
-  if (!hot_is_sought(c, a) || *a->hot.count == 0) return 0;
+  if (!hot_combines(c) || !a->hot.keys || *a->hot.count == 0) return 0;
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     keys[slot] = ((const io_key *)a->hot.keys)[slot];
   return 1;
@@ -58,8 +53,6 @@ static __device__ __forceinline__ uint64_t sample_at(const tsr_pages *a, uint64_
 /* Counts the sampled items of each key. Relaxed, as all here: the next kernel reads what is counted. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_sample_kernel(const __grid_constant__ tsr_pages a) {
-  tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t i = io_item(0);
   if (i >= TSR_HOT_SAMPLE || i >= a.bulk.n) return;
   const uint64_t at = sample_at(&a, i);
@@ -72,8 +65,6 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     if (found == TSR_EMPTY_KEY || found == key) break;
   }
   atomicAdd(&a.hot.sampled_counts[slot], 1u);
-  if (TSR_PAYLOAD_BITS > 0 && !hot_combines(&c)) /* any one: threads of the same key write whole words */
-    ((io_payload *)a.hot.sampled_values)[slot] = io_payload_at(a.bulk.values, at, 1);
 }
 
 /* One block. Few keys that are hardly hot are not worth that all others are compared with them. */
@@ -105,8 +96,6 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
     const io_key key = ((const io_key *)a.hot.sampled_keys)[i];
     uint32_t slot = hot_home(key, TSR_HOT_SLOTS_LOG2);
     while (atomicCAS(&keys[slot], (io_key)TSR_EMPTY_KEY, key) != TSR_EMPTY_KEY) slot = (slot + 1) % TSR_HOT_SLOTS;
-    if (TSR_PAYLOAD_BITS > 0 && !hot_combines(&c))
-      ((io_payload *)a.hot.values)[slot] = ((const io_payload *)a.hot.sampled_values)[i];
   }
   __syncthreads();
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += TSR_TILE_THREADS)
@@ -134,7 +123,7 @@ static __device__ __forceinline__ hot_tile hot_tile_in(unsigned char *memory) {
 
 static __device__ __forceinline__ uint32_t hot_begin(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
   const uint32_t has_hot = hot_load(c, a, hot.keys);
-  for (uint32_t slot = threadIdx.x; has_hot && hot_combines(c) && slot < TSR_HOT_SLOTS; slot += blockDim.x)
+  for (uint32_t slot = threadIdx.x; has_hot && slot < TSR_HOT_SLOTS; slot += blockDim.x)
     hot.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
   return has_hot;
 }
@@ -145,15 +134,14 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
                                                  const void *values, uint64_t i) {
   const uint32_t slot = hot_find(hot.keys, key);
   if (slot == HOT_NONE) return false;
-  if (hot_combines(c))
-    tsr_combine_at((tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
-                   TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload));
+  tsr_combine_at((tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
+                 TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload));
   return true;
 }
 
 /* After a barrier. */
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
-  for (uint32_t slot = threadIdx.x; hot_combines(c) && slot < TSR_HOT_SLOTS; slot += blockDim.x)
+  for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
       tsr_combine_at((tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
 }

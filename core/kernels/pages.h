@@ -79,10 +79,13 @@ typedef struct tsr_page_region {
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
 
+/* Whether offers for one key can be made one, whoever of those who make them is answered what. */
+#define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
+
 /* Keys that repeat so often that they go another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL: nobody
  * looks for any. Arrays have the table's widths. */
 typedef struct tsr_hot {
-  void *sampled_keys, *sampled_values; /* TSR_HOT_SAMPLE_SLOTS, as sampled_counts */
+  void *sampled_keys; /* TSR_HOT_SAMPLE_SLOTS, as sampled_counts */
   uint32_t *sampled_counts;
   uint32_t *count;                       /* of hot keys */
   void *keys, *values;                   /* of each slot; empty ones have the empty key */

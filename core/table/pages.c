@@ -26,7 +26,6 @@ static job job_for(const tsr_table *t, const tsr_composition *composition, bool 
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
   const uint32_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
   hot->sampled_keys = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
-  hot->sampled_values = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * value_bytes);
   hot->sampled_counts = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
   hot->count = tsr_partition_take(memory, used, sizeof *hot->count);
   hot->keys = tsr_partition_take(memory, used, TSR_HOT_SLOTS * key_bytes);

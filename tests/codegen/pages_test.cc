@@ -103,6 +103,28 @@ TEST(StepsOfOneTable, OfPagesLink) {
   expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_insert);
 }
 
+// Where a tile's items move, and what is done to keys that repeat meanwhile.
+TEST(StepsOfOneTable, ScatterLinksForEveryPolicy) {
+  for (const char *policy : {"first", "replace", "add", "min", "max", "promise_unique"})
+    for (uint32_t sm : {80u, 90u})
+      for (uint32_t bits : {32u, 64u}) {
+        choices::Choice choice = {"soa", "linear", "murmur3", policy, "phased", "no", 8, 1, bits, bits, sm, 0};
+        choice.page_bytes = kPageBytes;
+        choices::Spec spec = choice.entries().parse();
+        tsr_status status;
+        tsr_error error = {};
+        linking::Composed composed(spec.get(), sm, &status, &error);
+        ASSERT_EQ(status, TSR_OK) << error.message;
+        const tsr_composition link = tsr_composition_of_pages(composed.composition, false);
+        const tsr_composition *tables[] = {&link};
+        tsr_kernels kernels;
+        linking::Link made;
+        ASSERT_EQ(tsr_pages_kernels(bits, bits, TSR_PAGES_scatter, &kernels, &error), TSR_OK) << error.message;
+        ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
+        EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << bits << " for sm_" << sm;
+      }
+}
+
 TEST(StepsOfOneTable, OfListsLink) {
   choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
   expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_large_place);
