@@ -77,7 +77,7 @@ typedef struct cpu_walk {
 
 TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, cpu_walk *walk) {
   const tsr_item item = item_of(bulk, i, 1);
-  take_item(c, &item, 0, kind, 1, &walk->op);
+  take_item(c, &item, 0, kind, &walk->op);
   walk->op.result = TSR_RESULT_MISSING;
   begin(c, &item, 0, kind, 1, 0, &walk->op);
   walk->i = i;

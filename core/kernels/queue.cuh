@@ -33,13 +33,9 @@ TSR_INLINE bool op_has_payload(uint32_t kind) {
          kind == OP_PLACE_RESERVED || kind == OP_INSERT_LOCKED;
 }
 
-/* The item of lane `turn` becomes the tile's, in every step: all lanes get what its operation reads. An erase keeps the
- * key with which it `begins`: a lane alone has one key for all its steps, and of a key that never changes the compiler
- * computes all hashes before the walk, also those that most erases never need (.96 of the speed). Collective. */
-TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint32_t kind, uint32_t begins,
-                          tsr_op *op) {
-  const tsr_key key = tsr_shuffle_key(c, own->key, turn);
-  op->key = begins || !op_erases(kind) ? key : op->key;
+/* The item of lane `turn` becomes the tile's: all lanes get what its operation reads. Collective. */
+TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint32_t kind, tsr_op *op) {
+  op->key = tsr_shuffle_key(c, own->key, turn);
   if (op_has_payload(kind)) op->payload = tsr_shuffle_payload(c, own->payload, turn);
   op->policy = own->mixes ? tsr_shuffle32(c, own->policy, turn) : own->policy;
   if (own->mixes && kind == OP_INSERT_LOCKED) /* one of two constants, or of one, which the compiler then knows */
@@ -122,7 +118,7 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
   while (tsr_warp_any(c, todo)) {
     uint32_t turn = todo ? tsr_lowest(todo) : 0, begins = !op.walking && todo;
     tsr_ctx working = tsr_masked(c, todo != 0), beginning = tsr_masked(c, begins);
-    take_item(c, own, turn, kind, begins, &op);
+    take_item(c, own, turn, kind, &op);
     if (resumes) tsr_take_up_key(&beginning, turn);
     begin(c, own, turn, kind, begins, resumes, &op);
     uint32_t done = take_step(&working, &op, kind, coherent);
