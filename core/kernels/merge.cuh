@@ -2,8 +2,7 @@
  *
  * Items of one key that a warp is about to insert, combined into one before memory is touched: atomics on one address
  * take turns, so what 32 lanes bring for a hot key costs one turn instead of 32. Only where a policy combines payloads;
- * one that leaves a present key alone has nothing to write. Of operations of all kinds those are combined that insert
- * with one policy. On the CPU a thread has one item at a time, and nothing to
+ * one that leaves a present key alone has nothing to write. On the CPU a thread has one item at a time, and nothing to
  * merge.
  */
 #ifndef TSR_MERGE_CUH
@@ -37,13 +36,12 @@ typedef uint32_t merge_payload;
 
 TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 
-/* The lowest of the lanes with `mine` whose items have this lane's key and policy; its payload becomes what those of all amount to: in each
+/* The lowest of the lanes whose items have this lane's key; its payload becomes what those of all amount to: in each
  * round a lane takes over the payload of the next one that is left, and then every second one leaves. Collective over
  * the warp. */
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
   const uint32_t lane = merge_lane(), present = __ballot_sync(MERGE_WARP, mine);
-  const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present &
-                        (own->mixes ? __match_any_sync(MERGE_WARP, own->policy) : MERGE_WARP);
+  const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present;
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;

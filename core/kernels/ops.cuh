@@ -304,16 +304,10 @@ TSR_INLINE uint32_t policy_of(const tsr_ctx *c, uint32_t operation) {
   return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : POLICIES;
 }
 
-/* Whether items of a mixed batch may be combined: an insert that combines, or one that replaces whatever the table's
- * policy is. */
-TSR_INLINE uint32_t merges_mixed(const tsr_ctx *c) {
-  return MERGES(c, TSR_FACT(c, duplicates)) ||
-         (TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && MERGES(c, TSR_DUPLICATES_REPLACE));
-}
-
 /* The items of a call have no order; finds and erases are steps, inserts are as far as they need no lock. */
 TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
   const uint32_t inserts = item->policy < POLICY_FIND;
+  item->mixes = 1;
   item->result = inserts ? NEEDS_LOCK : TSR_RESULT_NONE;
   run(c, item, inserts ? BEGINS_WITH_STEPS(c) : item->policy < POLICIES, OP_MIXED, 1, 0);
   const uint32_t waits = item->result == NEEDS_LOCK;
@@ -328,19 +322,10 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   tsr_item item = item_of(a, i, works);
   item.payload = offered_at(c, a->values, i, inserts);
   item.policy = policy;
-  item.mixes = 1;
   item.times = a->times;
   item.i = i;
-  const uint32_t combines = inserts && TSR_POLICY_COMBINES(policy);
-  const uint32_t leader = merges_mixed(c) ? merge_payloads(&item, combines) : merge_lane();
-  const uint32_t is_led = leader != merge_lane(); /* another lane's item is this one, too, and runs within its time */
-  if (is_led) item.policy = POLICIES;
-  if (is_led && a->times) a->times[2 * i] = io_clock();
   apply(c, &item);
   i = io_item(i);
-  if (is_led && a->times) a->times[2 * i + 1] = io_clock();
-  item.policy = policy;
-  if (merges_mixed(c) && merge_results(&item, item.key, leader)) item.payload = offered_at(c, a->values, i, 1);
   hand_back(c, a, i, &item);
   const uint32_t result = item.pairs ? TSR_RESULT_ERASED : item.result;
   if (policy == POLICY_FIND)

@@ -142,8 +142,10 @@ std::unique_ptr<Program> running;
 
 void launch(const char *kernel, void **parameters) {
   static const char *const names[] = {TSR_BULK_OPS(TSR_BULK_KERNEL_NAME)};
+  static const char *const medium[] = {TSR_BULK_OPS(TSR_BULK_MEDIUM_NAME)};
+  static const char *const roomy[] = {TSR_BULK_OPS(TSR_BULK_ROOMY_NAME)};
   for (uint32_t op = 0; op < TSR_BULKS; op++)
-    if (strcmp(kernel, names[op]) == 0) {
+    if (strcmp(kernel, names[op]) == 0 || strcmp(kernel, medium[op]) == 0 || strcmp(kernel, roomy[op]) == 0) {
       tsr_status status =
           tsr_cpu_backend.launch(running->program, op, static_cast<tsr_bulk *>(parameters[0]), nullptr, nullptr);
       ASSERT_EQ(status, TSR_OK);
