@@ -68,6 +68,31 @@ plot inserts using 2:xtic(1) lc rgb blue
 END
 }
 
+draw_repeats() {
+  terminal 900 400
+  cat <<'END'
+set ylabel giga
+set style data histograms
+set style histogram clustered gap 1
+set xtics rotate by -25 nomirror noenhanced
+set rmargin 14
+set key outside right
+set datafile separator tab
+at(column) = rows("repeats.csv", "$2 ~ /^[0-9]/", "$1 \"\\t\" $" . column . " / 1000")
+plot at("5") using 2:xtic(1) t "page by page" lc rgb blue, at("6") using 2 t "random access" lc rgb orange
+END
+}
+
+draw_experiments() {
+  terminal 900 640
+  lying_bars 'times the paper'
+  cat <<'END'
+set lmargin 20
+set datafile separator tab
+plot rows("experiments.csv", "$3 == \"mops\"", "++row \"\\t\" $6 \"\\t\" $1 \" \" $2") using (0):1:(0):2:($1 - 0.4):($1 + 0.4):ytic(3) with boxxyerror lc rgb blue
+END
+}
+
 draw_kernels() {
   terminal 900 400
   cat <<'END'
