@@ -39,14 +39,21 @@ END
 
 terminal() { echo "set terminal svg size $1,$2 dynamic enhanced font 'DejaVu Sans,Helvetica,sans-serif,15' background '#ffffff' linewidth 1.6"; }
 
-draw_hot_keys() {
-  terminal 1040 420
-  cat <<'END'
-set ylabel giga
+# slanted_bars LABEL: groups of bars with long names. LABEL: of the axis, as gnuplot reads it.
+slanted_bars() {
+  cat <<END
+set ylabel $1
 set style data histograms
 set style histogram clustered gap 1
 set xtics rotate by -25 nomirror noenhanced
 set rmargin 14
+END
+}
+
+draw_hot_keys() {
+  terminal 1040 420
+  slanted_bars giga
+  cat <<'END'
 set key top left horizontal
 at(keys) = rows("hot_keys.csv", sprintf("$4 == \"%s\"", keys), "$1 \"/\" $2 \"/\" $3, $7 / 1000")
 plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("Zipf 1.0") using 2 t "Zipf 1.0" lc rgb vermilion, \
@@ -70,12 +77,8 @@ END
 
 draw_repeats() {
   terminal 900 400
+  slanted_bars giga
   cat <<'END'
-set ylabel giga
-set style data histograms
-set style histogram clustered gap 1
-set xtics rotate by -25 nomirror noenhanced
-set rmargin 14
 set key outside right
 set datafile separator tab
 at(column) = rows("repeats.csv", "$2 ~ /^[0-9]/", "$1 \"\\t\" $" . column . " / 1000")
@@ -95,12 +98,8 @@ END
 
 draw_kernels() {
   terminal 900 400
+  slanted_bars '"nanoseconds an item"'
   cat <<'END'
-set ylabel "nanoseconds an item"
-set style data histograms
-set style histogram clustered gap 1
-set xtics rotate by -25 nomirror noenhanced
-set rmargin 14
 set key top right
 at(column) = rows("kernels.csv", "$2 ~ /^NVIDIA/", "$1 \"/\" $3, $" . column . " / $3 * 1000000")
 plot at("4") using 2:xtic(1) t "one kernel" lc rgb blue, at("5") using 2 t "bulk calls" lc rgb orange
@@ -109,12 +108,8 @@ END
 
 draw_python_calls() {
   terminal 1040 420
+  slanted_bars '"microseconds a call"'
   cat <<'END'
-set ylabel "microseconds a call"
-set style data histograms
-set style histogram clustered gap 1
-set xtics rotate by -25 nomirror noenhanced
-set rmargin 14
 set key top right
 at(column) = rows("python_calls.csv", "$2 ~ /^NVIDIA/", "$1 \"/\" $3, $" . column)
 plot at("4") using 2:xtic(1) t "Python" lc rgb vermilion, at("5") using 2 t "C" lc rgb grey
