@@ -87,7 +87,7 @@ END
 }
 
 draw_experiments() {
-  terminal 900 640
+  terminal 900 860
   lying_bars 'times the paper'
   cat <<'END'
 set lmargin 20
