@@ -294,8 +294,50 @@ static tsr_status not_found(const char *path, const char *directories, uint32_t 
   return status;
 }
 
-tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
-                             tsr_error *error) {
+/* What was found stays loaded, so it is found again without a look at the folders: a growing table, a sweep and a test of
+ * many compositions ask for the same few plugins thousands of times, and looking takes most of the time of composing. */
+typedef struct known_plugin {
+  struct known_plugin *next;
+  const tsr_plugin *plugin;
+  uint32_t role;
+  char words[]; /* the name and where it was looked for, as tell_apart writes them */
+} known_plugin;
+
+static known_plugin *known_plugins; /* guarded by registry_lock; as long as the process */
+
+/* Two requests with the same words look in the same folders. The caller frees *words. */
+static tsr_status tell_apart(const char *directories, const char *name, char **words, tsr_error *error) {
+  const char *environment = secure_getenv("TESSERA_PLUGINS");
+  if (asprintf(words, "%s\n%s\n%s", name, directories ? directories : "", environment ? environment : "") >= 0)
+    return TSR_OK;
+  return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
+}
+
+static const tsr_plugin *recall(uint32_t role, const char *words) {
+  const tsr_plugin *plugin = NULL;
+  pthread_mutex_lock(&registry_lock);
+  for (const known_plugin *k = known_plugins; !plugin && k; k = k->next)
+    if (k->role == role && strcmp(k->words, words) == 0) plugin = k->plugin;
+  pthread_mutex_unlock(&registry_lock);
+  return plugin;
+}
+
+/* Without memory for it the next one looks again. */
+static void remember(uint32_t role, const char *words, const tsr_plugin *plugin) {
+  const size_t bytes = strlen(words) + 1;
+  known_plugin *k = malloc(sizeof *k + bytes);
+  if (!k) return;
+  k->role = role;
+  k->plugin = plugin;
+  memcpy(k->words, words, bytes);
+  pthread_mutex_lock(&registry_lock);
+  k->next = known_plugins;
+  known_plugins = k;
+  pthread_mutex_unlock(&registry_lock);
+}
+
+static tsr_status look_for(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
+                           tsr_error *error) {
   char directory[PATH_MAX], path[PATH_MAX + 64], *search;
   struct stat facts;
   bool found = false;
@@ -308,6 +350,21 @@ tsr_status tsr_registry_find(const char *directories, uint32_t role, const char 
   }
   status = found ? tsr_registry_load(path, plugin, error) : not_found(search, directories, role, name, error);
   free(search);
+  return status;
+}
+
+tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
+                             tsr_error *error) {
+  char *words;
+  tsr_status status = tell_apart(directories, name, &words, error);
+  if (status) return status;
+  const tsr_plugin *known = recall(role, words);
+  if (known)
+    *plugin = known;
+  else
+    status = look_for(directories, role, name, plugin, error);
+  if (status == TSR_OK && !known) remember(role, words, *plugin);
+  free(words);
   return status;
 }
 

@@ -45,6 +45,7 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_look; i++) rows += tsr_match_look_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_found; i++) rows += tsr_match_found_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_alone; i++) rows += tsr_match_alone_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_sketch; i++) rows += tsr_match_sketch_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_bounds; i++) tsr_match_bounds_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_fold; i++) tsr_match_fold_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_mark; i++) tsr_match_mark_item(m, i);

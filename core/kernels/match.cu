@@ -65,6 +65,7 @@ static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t row
 MATCHES(look)
 MATCHES(found)
 MATCHES(alone)
+MATCHES(sketch)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 

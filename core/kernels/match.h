@@ -23,9 +23,11 @@
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
  * bounds: where each page's pairs begin. narrow, wide: matches page by page, for keys of 32 and of 64 bits. rows: writes
- * rows. fold: combines right values, row by row. mark: which left pairs have a row; emit: these, with what was combined. */
+ * rows. fold: combines right values, row by row. mark: which left pairs have a row; emit: these, with what was combined.
+ * sketch: about how many keys of a column differ (../table/sketch.c). */
 #define TSR_MATCH_STEPS(F)                                                                                             \
-  F(group) F(rank) F(place) F(look) F(found) F(alone) F(bounds) F(narrow) F(wide) F(rows) F(fold) F(mark) F(emit)
+  F(group)                                                                                                             \
+  F(rank) F(place) F(look) F(found) F(alone) F(bounds) F(narrow) F(wide) F(rows) F(fold) F(mark) F(emit) F(sketch)
 #define TSR_MATCH_ENUM(step) TSR_MATCH_##step,
 enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
 
@@ -67,6 +69,10 @@ typedef struct tsr_match {
   const uint8_t *results;       /* found: of each left pair, */
   uint8_t present;              /* ... and what it is where its key is there */
 
+  /* sketch: of `keys`, those that results does not say are present (NULL: all), and of these the ones whose hash ends
+   * with the zeros of sampled_mask; total: how many of mask + 1 bits of `entries`, clear at first, were set */
+  uint64_t sampled_mask;
+
   /* bounds, narrow, wide: pages of both tables; a key of all ones is a slot without a pair */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
   uint64_t lists, page_slots[2];
@@ -90,12 +96,13 @@ typedef struct tsr_match {
 /* ---- What backends differ in ----------------------------------------------------------------- */
 
 /* Relaxed, all of them: what leads to a group are keys, which were there before, and who reads counts comes in a later
- * step. An exchange returns what was there. */
+ * step. An exchange and setting bits return what was there. */
 #ifdef __CUDACC__
 #define TSR_MATCH_LOAD(pointer) (*(const volatile uint32_t *)(pointer))
 TSR_MATCH_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
   return atomicCAS(at, expected, desired);
 }
+TSR_MATCH_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) { return atomicOr(at, bits); }
 TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
   unsigned long long *at = (unsigned long long *)to;
   if (fold == TSR_FOLD_SUM) atomicAdd(at, (unsigned long long)value);
@@ -107,6 +114,9 @@ TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t 
 TSR_MATCH_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
   __atomic_compare_exchange_n(at, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
+}
+TSR_MATCH_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
+  return __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
 }
 /* The loop ends: an exchange fails only when another thread has come nearer to the end. */
 TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
@@ -136,6 +146,17 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
   h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
   h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
   return h ^ h >> 33;
+}
+
+/* ---- Sketch ---------------------------------------------------------------------------------- */
+
+/* 1 for the first key that comes to its bit. */
+TSR_MATCH_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
+  const uint64_t hash = tsr_match_hash(tsr_match_number(m->keys, i, m->key_bytes)), place = hash >> 32 & m->mask;
+  const uint32_t bit = 1u << place % 32;
+  uint32_t *const at = &m->entries[place / 32];
+  if (hash & m->sampled_mask || (m->results && m->results[i] == m->present)) return 0;
+  return !(TSR_MATCH_LOAD(at) & bit) && !(tsr_match_set_bits(at, bit) & bit);
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */

@@ -5,7 +5,11 @@
  * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and
  * where they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for
  * are such a piece. Where the room is small and keys may repeat, more of them are looked up, and the piece ends before
- * the first new key that has no room; if that is its first one, the capacity is doubled.
+ * the first new key that has no room; if that is its first one, the table grows.
+ *
+ * How far. The capacity is doubled, at once as often as the keys to come need at the least: each doubling by itself would
+ * be a rebuild. That is their number where they all make pairs; else a sketch counts those that differ (sketch.h), and
+ * never too many, so that the table ends as large as if it had been doubled whenever it was full.
  *
  * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a
  * pair is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be
@@ -21,6 +25,7 @@
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
+#include "core/table/sketch.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
@@ -48,7 +53,7 @@ typedef struct growing {
   bool undoes;   /* and a launch may hand back pairs that are not its inputs' */
   uint64_t look; /* how many keys are looked up to find the end of a piece */
   bool may_grow;
-  /* device memory of a piece's items */
+  void *block; /* device memory of a piece's items: */
   void *back_keys, *back_values, *again_keys, *again_values, *old_values, *results, *olds;
   /* host memory of as many */
   void *host_keys, *host_values, *host_old_values;
@@ -62,28 +67,35 @@ typedef struct growing {
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
-enum { ON_DEVICE = 7, ON_HOST = 10 };
+enum { ON_DEVICE = 7, ON_HOST = 10, ALIGNED = 256 };
 
-static void free_arrays(growing *g) {
-  void *on_device[ON_DEVICE] = {g->back_keys,  g->back_values, g->again_keys, g->again_values,
-                                g->old_values, g->results,     g->olds};
+static tsr_status free_arrays(growing *g, tsr_error *error) {
   void *on_host[ON_HOST] = {g->host_keys, g->host_values, g->host_old_values, g->codes, g->answers, g->were, g->now,
                             g->back,      g->next,        g->undone};
-  for (uint32_t i = 0; i < ON_DEVICE; i++)
-    if (on_device[i]) g->t->backend->free(g->t->device, on_device[i]);
   for (uint32_t i = 0; i < ON_HOST; i++) free(on_host[i]);
+  return g->block ? g->t->backend->free_in(g->t->device, g->block, g->call->stream, error) : TSR_OK;
+}
+
+/* One block for all, from what the device keeps for such: on a GPU each allocation of its own costs as much as some
+ * hundred thousand inserts. */
+static tsr_status allocate_on_device(growing *g, uint64_t n, tsr_error *error) {
+  void **arrays[ON_DEVICE] = {&g->results,      &g->back_keys, &g->again_keys, &g->back_values,
+                              &g->again_values, &g->olds,      &g->old_values};
+  const uint64_t bytes[ON_DEVICE] = {
+      1, g->key_bytes, g->key_bytes, g->value_bytes, g->value_bytes, g->undoes, g->undoes ? g->value_bytes : 0};
+  uint64_t begins[ON_DEVICE + 1] = {0};
+  for (uint32_t i = 0; i < ON_DEVICE; i++) begins[i + 1] = begins[i] + (n * bytes[i] + ALIGNED - 1) / ALIGNED * ALIGNED;
+  tsr_status status = g->t->backend->allocate_in(g->t->device, begins[ON_DEVICE], g->call->stream, &g->block, error);
+  for (uint32_t i = 0; status == TSR_OK && i < ON_DEVICE; i++)
+    if (bytes[i]) *arrays[i] = (char *)g->block + begins[i];
+  return status;
 }
 
 /* All that a piece can need is there before the first launch: later, a pair could get lost for want of memory. */
 static tsr_status allocate_arrays(growing *g, tsr_error *error) {
   const uint64_t n = g->n < PIECE_MAX ? g->n : PIECE_MAX;
-  void **on_device[ON_DEVICE] = {&g->results,    &g->back_keys,    &g->again_keys, &g->olds,
-                                 &g->old_values, &g->again_values, &g->back_values};
-  const uint64_t bytes[ON_DEVICE] = {1, g->key_bytes, g->key_bytes, 1, g->value_bytes, g->value_bytes, g->value_bytes};
-  for (uint32_t i = 0; i < ON_DEVICE; i++) {
-    tsr_status status = bytes[i] ? g->t->backend->allocate(g->t->device, n * bytes[i], on_device[i], error) : TSR_OK;
-    if (status) return status;
-  }
+  tsr_status status = allocate_on_device(g, n, error);
+  if (status) return status;
   g->host_keys = malloc(n * 8);
   g->host_values = malloc(n * 8);
   g->host_old_values = malloc(n * 8);
@@ -145,21 +157,68 @@ static bool is_too_large(tsr_status status) {
   return status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED || status == TSR_INCOMPATIBLE;
 }
 
-/* Doubles the capacity. *grown = false, and the table as it was, where it cannot. */
-static tsr_status grow(growing *g, const tsr_change *change, bool *grown, tsr_error *error) {
+/* Doubles the capacity, until `needed` pairs have room or memory ends; at least once. *grown = false, and the table as it
+ * was, where it cannot. */
+static tsr_status grow(growing *g, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error) {
   const tsr_composition *composition = g->t->store.composition;
-  uint64_t limit = limit_of(g->t), capacity = composition->shape.capacity;
+  const uint64_t limit = limit_of(g->t), former = composition->shape.capacity;
+  uint64_t capacity = former;
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_UNSUPPORTED;
   while (g->may_grow && status == TSR_UNSUPPORTED && capacity < limit) { /* not placed there: the next size */
-    capacity = capacity > limit / 2 ? limit : 2 * capacity;
+    do capacity = capacity > limit / 2 ? limit : 2 * capacity;
+    while (capacity < needed && capacity < limit);
     status = tsr_rebuild(g->t, g->t->spec, capacity, composition->shape.seed, change, g->call->stream, &why);
+    if (needed && (status == TSR_NO_MEMORY || status == TSR_INCOMPATIBLE)) { /* not at once: as far as it goes */
+      capacity = former;
+      needed = 0;
+      status = TSR_UNSUPPORTED;
+    }
   }
   *grown = g->may_grow && status == TSR_OK;
   g->may_grow = *grown;
   if (status == TSR_OK || is_too_large(status)) return TSR_OK;
   if (error) *error = why;
   return status;
+}
+
+/* How many of the next n keys are not in the table and differ, at least. keys: in device memory; at most a piece of them
+ * where the table has pairs. */
+static tsr_status count_absent(growing *g, uint64_t n, const void *keys, uint64_t *absent, tsr_error *error) {
+  const bool is_empty = g->t->pairs == 0;
+  tsr_bulk bulk = {.n = n, .keys = keys, .results = g->results};
+  tsr_tally tally;
+  tsr_status status = TSR_OK;
+  if (!is_empty)
+    status = tsr_launch_alone(g->t, &g->t->store, TSR_BULK_contains, &bulk, g->call->stream, &tally, error);
+  if (status) return status;
+  return tsr_sketch(g->t, n, keys, is_empty ? NULL : g->results, g->call->stream, absent, error);
+}
+
+/* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
+static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, tsr_error *error) {
+  uint64_t pairs = g->n - g->done;
+  bool grown = false;
+  tsr_status status = g->looks ? count_absent(g, n, keys, &pairs, error) : TSR_OK;
+  pairs += g->t->pairs;
+  if (status || (!must && pairs <= g->t->store.composition->shape.capacity)) return status;
+  status = grow(g, pairs, NULL, &grown, error);
+  if (!must) g->may_grow = true; /* there may be room for those that come first */
+  return status;
+}
+
+static tsr_array next_keys(const growing *g, uint64_t n) {
+  return (tsr_array){.users = (void *)(uintptr_t)(g->keys + g->done * g->key_bytes), .bytes = n * g->key_bytes};
+}
+
+/* For a new key that has met a full table. */
+static tsr_status grow_on(growing *g, tsr_error *error) {
+  const uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX;
+  tsr_array keys = next_keys(g, n);
+  tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
+  if (status == TSR_OK) status = grow_for(g, n, keys.devices, true, error);
+  tsr_status freed = tsr_stage_out(g->t, &keys, g->call->stream, true, status ? NULL : error);
+  return status ? status : freed;
 }
 
 /* The keys whose bits mark empty and erased slots have a bucket each, of the same size in every table: what a multimap
@@ -237,6 +296,7 @@ static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *v
 
 /* Takes the answers of a launch, and what came back, from the device. */
 static tsr_status take_answers(growing *g, uint64_t n, const item *now, bool any_back, tsr_error *error) {
+  if (!now) memset(g->codes, 0, n); /* what is not told of was not inserted */
   tsr_status status = copy(g, g->answers, g->results, n, error);
   if (status == TSR_OK) status = any_back ? fetch(g, n, g->back_keys, g->back_values, error) : wait(g, error);
   if (status) return status;
@@ -260,7 +320,7 @@ static tsr_status prepare_again(growing *g, uint64_t *count, const void *keys, c
   const uint64_t n = *count;
   *count = 0;
   tsr_status status = undoes ? plan_undoing(g, n, keys, values, now, &change, error) : TSR_OK;
-  if (status == TSR_OK) status = grow(g, &change, &grown, error);
+  if (status == TSR_OK) status = grow(g, 0, &change, &grown, error);
   if (status || !grown) return status;
   for (uint64_t i = 0; i < g->back_count; i++) g->codes[g->back[i].index] = TSR_INSERTED; /* or it is in `next` */
   item **list = undoes ? &g->next : &g->back, *former = g->now;
@@ -324,7 +384,7 @@ static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
 static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
   tsr_tally tally = {.hits = 0};
   g->back_count = 0;
-  memset(g->codes, 0, n);
+  if (g->call->results) memset(g->codes, 0, n);
   tsr_status status = insert_piece(g, n, keys, values, &tally, error);
   if (tally.not_placed) { /* the launches have counted pairs that were inserted again */
     tally.hits = tally.not_placed = 0;
@@ -363,20 +423,31 @@ static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64
   return TSR_OK;
 }
 
-static tsr_status next_piece(growing *g, tsr_error *error) {
+static uint64_t room_of(const growing *g) {
   const uint64_t capacity = g->t->store.composition->shape.capacity;
-  const uint64_t room = capacity > g->t->pairs ? capacity - g->t->pairs : 0;
-  uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX;
-  const uint64_t wanted = !g->may_grow ? n : g->looks && g->look > room ? g->look : room;
-  if (n > wanted) n = wanted;
-  tsr_array keys = {.users = (void *)(uintptr_t)(g->keys + g->done * g->key_bytes), .bytes = n * g->key_bytes};
-  tsr_array values = {.users = g->values ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL,
-                      .bytes = n * g->value_bytes};
-  uint64_t size = n;
-  bool grown;
+  return capacity > g->t->pairs ? capacity - g->t->pairs : 0;
+}
+
+/* How many of n keys a piece may begin with. */
+static uint64_t cut_piece(const growing *g, uint64_t n) {
+  const uint64_t room = room_of(g), wanted = !g->may_grow ? n : g->looks && g->look > room ? g->look : room;
+  return n < wanted ? n : wanted;
+}
+
+static tsr_status next_piece(growing *g, tsr_error *error) {
+  const bool is_first = g->t->pairs == 0 && g->done == 0 && g->n > room_of(g); /* an empty table grows before all */
+  uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX, size = 0;
+  if (!is_first) n = cut_piece(g, n);
+  tsr_array keys = next_keys(g, n);
+  tsr_array values = {.users = g->values ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL};
   tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
-  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, room, &size, error);
-  if (status == TSR_OK && size == 0) status = grow(g, NULL, &grown, error);
+  if (status == TSR_OK && is_first) {
+    status = grow_for(g, keys.devices == keys.users ? g->n : n, keys.devices, false, error);
+    n = cut_piece(g, n);
+  }
+  size = n;
+  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, room_of(g), &size, error);
+  if (status == TSR_OK && size == 0) status = grow_on(g, error);
   if (status == TSR_OK && size) {
     values.bytes = size * g->value_bytes;
     status = tsr_stage_in(g->t, &values, g->call->stream, error);
@@ -402,11 +473,11 @@ static void announce(const growing *g) {
 
 /* How many pairs there are: known from the last time, and from what was erased since. */
 static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
-  tsr_tally tallies[TSR_BULKS], counted;
+  tsr_tally tallies[TSR_BULKS], counted = {.hits = 0};
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
-  if (status == TSR_OK && !t->knows_pairs)
+  if (status == TSR_OK && !t->knows_pairs && !t->store.is_clear)
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   if (status) return status;
   const uint64_t erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
@@ -449,7 +520,8 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
     tsr_status waited = wait(&g, NULL);
     (void)waited; /* the first failure is what the caller hears of */
   }
-  free_arrays(&g);
+  freed = free_arrays(&g, status ? NULL : error);
+  if (status == TSR_OK) status = freed;
   tsr_status left = tsr_table_leave(t, call->stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
   if (status) t->knows_pairs = false;

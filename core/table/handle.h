@@ -2,7 +2,7 @@
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
  * before it: store <- partition <- pages, graph <- launch <- order <- filter <- create <- rebuild <- growth <- table <-
- * build, save; order <- match <- join. Read next: store.h.
+ * build, save; order <- match <- join; sketch <- growth. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H

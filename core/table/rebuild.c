@@ -36,6 +36,7 @@ static tsr_status take_pairs(tsr_table *t, pairs *p, void *stream, tsr_error *er
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   tsr_tally tally;
+  if (t->store.is_clear) return TSR_OK;
   tsr_status status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
   p->count = tally.hits;

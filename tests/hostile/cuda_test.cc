@@ -154,6 +154,28 @@ TEST(HostArrays, GoToTheDeviceWhereTheyAreRead) {
   tsr_spec_free(spec);
 }
 
+// Each doubling by itself allocates, launches and waits a dozen times, which takes longer than the insert that it is for.
+TEST(Growing, AsksTheDriverHardlyMoreOftenFromASmallTable) {
+  tsr_spec *spec = spec_of("growth=double");
+  launch_as(spec);
+  Random random(1);
+  const auto pairs = some_pairs(random, 5000);
+  auto calls_from = [&](const std::string &capacity) {
+    tsr_table *table = table_of("growth=double capacity=" + capacity);
+    fake().calls_left = INT64_MAX;
+    fill(table, pairs);
+    const int64_t calls = INT64_MAX - fake().calls_left;
+    fake().calls_left = -1;
+    expect_pairs(table, pairs);
+    tsr_table_destroy(table);
+    return calls;
+  };
+  const int64_t twice = calls_from("2500");
+  EXPECT_GT(twice, 0);
+  EXPECT_EQ(calls_from("10"), twice);
+  tsr_spec_free(spec);
+}
+
 TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
   tsr_table *table = table_of("");
   tsr_error error = {};

@@ -3,6 +3,8 @@
 // growth = double: distinct keys drive it, results are final, and what cannot be placed is handed back.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "plugins/table.h"
 #include "tests/oracle/exercise.h"
 #include "tests/rebuild/tables.h"
@@ -114,6 +116,33 @@ TEST_P(Growth, WhatCannotGrowIsHandedBack) {
   ASSERT_EQ(table.size(&size), "");
   EXPECT_EQ(size + oracle.handed_back(), 5000u);
   ASSERT_EQ(table.check(), "");
+}
+
+// As large as doublings make it of which each was needed, whatever the number of equal keys and their order: a table is
+// made larger at once for the keys that a call seems to bring.
+TEST_P(Growth, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
+  Random random(4);
+  for (uint64_t distinct : {3u, 900u, 5000u, 30000u, 130000u})
+    for (bool in_order : {false, true}) {
+      SCOPED_TRACE(std::to_string(distinct) + (in_order ? " again and again" : " at random"));
+      tsr_error error = {};
+      tsr_table *table = table_of(GetParam() + " capacity=100 growth=double");
+      std::vector<uint32_t> keys(300000), values(keys.size());
+      std::set<uint32_t> different;
+      for (size_t i = 0; i < keys.size(); i++) {
+        keys[i] = static_cast<uint32_t>(in_order ? i % distinct : random.below(distinct)) * 2654435761u;
+        different.insert(keys[i]);
+      }
+      const size_t half = keys.size() / 2; // the second call has pairs in the table
+      for (size_t from : {size_t{0}, half})
+        ASSERT_EQ(tsr_insert(table, half, keys.data() + from, values.data(), nullptr, &error), TSR_OK) << error.message;
+      uint64_t expected = 100, size = 0;
+      while (expected < different.size()) expected *= 2;
+      ASSERT_EQ(tsr_size(table, &size, &error), TSR_OK);
+      EXPECT_EQ(size, different.size());
+      EXPECT_EQ(info_of(table).capacity, expected);
+      tsr_table_destroy(table);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(compositions()));

@@ -220,6 +220,29 @@ TEST(Build, TheLastTryIsTold) {
   tsr_table_destroy(table);
 }
 
+// What a table is made of was found, and is not looked for again.
+TEST(Rehash, WithoutTheFoldersOfItsPlugins) {
+  const std::string folder = testing::TempDir() + "plugins";
+  ASSERT_EQ(system(("rm -rf " + folder + " && mkdir " + folder + " && cp -L layouts/layout_packed.so " +
+                    "probing/probing_linear.so hashers/hasher_xxhash.so " + folder)
+                       .c_str()),
+            0);
+  tsr_error error = {};
+  tsr_options options = {};
+  options.plugins = folder.c_str();
+  tsr_spec *spec = spec_of("probing=linear hasher=xxhash growth=double capacity=10");
+  tsr_table *table = nullptr;
+  ASSERT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  ASSERT_EQ(system(("rm -r " + folder).c_str()), 0);
+  Random random(5);
+  const auto pairs = some_pairs(random, 1000);
+  fill(table, pairs);
+  expect_pairs(table, pairs);
+  EXPECT_EQ(info_of(table).capacity, 1280u);
+  tsr_table_destroy(table);
+  tsr_spec_free(spec);
+}
+
 TEST(Build, OnlyIntoAnEmptyTable) {
   tsr_error error = {};
   tsr_table *table = table_of("");
