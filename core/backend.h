@@ -35,6 +35,9 @@ typedef struct tsr_backend {
 
   tsr_status (*allocate)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
   void (*free)(tsr_device *device, void *memory);
+  /* The host's memory, which the device reads and copies at the bus's full rate: never moved or swapped out. */
+  tsr_status (*allocate_host)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  void (*free_host)(tsr_device *device, void *memory);
   /* In a stream's order: for buffers that live for one operation. */
   tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);
   tsr_status (*free_in)(tsr_device *device, void *memory, void *stream, tsr_error *error);

@@ -86,6 +86,21 @@ static void print_filter(FILE *out, const tsr_composition *t) {
           (unsigned long long)s->capacity, bits, 1 / rate);
 }
 
+/* A table that lies in the host's memory, and what its batches cost. */
+static void print_windows(FILE *out, const tsr_composition *t) {
+  const uint64_t travels = tsr_composition_travel_batch(t);
+  fprintf(out,
+          "%-12s %llu bytes of pages lie in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
+          "insert or erase has the pages of its keys come and go back, ",
+          "larger", (unsigned long long)tsr_composition_host_bytes(t), TSR_WINDOWS, (unsigned long long)t->window_pages,
+          (unsigned long long)tsr_composition_window_bytes(t));
+  if (travels == UINT64_MAX)
+    fprintf(out, "a find reads what it needs over the bus\n");
+  else
+    fprintf(out, "a find of at least %llu keys has them come, and a smaller one reads what it needs over the bus\n",
+            (unsigned long long)travels);
+}
+
 static void print_memory(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   if (is_filter(t))
@@ -105,6 +120,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)tsr_composition_page_batch(t),
             s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
                                                                    : "");
+  if (t->window_pages) print_windows(out, t);
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");

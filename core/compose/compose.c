@@ -537,6 +537,73 @@ static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
   return true;
 }
 
+/* ---- Larger than the device ------------------------------------------------------------------ */
+
+/* Of the regions that travel: bytes of a page, behind the last page, and those that keep each one's begin aligned. */
+static void measure_pages(const tsr_composition *t, uint64_t *page, uint64_t *behind) {
+  *page = *behind = 0;
+  for (uint32_t role = 0; role < TSR_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
+      const tsr_region *region = &t->part[role].plan.regions[i];
+      if (!region->bytes_per_bucket) continue;
+      *page += tsr_region_page_bytes(t, region);
+      *behind += tsr_region_tail_bytes(t, region) + 2 * TSR_WINDOW_ALIGNED;
+    }
+}
+
+uint64_t tsr_composition_host_bytes(const tsr_composition *t) {
+  uint64_t bytes = 0;
+  for (uint32_t role = 0; role < TSR_ROLES && t->window_pages; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
+      if (t->part[role].plan.regions[i].bytes_per_bucket) bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);
+  return bytes;
+}
+
+uint64_t tsr_composition_window_bytes(const tsr_composition *t) {
+  uint64_t page, behind;
+  measure_pages(t, &page, &behind);
+  return t->window_pages ? TSR_WINDOWS * (t->window_pages * page + behind) : 0;
+}
+
+/* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
+uint64_t tsr_composition_travel_batch(const tsr_composition *t) {
+  enum { READ_BYTES = 256 };
+  const uint64_t wanted = t->settings.page_batch;
+  if (!t->window_pages || wanted == 0) return UINT64_MAX;
+  return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(t) / READ_BYTES;
+}
+
+/* A window as large as the bus needs to be as fast as it can: with small ones the first and the last run, which nothing
+ * overlaps, are a small part of all. */
+static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  static const uint64_t enough = 32ull << 20;
+  const uint64_t limit = t->settings.device_bytes, all = tsr_composition_bytes(t);
+  uint64_t page, behind;
+  char where[512];
+  if (!limit || all <= limit) return TSR_OK;
+  measure_pages(t, &page, &behind);
+  t->window_pages = 1;
+  const uint64_t least = all - tsr_composition_host_bytes(t) + TSR_WINDOWS * (page + behind);
+  tsr_spec_where(tsr_spec_find(spec, "table", "device_bytes"), where, sizeof where);
+  if (limit < least)
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: must be at least %llu, for three of this table's pages and what the device keeps of it", where,
+                    (unsigned long long)least);
+  if (t->shape.sm && t->shape.tile_lanes > 1)
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: the table of %llu bytes lies in the host's memory, and on the few pages that are on the device "
+        "tiles of one lane work: set [layout] tile_lanes = 1",
+        where, (unsigned long long)all);
+  const uint64_t room = (limit - least) / TSR_WINDOWS + page;
+  t->window_pages = (room < enough ? room : enough) / page;
+  if (!t->window_pages) t->window_pages = 1;
+  if (t->window_pages > t->shape.pages) t->window_pages = t->shape.pages;
+  return TSR_OK;
+}
+
+/* ---- Composing ------------------------------------------------------------------------------- */
+
 tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
                        tsr_composition **composition, tsr_error *error) {
   tsr_composition *t = calloc(1, sizeof *t);
@@ -553,6 +620,7 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }
+  if (status == TSR_OK) status = plan_windows(t, spec, error);
   if (status) {
     tsr_composition_free(t);
     return status;
@@ -685,6 +753,14 @@ uint64_t tsr_composition_slots(const tsr_composition *t) {
 
 uint64_t tsr_region_bytes(const tsr_composition *t, const tsr_region *region) {
   return region->bytes + region->bytes_per_bucket * tsr_composition_buckets(t);
+}
+
+uint64_t tsr_region_page_bytes(const tsr_composition *t, const tsr_region *region) {
+  return region->bytes_per_bucket * tsr_composition_page_buckets(t);
+}
+
+uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *region) {
+  return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
 uint64_t tsr_composition_bytes(const tsr_composition *t) {

@@ -29,7 +29,11 @@ typedef struct tsr_composition {
   uint64_t stash_buckets; /* of them */
   uint64_t lock_bytes;    /* 0 without guard */
   uint32_t lock_shift;
+  uint64_t window_pages; /* 0: the table lies on the device; else its pages in the host's memory, so many in a window */
 } tsr_composition;
+
+/* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
+enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED = 256 };
 
 /* sm: the target's compute capability, 0 for the cpu backend. cpu_lanes: lanes of a tile there, 1 except in the
  * conformance kit. The caller frees *composition. */
@@ -53,6 +57,11 @@ uint32_t tsr_block_bytes(uint32_t sm);
 tsr_composition tsr_composition_of_kernel(const tsr_composition *composition);
 /* The smallest insert that goes page by page; UINT64_MAX where none does. */
 uint64_t tsr_composition_page_batch(const tsr_composition *composition);
+/* A table that lies in the host's memory. Bytes there, and of all windows; the smallest find whose pages travel, while
+ * a smaller one reads what it needs where it lies. */
+uint64_t tsr_composition_host_bytes(const tsr_composition *composition);
+uint64_t tsr_composition_window_bytes(const tsr_composition *composition);
+uint64_t tsr_composition_travel_batch(const tsr_composition *composition);
 /* Whether its batches take this step (TSR_PAGES_). */
 bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
 /* Of one page, or where there are no pages all that a hash can name. */
@@ -62,6 +71,9 @@ uint64_t tsr_composition_refs(const tsr_composition *composition);
 /* Slots that a hash can lead to, units included. */
 uint64_t tsr_composition_slots(const tsr_composition *composition);
 uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *region);
+/* What a page has of a region, and what the region has behind all pages. */
+uint64_t tsr_region_page_bytes(const tsr_composition *composition, const tsr_region *region);
+uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_region *region);
 /* Everything the table allocates: regions and locks. */
 uint64_t tsr_composition_bytes(const tsr_composition *composition);
 /* The state as the device sees it, all pointers NULL. */

@@ -7,6 +7,7 @@
 #include "core/cpu/bulk.h"
 
 #include "core/cpu/range.cuh"
+#include "core/kernels/bins.cuh"
 
 #define CPU_LANE(op)                                                                                                   \
   static uint32_t lane_##op(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally) {  \
@@ -18,7 +19,7 @@ TSR_BULK_OPS(CPU_RANGE)
 static void pages_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                      uint32_t *pages) {
   const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
-  for (uint64_t i = begin; i < end; i++) pages[i - begin] = tsr_page_of(&c, io_key_at(keys, i, 1));
+  for (uint64_t i = begin; i < end; i++) pages[i - begin] = page_of_item(&c, io_key_at(keys, i, 1));
 }
 
 static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,

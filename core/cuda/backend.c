@@ -184,6 +184,27 @@ static void cuda_free(tsr_device *device, void *memory) {
   (void)status; /* it fails if the context was lost, and then the memory is gone too */
 }
 
+/* The device sees it at the same address. */
+static tsr_status cuda_allocate_host(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  const cu_result result = d->driver->host_allocate(memory, bytes ? bytes : 1, CU_HOST_PORTABLE | CU_HOST_MAPPED);
+  status = pop(d, result, "cuMemHostAlloc", error);
+  if (status != TSR_NO_MEMORY) return status;
+  return tsr_fail(error, TSR_NO_MEMORY,
+                  "the host cannot give %llu bytes of memory that stays where it is (pinned): lower the capacity, or "
+                  "raise the limits on this process's memory",
+                  (unsigned long long)bytes);
+}
+
+static void cuda_free_host(tsr_device *device, void *memory) {
+  cuda_device *d = of(device);
+  if (push(d, NULL) != TSR_OK) return;
+  tsr_status status = pop(d, d->driver->host_free(memory), "cuMemFreeHost", NULL);
+  (void)status; /* as in cuda_free */
+}
+
 static tsr_status cuda_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
   cuda_device *d = of(device);
   cu_pointer allocated = 0;
@@ -600,6 +621,8 @@ const tsr_backend tsr_cuda_backend = {
     .close = cuda_close,
     .allocate = cuda_allocate,
     .free = cuda_free,
+    .allocate_host = cuda_allocate_host,
+    .free_host = cuda_free_host,
     .allocate_in = cuda_allocate_in,
     .free_in = cuda_free_in,
     .is_device_memory = cuda_is_device_memory,

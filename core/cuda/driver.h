@@ -28,7 +28,9 @@ enum {
   CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
   CU_POINTER_DEVICE = 9,        /* attribute: the number of the device whose memory it is */
   CU_STREAM_NON_BLOCKING = 1,   /* the default stream and it do not wait for each other */
-  CU_MEMORY_DEVICE = 2
+  CU_MEMORY_DEVICE = 2,
+  CU_HOST_PORTABLE = 1, /* pinned in every context, */
+  CU_HOST_MAPPED = 2    /* ... and visible to the device */
 };
 
 /* attributes: what a pool keeps when nothing is allocated from it, and what it has */
@@ -66,6 +68,8 @@ typedef struct cu_pool_properties {
      unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \
   F(allocate, cuMemAlloc_v2, (cu_pointer * memory, size_t bytes))                                                      \
   F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
+  F(host_allocate, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                      \
+  F(host_free, cuMemFreeHost, (void *memory))                                                                          \
   F(pool_create, cuMemPoolCreate, (cu_pool * pool, const cu_pool_properties *properties))                              \
   F(pool_set, cuMemPoolSetAttribute, (cu_pool pool, int attribute, void *value))                                       \
   F(pool_get, cuMemPoolGetAttribute, (cu_pool pool, int attribute, void *value))                                       \

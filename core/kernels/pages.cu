@@ -5,6 +5,7 @@
  * is done so, and what it costs: ../design/0014-pages.md.
  */
 #define TSR_ONE_TABLE
+#include "core/kernels/bins.cuh"
 #include "core/kernels/context.cuh"
 #include "core/kernels/pages.h"
 #include "core/kernels/tally.cuh"
@@ -61,7 +62,7 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
 
 /* Which of its tile's bins a key falls into. */
 static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pages *a, const tile *t, tsr_key key) {
-  return (uint32_t)((tsr_page_of(c, key) >> a->shift) - t->first_bin);
+  return (uint32_t)((page_of_item(c, key) >> a->shift) - t->first_bin);
 }
 
 enum {

@@ -63,6 +63,10 @@ enum { ROW_WORD_BYTES = 24 };
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
     "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster.", ROW_BATCH,               \
     ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                              \
+  R("device_bytes", "0 .. 2^50", "0",                                                                                  \
+    "A table of more bytes lies in the host's memory, and its pages come to the device in runs, which take so many "   \
+    "bytes there at most; 0: every table lies on the device.",                                                         \
+    ROW_NUMBER, ROW(device_bytes), 0, 1ull << 50)                                                                      \
   R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
     ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
   R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
@@ -436,6 +440,30 @@ static tsr_status check_values(const tsr_spec *spec, const tsr_settings *read, t
   return TSR_OK;
 }
 
+/* What lies in the host's memory travels page by page, and no page knows of the others. */
+static tsr_status check_device_bytes(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (!read->device_bytes) return TSR_OK;
+  if (!read->page_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
+                     "a table that does not fit comes page by page, and this one has no pages; add page_bytes = auto");
+  if (read->growth)
+    return bad_entry(tsr_spec_find(spec, "table", "growth"), error,
+                     "a table of device_bytes may lie in the host's memory, where none grows; use none, or remove "
+                     "device_bytes");
+  if (read->stash)
+    return bad_entry(tsr_spec_find(spec, "table", "stash"), error,
+                     "pairs of all pages would lie in the stash, and with device_bytes few pages are on the device at "
+                     "a time; remove one");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(tsr_spec_find(spec, "table", "concurrency"), error,
+                     "with device_bytes a batch has the pages that it works on to itself; use phased, or remove "
+                     "device_bytes");
+  if (read->devices.count)
+    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
+                     "with device_bytes a table lies on one device and in the host's memory; remove one");
+  return TSR_OK;
+}
+
 /* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
 static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   const bool counts = read->kind == TSR_KIND_COUNTER;
@@ -474,6 +502,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = check_values(spec, &read, error);
   if (status == TSR_OK) status = check_kind(spec, &read, error);
   if (status == TSR_OK) status = check_devices(spec, &read, error);
+  if (status == TSR_OK) status = check_device_bytes(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",

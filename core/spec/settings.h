@@ -30,7 +30,7 @@ typedef struct tsr_devices {
 
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
-  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch;
+  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch, device_bytes;
   uint64_t split, chunk;                                 /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
   uint64_t values, first_values, values_per_key;         /* the last two: [values] */

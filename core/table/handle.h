@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- partition <- pages, graph <- launch <- order <- filter <- create <- rebuild <- room, growth <-
- * table <- build, save; order <- match <- join; sketch <- growth. Read next: store.h.
+ * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- filter <- create <- rebuild <-
+ * room, growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -32,6 +32,7 @@ typedef struct tsr_store {
   tsr_state state;
   bool is_clear; /* nothing was inserted since it was cleared */
   tsr_room room;
+  struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;
 
 /* Operations of one class may overlap each other, whatever their streams; classes are ordered. */

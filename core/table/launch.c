@@ -6,6 +6,7 @@
 
 #include "core/table/graph.h"
 #include "core/table/pages.h"
+#include "core/table/travel.h"
 
 static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) {
@@ -29,7 +30,7 @@ static bool takes_or_erases(uint32_t op) {
 }
 
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return op == TSR_BULK_insert && n >= tsr_composition_page_batch(store->composition);
+  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && n >= tsr_composition_page_batch(store->composition));
 }
 
 bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {
@@ -52,10 +53,12 @@ static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, c
 
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                       tsr_error *error) {
-  const bool by_pages = tsr_launches_pages(store, op, bulk->n);
+  const bool travels = tsr_travels(store, op, bulk->n);
+  const bool by_pages = !travels && tsr_launches_pages(store, op, bulk->n);
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
+  if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
   if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
   if (makes_lists(store, op)) {
     status = tsr_graph_insert(t, store, bulk, stream, error);

@@ -55,8 +55,7 @@ uint64_t tsr_pages_scratch_bytes(const tsr_table *t, const tsr_composition *comp
 }
 
 /* What a block needs to hold a page, and the state of the table that this page is. */
-static void describe_page(const job *j, tsr_pages *p) {
-  const tsr_composition *c = j->batch.store->composition;
+static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p) {
   tsr_state *state = &p->bulk.state;
   p->regions = 0;
   p->page_bytes = 0;
@@ -65,10 +64,11 @@ static void describe_page(const job *j, tsr_pages *p) {
       const tsr_region *region = &c->part[role].plan.regions[i];
       if (!region->bytes_per_bucket) continue;
       const uint32_t bytes = (uint32_t)(region->bytes_per_bucket * tsr_composition_page_buckets(c));
-      p->region[p->regions++] = (tsr_page_region){.table = state->part[role].region[i],
-                                                  .offset_bytes = p->page_bytes,
-                                                  .page_bytes = bytes,
-                                                  .fill = region->fill * 0x01010101u};
+      p->region[p->regions++] =
+          (tsr_page_region){.table = (char *)((uintptr_t)state->part[role].region[i] + first * bytes),
+                            .offset_bytes = p->page_bytes,
+                            .page_bytes = bytes,
+                            .fill = region->fill * 0x01010101u};
       state->part[role].region[i] = (void *)(uintptr_t)p->page_bytes;
       p->page_bytes += bytes;
     }
@@ -128,26 +128,31 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* The items of *p lie in the order of their pages. A page that a block cannot do alone is left as it was, and its items
- * are inserted by random access: so whatever happens there means what it always means. */
+tsr_status tsr_pages_work(const tsr_work *b, tsr_pages *p, uint64_t first, uint64_t pages) {
+  const tsr_composition *c = b->store->composition;
+  const tsr_state table = p->bulk.state;
+  tsr_status status = TSR_OK;
+  if (c->shape.sm) {
+    status = tsr_work_zero(b, p->rest, sizeof *p->rest);
+    describe_page(c, first, p);
+  }
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
+  p->bulk.state = table;
+  return status ? status : tsr_work_step(b, TSR_PAGES_rest, p, pages);
+}
+
 static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p, bool is_clear) {
   const tsr_work *b = &j->batch;
   const tsr_pages hot = pairs_of_hot(j, bulk);
   const uint64_t pages = j->partition.pages;
-  const bool is_on_gpu = b->store->composition->shape.sm != 0;
-  const tsr_state table = p->bulk.state;
   tsr_status status = TSR_OK;
   p->is_clear = is_clear;
-  if (is_on_gpu) status = tsr_work_zero(b, p->rest, sizeof *p->rest);
-  if (status == TSR_OK && j->bars && !p->is_clear) {
+  if (j->bars && !p->is_clear) {
     p->barred = j->barred;
     status = tsr_work_zero(b, p->barred, pages * sizeof *p->barred);
-    if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, table.stash_buckets);
+    if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, p->bulk.state.stash_buckets);
   }
-  if (is_on_gpu) describe_page(j, p);
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
-  p->bulk.state = table;
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_rest, p, pages);
+  if (status == TSR_OK) status = tsr_pages_work(b, p, 0, pages);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);
   if (status || !b->store->composition->facts.combines_later) return status;
   status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);

@@ -5,12 +5,18 @@
 #ifndef TSR_TABLE_PAGES_H
 #define TSR_TABLE_PAGES_H
 
-#include "core/table/handle.h"
+#include "core/table/partition.h"
 
 /* The most device memory that such a batch of n pairs needs meanwhile, beside its own arrays. has_answers: its results, or
  * the pairs without a place, are wanted. */
 uint64_t tsr_pages_scratch_bytes(const tsr_table *table, const tsr_composition *composition, uint64_t n,
                                  bool has_answers);
+
+/* The heart of it, for pages from `first` on: inserts the items of *p, which lie in the order of their pages, p->begins[0]
+ * where those of the first one begin. p: bulk.state is the table's or a window's; is_clear. A page that a block cannot do
+ * alone is left as it was, and its items are inserted by random access: so whatever happens there means what it always
+ * means. What that leaves to combine (TSR_PAGES_rest_combine) the caller does. */
+tsr_status tsr_pages_work(const tsr_work *work, tsr_pages *p, uint64_t first, uint64_t pages) TSR_MUST_CHECK;
 
 /* Enqueues the insert of bulk->n pairs; *began: false if nothing was done, for want of scratch memory. bulk: with state
  * and tally. Nothing else works on the table meanwhile: pages are written back whole. */

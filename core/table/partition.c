@@ -91,6 +91,8 @@ tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, 
   part.unplaced_keys = item_at(bulk->unplaced_keys, begin, s->key_bits);
   part.unplaced_values = item_at(bulk->unplaced_values, begin, s->payload_bits);
   part.results = item_at(bulk->results, begin, 8);
+  part.values_out = item_at(bulk->values_out, begin, s->payload_bits);
+  part.counts = item_at(bulk->counts, begin, 64);
   return part;
 }
 

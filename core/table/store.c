@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/table/windows.h"
+
 tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
                              tsr_composition **composition, tsr_error *error) {
   tsr_composition *composed;
@@ -90,7 +92,9 @@ static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, tsr_err
       const tsr_region *region = &composition->part[role].plan.regions[i];
       uint64_t bytes = tsr_region_bytes(composition, region);
       tsr_error why = {TSR_OK, ""};
-      tsr_status status = t->backend->allocate(t->device, bytes, &store->state.part[role].region[i], &why);
+      const bool travels = tsr_region_travels(composition, region);
+      tsr_status status = (travels ? t->backend->allocate_host
+                                   : t->backend->allocate)(t->device, bytes, &store->state.part[role].region[i], &why);
       if (status)
         return tsr_fail(error, status, "region %s of %llu bytes (the whole table has %llu): %s", region->name,
                         (unsigned long long)bytes, (unsigned long long)tsr_composition_bytes(composition), why.message);
@@ -125,6 +129,8 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
 
 tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
   tsr_status status = allocate_regions(t, store, error);
+  if (status == TSR_OK && store->composition->window_pages)
+    status = tsr_windows_make(t, store->composition, &store->windows, error);
   return status ? status : take_code(t, store, error);
 }
 
@@ -174,9 +180,14 @@ tsr_status tsr_store_reseed(const tsr_table *t, const tsr_spec *spec, uint64_t s
 }
 
 void tsr_store_free(const tsr_table *t, tsr_store *store) {
+  tsr_windows_free(t, store->windows);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++)
-      if (store->state.part[role].region[i]) t->backend->free(t->device, store->state.part[role].region[i]);
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
+      void *memory = store->state.part[role].region[i];
+      if (!memory) continue;
+      const bool travels = tsr_region_travels(store->composition, &store->composition->part[role].plan.regions[i]);
+      (travels ? t->backend->free_host : t->backend->free)(t->device, memory);
+    }
   if (store->state.locks) t->backend->free(t->device, store->state.locks);
   drop_composition(store);
   drop_code(t, store);

@@ -237,6 +237,22 @@ API int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   return allocate(pointer, bytes);
 }
 
+API int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  uint64_t pointer = 0;
+  (void)flags;
+  NEEDS_CONTEXT;
+  MAY_FAIL(true);
+  const int result = allocate(&pointer, bytes);
+  *memory = (void *)(uintptr_t)pointer;
+  return result;
+}
+
+API int cuMemFreeHost(void *memory) {
+  NEEDS_CONTEXT;
+  const int result = release((uintptr_t)memory);
+  return result ? result : result_of(__func__, false);
+}
+
 /* A pool keeps nothing here: whatever is taken from it is a block like all others. */
 static int pools;
 
