@@ -238,8 +238,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
-      .combines_later =
-          tsr_has_chains(&t->settings) || (s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates)),
+      .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,
@@ -374,11 +373,12 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
   if (region == TSR_REGIONS_MAX)
     return refuse_chains(spec, "layout", error,
                          "needs a region for its handles, and this layout has the most that there can be: use another");
-  regions[region] =
-      (tsr_region){.name = "handles", .bytes_per_bucket = sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
+  regions[region] = (tsr_region){
+      .name = "lists", .bytes_per_bucket = TSR_CHAIN_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
   t->facts.chain_first = chain.first;
   t->facts.chain_growth = chain.growth;
   t->facts.chain_units = chain.units_max;
+  t->facts.chain_in_order = !t->shape.reuses_units;
   t->facts.chain_region = region;
   t->facts.value_bytes = t->shape.value_bits / 8;
   return TSR_OK;

@@ -21,7 +21,8 @@
  * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.
  * filter_words, filter_functions: of a filter: words of 32 bits of a block, and bits that a key sets in it; else 0.
  * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
- * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the handles. value_bytes: of a value there.
+ * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
+ * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -45,6 +46,7 @@
   F(chain_growth)                                                                                                      \
   F(chain_units)                                                                                                       \
   F(chain_region)                                                                                                      \
+  F(chain_in_order)                                                                                                    \
   F(value_bytes)                                                                                                       \
   F(loops)
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What values = buckets does (core/design/0022-bucket-lists.md): a key lies in the table once, as in a set, and its
- * values in a chain of runs of the allocator's units (chain.h, WarpCore IV-C). Beside each slot lies a handle of 64 bits:
- * the newest run's unit, and how many values the chain has. Each later run begins with the unit of the run before it.
+ * values in a chain of runs of the allocator's units (chain.h, WarpCore IV-C). Beside each slot lies the chain's record,
+ * two words of 64 bits: how many places were asked for, and the newest run: its unit, and how many values the runs have
+ * room for that there are.
  *
- * An insert of pairs is two kernels. The first inserts the keys; the second, when all of them are there, appends the
- * values: so a chain has its key, and no key moves while it does. A handle is changed by compare-and-swap. Who
- * takes the next place of the newest run writes his value there. Who finds that run full sets CHAIN_OPENS, takes a new
- * run from the pool and puts its unit into the handle; the others wait for him as for the holder of a lock. He never
- * waits for anybody, because all that he does is in the body of the loop in which they wait.
+ * Who brings values takes their numbers by one addition, however many others do so at that time: lanes of a warp with one
+ * key by one for all of them. A number says in which run its place lies. Who has the first number of a run takes the run
+ * from the pool, as soon as the run before it is there, and publishes it; the others wait for that as for the holder of
+ * a lock. He waits for nobody but his predecessor, and all that he does is in the body of the loop in which they wait.
+ * When the pool has no run, he closes the chain: who has a number without a place hands his value back, and the chain
+ * stays closed until its key is erased or the table is made anew.
  *
- * Nobody reads a value or a link before the phase of inserts ends, and a unit was released in an earlier phase, if ever:
- * what orders the phases orders all of this. So every access to handles and runs may be relaxed. A key whose chain is
- * empty, because the pool had no unit for its first value, is not there for whoever asks.
+ * Nobody reads a value before the phase of inserts ends, and a unit was released in an earlier phase, if ever: what
+ * orders the phases orders all of this. Within the phase only the links to earlier runs are read, by who was late: hence
+ * the release of a record that they hang on. A key whose chain is empty, because the pool had no unit for its first value,
+ * is not there for whoever asks.
  */
 #ifndef TSR_CHAIN_CUH
 #define TSR_CHAIN_CUH
@@ -23,7 +26,22 @@
 /* A table of keys has no payload, so that code for other widths needs none of this. */
 #define HAS_CHAINS(c) (TSR_PAYLOAD_BITS == 0 && TSR_FACT(c, chain_first))
 
-#define CHAIN_OPENS (1u << 31) /* in the count: somebody fetches a new run */
+#define CHAIN_CLOSED (1u << 31) /* in a record: the pool had no run for the values behind these */
+
+/* Whether the lanes of a warp can do something together wherever they come from: see core/kernels/merge.cuh. */
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define CHAIN_LANES_MEET(c) 1
+#elif defined(__CUDACC__)
+#define CHAIN_LANES_MEET(c) TSR_FACT(c, warp_sync)
+#else
+#define CHAIN_LANES_MEET(c) 0
+#endif
+#define CHAIN_WARP 0xFFFFFFFFu
+#if TSR_KEY_BITS == 64
+typedef unsigned long long chain_key; /* that __match_any_sync knows */
+#else
+typedef uint32_t chain_key;
+#endif
 
 TSR_INLINE tsr_chain chain_sizes(const tsr_ctx *c) {
   tsr_chain sizes = {TSR_FACT(c, chain_first), TSR_FACT(c, chain_growth), TSR_FACT(c, chain_units),
@@ -65,27 +83,109 @@ TSR_INLINE void chain_write(const tsr_ctx *c, uint32_t unit, uint32_t i, uint64_
     tsr_store32((uint32_t *)place, (uint32_t)value);
 }
 
-/* ---- Handles --------------------------------------------------------------------------------- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
-TSR_INLINE uint64_t *chain_handle(const tsr_ctx *c, uint64_t place) {
-  return (uint64_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, chain_region)] + place;
+/* Its first word: numbers that were given out. Its second: the newest run, as below. */
+TSR_INLINE uint64_t *chain_record(const tsr_ctx *c, uint64_t place) {
+  return (uint64_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, chain_region)] + TSR_CHAIN_WORDS * place;
 }
 
-TSR_INLINE uint32_t chain_count(uint64_t handle) { return (uint32_t)handle; }
-TSR_INLINE uint32_t chain_newest(uint64_t handle) { return (uint32_t)(handle >> 32); }
+/* A chain as it is read: how many values it has, and the unit of its newest run. A record's second word is the same with
+ * the values that there is room for, and CHAIN_CLOSED. */
+TSR_INLINE uint32_t chain_count(uint64_t chain) { return (uint32_t)chain; }
+TSR_INLINE uint32_t chain_newest(uint64_t chain) { return (uint32_t)(chain >> 32); }
 TSR_INLINE uint64_t chain_join(uint32_t unit, uint32_t count) { return (uint64_t)unit << 32 | count; }
+TSR_INLINE uint32_t chain_room(uint64_t newest) { return (uint32_t)newest & ~CHAIN_CLOSED; }
 
-/* The handle beside the place of a slot that was found; 0, an empty chain, where none was. */
+/* The chain beside the place of a slot that was found; 0, an empty one, where none was. */
 TSR_INLINE uint64_t chain_of(const tsr_ctx *c, uint64_t place, uint32_t found) {
-  return found ? tsr_load64(chain_handle(c, place), 0) : 0;
+  if (!found) return 0;
+  const uint64_t *record = chain_record(c, place);
+  const uint64_t asked = tsr_load64(record, 0), newest = tsr_load64(record + 1, 0);
+  return chain_join(chain_newest(newest), asked < chain_room(newest) ? (uint32_t)asked : chain_room(newest));
+}
+
+/* Of the thread that has erased the key. */
+TSR_INLINE void chain_forget(const tsr_ctx *c, uint64_t place) {
+  tsr_store64(chain_record(c, place), 0);
+  tsr_store64(chain_record(c, place) + 1, 0);
+}
+
+/* ---- Lanes of one key ------------------------------------------------------------------------ */
+
+/* Of a lane: the lowest lane with its key, how many such lanes are before it, and how many there are. */
+typedef struct chain_group {
+  uint32_t leader, rank, lanes;
+} chain_group;
+
+TSR_INLINE uint32_t chain_lane(void) {
+#ifdef __CUDACC__
+  return threadIdx.x % 32;
+#else
+  return 0;
+#endif
+}
+
+/* Collective over the warp, like all of this part. */
+TSR_INLINE chain_group chain_group_of(const tsr_ctx *c, tsr_key key, uint32_t mine) {
+  chain_group group = {chain_lane(), 0, 1};
+#ifdef __CUDACC__
+  if (CHAIN_LANES_MEET(c)) {
+    const uint32_t present = __ballot_sync(CHAIN_WARP, (int)mine);
+    const uint32_t same = __match_any_sync(CHAIN_WARP, (chain_key)key) & present;
+    group.leader = mine ? tsr_lowest(same) : group.leader;
+    group.rank = tsr_count_bits(same & ((1u << chain_lane()) - 1u));
+    group.lanes = tsr_count_bits(same);
+  }
+#endif
+  (void)c, (void)key, (void)mine;
+  return group;
+}
+
+/* The leader's value. */
+TSR_INLINE uint64_t chain_from_leader(const tsr_ctx *c, const chain_group *group, uint64_t value) {
+#ifdef __CUDACC__
+  if (CHAIN_LANES_MEET(c)) return __shfl_sync(CHAIN_WARP, (unsigned long long)value, (int)group->leader);
+#endif
+  (void)c, (void)group;
+  return value;
+}
+
+TSR_INLINE uint32_t chain_any(const tsr_ctx *c, uint32_t predicate) {
+#ifdef __CUDACC__
+  if (CHAIN_LANES_MEET(c)) return __any_sync(CHAIN_WARP, (int)predicate) != 0;
+#endif
+  return tsr_warp_any(c, predicate);
 }
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
+/* The same for all lanes of a warp at once, where units come one after the other and never come back: an addition to one
+ * counter for each lane would take longer than all else. Each lane has its units, or none has any. */
+TSR_INLINE uint32_t chain_allocate_together(const tsr_ctx *c, uint32_t units, uint32_t opens) {
+  uint32_t own = TSR_NO_HANDLE;
+#ifdef __CUDACC__
+  if (TSR_FACT(c, chain_in_order) && CHAIN_LANES_MEET(c)) {
+    uint32_t sum = opens ? units : 0;
+    TSR_UNROLL
+    for (uint32_t step = 1; step < 32; step *= 2) {
+      const uint32_t before = __shfl_up_sync(CHAIN_WARP, sum, step);
+      sum += chain_lane() >= step ? before : 0;
+    }
+    const uint32_t all = __shfl_sync(CHAIN_WARP, sum, 31);
+    const tsr_ctx allocating = tsr_masked(c, c->base == 0);
+    const uint32_t first = __shfl_sync(CHAIN_WARP, allocator_allocate(&allocating, 0, all), 0);
+    own = opens && first != TSR_NO_HANDLE ? first + sum - units : own;
+  }
+#endif
+  (void)c, (void)units, (void)opens;
+  return own;
+}
+
 /* A run for each lane that opens one, or TSR_NO_HANDLE. Collective: a tile allocates for one lane after another. */
 TSR_INLINE uint32_t chain_allocate(const tsr_ctx *c, uint64_t place, uint32_t units, uint32_t opens) {
-  const uint32_t todo = tsr_ballot(c, opens);
-  uint32_t own = TSR_NO_HANDLE;
+  uint32_t own = chain_allocate_together(c, units, opens);
+  const uint32_t todo = tsr_ballot(c, opens && own == TSR_NO_HANDLE);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     const uint32_t active = todo >> turn & 1u;
@@ -98,32 +198,53 @@ TSR_INLINE uint32_t chain_allocate(const tsr_ctx *c, uint64_t place, uint32_t un
   return own;
 }
 
-/* Appends the values of the lanes with `mine` to the chains beside `place`; returns 0 where the pool has no run, or the
- * chain no number. Bounded: each turn of a lane is its own success, another one's, or a wait for one who opens a run. */
-TSR_INLINE uint32_t chain_append(const tsr_ctx *c, uint64_t place, uint64_t value, uint32_t mine) {
-  uint64_t *handle = chain_handle(c, place);
-  uint32_t waits = mine, appended = 0;
+/* The unit of the run in which a number lies that is below the room of this record. Bounded by the runs that were opened
+ * since the number was given out. */
+TSR_INLINE uint32_t chain_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number) {
+  const uint64_t newest = tsr_load64_acquire(record + 1);
+  uint32_t unit = chain_newest(newest);
+  tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), chain_room(newest) - 1);
   TSR_NO_UNROLL
-  while (tsr_warp_any(c, waits)) {
-    const uint64_t seen = waits ? tsr_load64(handle, 1) : 0;
-    const uint32_t count = chain_count(seen);
-    const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), count & ~CHAIN_OPENS);
-    const uint32_t is_full = count == TSR_CHAIN_VALUES_MAX, begins = count == run.begin;
-    const uint32_t tries = waits && !is_full && !(count & CHAIN_OPENS);
-    uint64_t found = ~seen;
-    if (tries) found = tsr_cas64(handle, seen, begins ? seen | CHAIN_OPENS : seen + 1);
-    const uint32_t takes = tries && found == seen, opens = takes && begins;
-    uint32_t unit = chain_newest(seen), writes = takes;
-    if (tsr_warp_any(c, opens)) {
-      const uint32_t made = chain_allocate(c, place, run.units, opens);
-      unit = opens ? made : unit;
-      writes = opens && made == TSR_NO_HANDLE ? 0 : writes;
-      if (opens && writes && run.links) tsr_store32((uint32_t *)chain_place(c, unit, 0), chain_newest(seen));
-      if (opens) tsr_store64(handle, writes ? chain_join(unit, count + 1) : seen);
+  while (run.begin > number) {
+    unit = tsr_load32((const uint32_t *)chain_place(c, unit, 0), 1);
+    run = tsr_chain_run_of(chain_sizes(c), run.begin - 1);
+  }
+  return unit;
+}
+
+/* Appends the values of the lanes with `mine` to the chains beside `place`, which are one chain in each group; returns 0
+ * where the pool has no run, or the chain no number. Bounded: who waits does so for one who opens a run. */
+TSR_INLINE uint32_t chain_append(const tsr_ctx *c, const chain_group *group, uint64_t place, uint64_t value,
+                                 uint32_t mine) {
+  uint64_t *record = chain_record(c, place);
+  uint64_t given = 0;
+  if (mine && group->rank == 0) given = tsr_add64(record, group->lanes);
+  given = chain_from_leader(c, group, given) + group->rank;
+  const uint32_t number = given < TSR_CHAIN_VALUES_MAX ? (uint32_t)given : 0;
+  const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), number);
+  const uint32_t all = run.begin + run.values;
+  const uint32_t end = all < TSR_CHAIN_VALUES_MAX ? all : (uint32_t)TSR_CHAIN_VALUES_MAX;
+  uint32_t waits = mine && given < TSR_CHAIN_VALUES_MAX, appended = 0;
+  TSR_NO_UNROLL
+  while (chain_any(c, waits)) {
+    const uint64_t newest = waits && number ? tsr_load64(record + 1, 1) : 0; /* nothing is there before number 0 */
+    const uint32_t room = chain_room(newest), is_there = waits && number < room;
+    const uint32_t is_closed = (uint32_t)newest & CHAIN_CLOSED;
+    const uint32_t opens = waits && number == run.begin && room == run.begin && !is_closed;
+    uint32_t unit = chain_newest(newest), writes = is_there;
+    if (chain_any(c, opens)) {
+      const uint32_t made = chain_allocate(c, place, run.units, opens), is_made = opens && made != TSR_NO_HANDLE;
+      if (is_made && run.links) tsr_store32((uint32_t *)chain_place(c, made, 0), unit);
+      const uint64_t told = is_made ? chain_join(made, end) : newest | CHAIN_CLOSED;
+      if (opens && run.links) tsr_store64_release(record + 1, told);
+      if (opens && !run.links) tsr_store64(record + 1, told);
+      unit = is_made ? made : unit;
+      writes |= is_made;
     }
-    if (writes) chain_write(c, unit, run.links + count - run.begin, value);
+    if (is_there && room != end) unit = chain_look_back(c, record, number);
+    if (writes) chain_write(c, unit, run.links + number - run.begin, value);
     appended |= writes;
-    waits = waits && !takes && !is_full;
+    waits = waits && !is_there && !opens && !is_closed;
     if (waits) tsr_pause();
   }
   return appended;

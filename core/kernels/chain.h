@@ -22,7 +22,8 @@
 enum {
   TSR_CHAIN_GROWTH_BITS = 16,        /* of lambda, behind the point */
   TSR_CHAIN_STEPS = 128,             /* runs that grow; later ones are as long as the last of these */
-  TSR_CHAIN_RUN_VALUES = 1024,       /* from which on runs do not grow: what WarpCore's handles can count */
+  TSR_CHAIN_RUN_VALUES = 1 << 16,    /* from which on runs do not grow */
+  TSR_CHAIN_WORDS = 2,               /* of 64 bits, of a record */
   TSR_CHAIN_VALUES_MAX = 0x7FFFFFFE, /* of a key */
 };
 

@@ -55,7 +55,7 @@ typedef struct tsr_op {
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
   uint64_t pairs;       /* counted or erased so far */
   /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. Of a table with chains `at` is
-   * the place of the slot that was found or erased. */
+   * the place of the slot that was found, claimed or erased. */
   uint64_t at, end;
   void *payloads;
   tsr_placing placing; /* OP_PLACE */
@@ -77,9 +77,10 @@ TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == 
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
 TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_RETRIEVE; }
 
-/* How a step of this kind looks. Nothing writes while a table of phases is only read. */
+/* How a step of this kind looks. Nothing writes while a table of phases is only read; an insert that locates its key
+ * looks past L1. */
 TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coherent) {
-  const bool reads = op_looks(kind) || op_counts(kind);
+  const bool reads = !coherent && (op_looks(kind) || op_counts(kind));
   return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
 }
 

@@ -77,6 +77,29 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
 }
 
+/* Inserts the keys, one for all lanes of a warp that have it, and appends the values. Where a slot was taken with the
+ * key's lock, its place is looked up. */
+TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint64_t unknown = ~(uint64_t)0;
+  tsr_item item = item_of(a, i, mine);
+  const chain_group group = chain_group_of(c, item.key, mine);
+  const uint32_t leads = mine && group.rank == 0;
+  item.policy = TSR_FACT(c, duplicates);
+  item.at = unknown;
+  insert(c, &item, leads);
+  const uint32_t is_there = is_in_table(item.result);
+  run(c, &item, leads && is_there && item.at == unknown, OP_LOCATE, 1, 0);
+  const uint64_t at = chain_from_leader(c, &group, leads && is_there ? item.at : unknown);
+  const uint32_t appends = mine && at != unknown;
+  i = item_again(c, i);
+  const uint32_t appended =
+      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, i, appends), appends);
+  item.result = !mine ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
+  hand_back(c, a, i, &item);
+  put_result(a, i, mine, item.result);
+  return appended;
+}
+
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
   tsr_item item = item_of(a, i, mine);
   item.payload = offered_at(c, a->values, i, mine);
@@ -101,8 +124,7 @@ TSR_INLINE uint32_t insert_policy(const tsr_ctx *c) {
 }
 
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t inserted = insert_item(c, a, i, mine, insert_policy(c));
-  return HAS_CHAINS(c) ? 0 : inserted; /* of chains what is appended counts */
+  return HAS_CHAINS(c) ? append_item(c, a, i, mine) : insert_item(c, a, i, mine, insert_policy(c));
 }
 
 /* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
@@ -118,25 +140,11 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return works_on && item.result == TSR_RESULT_INSERTED;
 }
 
-/* Appends the values of the keys that were inserted. */
-TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t waits = mine && a->results[i] != TSR_RESULT_NOT_PLACED;
-  tsr_item item = item_of(a, i, waits);
-  look_up(c, &item, waits, OP_LOCATE);
-  const uint32_t appends = waits && item.result == TSR_RESULT_FOUND;
-  const uint32_t appended = chain_append(c, item.at, chain_value_at(c, a->values, i, appends), appends);
-  item.result = !waits ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
-  hand_back(c, a, i, &item);
-  put_result(a, i, waits, item.result);
-  return appended;
-}
-
-/* What inserts have left for later: the values of chains, or, where pairs move, what is to be combined. While pairs move
+/* What inserts have left for later where pairs move. While they do
  * a thread that combines its value into a slot might find that the slot holds another key by then. To be safe it would
  * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
  * nothing moves any more. */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  if (HAS_CHAINS(c)) return append_item(c, a, i, mine);
   const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
   tsr_item item = item_of(a, i, waits);
   tsr_ctx still = *c;
@@ -256,7 +264,7 @@ TSR_INLINE void erase_chains(const tsr_ctx *c, tsr_item *item) {
   const uint32_t erased = item->pairs != 0;
   const uint64_t chain = chain_of(c, item->at, erased);
   const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
-  if (erased) tsr_store64(chain_handle(c, item->at), 0);
+  if (erased) chain_forget(c, item->at);
   item->pairs = chain_count(chain);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {

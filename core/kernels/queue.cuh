@@ -85,6 +85,11 @@ TSR_INLINE uint32_t take_step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint3
   return c->active && !op->walking;
 }
 
+/* Whether an insert's key has a slot now. */
+TSR_INLINE uint32_t is_in_table(uint32_t result) {
+  return result == TSR_RESULT_INSERTED || result == TSR_RESULT_PRESENT;
+}
+
 /* The lane whose item it was learns what became of it. */
 TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uint32_t kind, uint32_t done,
                           tsr_item *own) {
@@ -93,7 +98,8 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   const uint32_t tells = is_own && (!finds || op->result == TSR_RESULT_FOUND);
   own->result = tells ? finds ? (uint32_t)TSR_RESULT_FOUND : op->result : own->result;
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
-  if (kind == OP_LOCATE || (kind == OP_ERASE && TSR_FACT(c, chain_first))) own->at = is_own ? op->at : own->at;
+  if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
+    own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
   if (kind == OP_FIND || kind == OP_INSERT || kind == OP_MIXED) own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;

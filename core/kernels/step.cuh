@@ -127,7 +127,8 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
-  if (kind == OP_LOCATE && a.takes) op->at = place_of(c, op->probe.ref, slot);
+  if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, chain_first) && (a.combines | a.claims)))
+    op->at = place_of(c, op->probe.ref, slot);
   const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
   if (may_combine && tsr_warp_any(c, a.combines)) {
     tsr_ctx writing = tsr_masked(c, a.combines);

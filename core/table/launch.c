@@ -17,9 +17,6 @@ static bool combines(const tsr_store *store, uint32_t op) {
   return op == TSR_BULK_insert && store->composition->facts.combines_later;
 }
 
-/* What inserting keys leaves to do is to append all values, not only to combine those of some keys. */
-static bool has_chains(const tsr_store *store) { return store->composition->facts.chain_first != 0; }
-
 static bool makes_lists(const tsr_store *store, uint32_t op) {
   return op == TSR_BULK_insert && store->composition->shape.has_lists;
 }
@@ -76,12 +73,9 @@ tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, c
   whole.state = store->state;
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  const bool appends = has_chains(store) && op == TSR_BULK_insert;
-  if (appends) store->is_clear = false;
-  if (status == TSR_OK && appends) status = insert_at_random(t, store, &whole, stream, error);
-  if (status == TSR_OK && !appends) status = tsr_launch(t, store, op, &whole, stream, error);
+  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
   /* only repeated keys leave something to combine; who inserts distinct ones asks for no results */
-  if (status == TSR_OK && !appends && combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n))
+  if (status == TSR_OK && combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n))
     status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
   tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);

@@ -234,7 +234,7 @@ uint64_t units_of(uint64_t values, double first, double growth, uint64_t unit_va
   double wanted = first;
   for (uint64_t i = 0; room < values; i++) {
     const uint64_t link = i ? 1 : 0, least = static_cast<uint64_t>(wanted) + link;
-    const uint64_t taken = std::min((least + unit_values - 1) / unit_values, 1024 / unit_values);
+    const uint64_t taken = std::min((least + unit_values - 1) / unit_values, 65536 / unit_values);
     units += taken;
     room += taken * unit_values - link;
     wanted = std::ceil(wanted * growth - 1e-9);
@@ -268,7 +268,7 @@ TEST_F(Memory, IsWhatThePaperSays) {
     EXPECT_EQ(u.keys, keys);
     EXPECT_EQ(u.units, units);
     EXPECT_DOUBLE_EQ(u.density, held / all);
-    const double used = static_cast<double>(info().buckets * info().bucket_slots * 12 + 16 * units);
+    const double used = static_cast<double>(info().buckets * info().bucket_slots * 20 + 16 * units);
     EXPECT_DOUBLE_EQ(u.utilization, held / used);
   }
 }
