@@ -28,13 +28,12 @@
 
 #define CHAIN_CLOSED (1u << 31) /* in a record: the pool had no run for the values behind these */
 
-/* Whether the lanes of a warp can do something together wherever they come from: see core/kernels/merge.cuh. */
+/* Whether the lanes of a warp bring their values together. Below sm_90 ptxas does not see that they meet again behind an
+ * insert (core/design/0008), and would give each collective a routine of its own. */
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
-#define CHAIN_LANES_MEET(c) 1
-#elif defined(__CUDACC__)
-#define CHAIN_LANES_MEET(c) TSR_FACT(c, warp_sync)
+#define CHAIN_LANES_MEET 1
 #else
-#define CHAIN_LANES_MEET(c) 0
+#define CHAIN_LANES_MEET 0
 #endif
 #define CHAIN_WARP 0xFFFFFFFFu
 #if TSR_KEY_BITS == 64
@@ -130,7 +129,7 @@ TSR_INLINE uint32_t chain_lane(void) {
 TSR_INLINE chain_group chain_group_of(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   chain_group group = {chain_lane(), 0, 1};
 #ifdef __CUDACC__
-  if (CHAIN_LANES_MEET(c)) {
+  if (CHAIN_LANES_MEET) {
     const uint32_t present = __ballot_sync(CHAIN_WARP, (int)mine);
     const uint32_t same = __match_any_sync(CHAIN_WARP, (chain_key)key) & present;
     group.leader = mine ? tsr_lowest(same) : group.leader;
@@ -145,7 +144,7 @@ TSR_INLINE chain_group chain_group_of(const tsr_ctx *c, tsr_key key, uint32_t mi
 /* The leader's value. */
 TSR_INLINE uint64_t chain_from_leader(const tsr_ctx *c, const chain_group *group, uint64_t value) {
 #ifdef __CUDACC__
-  if (CHAIN_LANES_MEET(c)) return __shfl_sync(CHAIN_WARP, (unsigned long long)value, (int)group->leader);
+  if (CHAIN_LANES_MEET) return __shfl_sync(CHAIN_WARP, (unsigned long long)value, (int)group->leader);
 #endif
   (void)c, (void)group;
   return value;
@@ -153,7 +152,7 @@ TSR_INLINE uint64_t chain_from_leader(const tsr_ctx *c, const chain_group *group
 
 TSR_INLINE uint32_t chain_any(const tsr_ctx *c, uint32_t predicate) {
 #ifdef __CUDACC__
-  if (CHAIN_LANES_MEET(c)) return __any_sync(CHAIN_WARP, (int)predicate) != 0;
+  if (CHAIN_LANES_MEET) return __any_sync(CHAIN_WARP, (int)predicate) != 0;
 #endif
   return tsr_warp_any(c, predicate);
 }
@@ -165,7 +164,7 @@ TSR_INLINE uint32_t chain_any(const tsr_ctx *c, uint32_t predicate) {
 TSR_INLINE uint32_t chain_allocate_together(const tsr_ctx *c, uint32_t units, uint32_t opens) {
   uint32_t own = TSR_NO_HANDLE;
 #ifdef __CUDACC__
-  if (TSR_FACT(c, chain_in_order) && CHAIN_LANES_MEET(c)) {
+  if (CHAIN_LANES_MEET && TSR_FACT(c, chain_in_order)) {
     uint32_t sum = opens ? units : 0;
     TSR_UNROLL
     for (uint32_t step = 1; step < 32; step *= 2) {
@@ -198,16 +197,20 @@ TSR_INLINE uint32_t chain_allocate(const tsr_ctx *c, uint64_t place, uint32_t un
   return own;
 }
 
-/* The unit of the run in which a number lies that is below the room of this record. Bounded by the runs that were opened
- * since the number was given out. */
-TSR_INLINE uint32_t chain_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number) {
-  const uint64_t newest = tsr_load64_acquire(record + 1);
-  uint32_t unit = chain_newest(newest);
-  tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), chain_room(newest) - 1);
+/* The unit of the run in which the number of a lane that is `late` lies, below the room of this record; `unit` for others.
+ * Collective over the warp. Bounded by the runs that were opened since the number was given out. */
+TSR_INLINE uint32_t chain_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number, uint32_t unit,
+                                    uint32_t late) {
+  uint64_t newest = chain_join(unit, 1);
+  if (late) newest = tsr_load64_acquire(record + 1);
+  uint32_t begin = tsr_chain_run_of(chain_sizes(c), chain_room(newest) - 1).begin;
+  unit = chain_newest(newest);
   TSR_NO_UNROLL
-  while (run.begin > number) {
-    unit = tsr_load32((const uint32_t *)chain_place(c, unit, 0), 1);
-    run = tsr_chain_run_of(chain_sizes(c), run.begin - 1);
+  while (chain_any(c, late && begin > number)) {
+    const uint32_t goes = late && begin > number;
+    if (goes) unit = tsr_load32((const uint32_t *)chain_place(c, unit, 0), 1);
+    const uint32_t before = tsr_chain_run_of(chain_sizes(c), goes ? begin - 1 : 0).begin;
+    begin = goes ? before : begin;
   }
   return unit;
 }
@@ -241,7 +244,8 @@ TSR_INLINE uint32_t chain_append(const tsr_ctx *c, const chain_group *group, uin
       unit = is_made ? made : unit;
       writes |= is_made;
     }
-    if (is_there && room != end) unit = chain_look_back(c, record, number);
+    const uint32_t late = is_there && room != end;
+    if (chain_any(c, late)) unit = chain_look_back(c, record, number, unit, late);
     if (writes) chain_write(c, unit, run.links + number - run.begin, value);
     appended |= writes;
     waits = waits && !is_there && !opens && !is_closed;

@@ -82,13 +82,13 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
 TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint64_t unknown = ~(uint64_t)0;
   tsr_item item = item_of(a, i, mine);
-  const chain_group group = chain_group_of(c, item.key, mine);
-  const uint32_t leads = mine && group.rank == 0;
+  const uint32_t leads = mine && chain_group_of(c, item.key, mine).rank == 0;
   item.policy = TSR_FACT(c, duplicates);
   item.at = unknown;
   insert(c, &item, leads);
   const uint32_t is_there = is_in_table(item.result);
   run(c, &item, leads && is_there && item.at == unknown, OP_LOCATE, 1, 0);
+  const chain_group group = chain_group_of(c, item.key, mine); /* again: so no register keeps it during the walk */
   const uint64_t at = chain_from_leader(c, &group, leads && is_there ? item.at : unknown);
   const uint32_t appends = mine && at != unknown;
   i = item_again(c, i);
@@ -251,11 +251,13 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
 
-/* Returns 1 for the first pair that a key has lost, for the block's sum, and adds the others to *hits themselves: a key
- * may have lost more pairs than the sum has bits for. */
+/* The pairs that a key has lost, for the block's sum. What is more than that has bits for goes to *hits at once: only
+ * that, since additions to one counter take turns, and one for each key bounded all erases of multimaps. */
 TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
-  if (erased > 1) IO_ADD(hits, erased - 1);
-  return erased != 0;
+  const uint32_t most = 1u << 20;
+  if (erased <= most) return (uint32_t)erased;
+  IO_ADD(hits, erased - most);
+  return most;
 }
 
 /* The chain of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of those
@@ -342,7 +344,7 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   if (works) {
     const uint32_t kind = inserts ? TSR_CLASS_INSERT : policy == POLICY_FIND ? TSR_CLASS_FIND : TSR_CLASS_ERASE;
     uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
-    add_erased(&a->tally->answered[TSR_CLASS_ERASE], item.pairs);
+    if (item.pairs > 1) IO_ADD(&a->tally->answered[TSR_CLASS_ERASE], item.pairs - 1);
     answer.asked = 1u << kind * BULK_CLASS_BITS;
     answer.answered = hit << kind * BULK_CLASS_BITS;
   } else if (mine && a->times) {
