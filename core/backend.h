@@ -58,6 +58,8 @@ typedef struct tsr_backend {
   const char *(*program_describe)(tsr_program *program);
   /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
   tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
+  /* Whether that code is there; NULL where there is nothing to make. */
+  bool (*is_prepared)(tsr_program *program, uint32_t op);
   /* Says that launches of operation `op` over n items in all follow, so that code which all of them are worth is made
    * before the first; NULL where there is one way. */
   void (*expect)(tsr_program *program, uint32_t op, uint64_t n);
@@ -84,6 +86,9 @@ typedef struct tsr_backend {
   /* Streams beside the default one, which work at the same time as others. */
   tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);
   void (*stream_destroy)(tsr_device *device, void *stream);
+
+  /* Whether what is enqueued to the stream is recorded into a graph instead of run; NULL where there are no graphs. */
+  tsr_status (*is_capturing)(tsr_device *device, void *stream, bool *is, tsr_error *error);
 
   /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
    * table's a pointer to its tsr_user_table. */

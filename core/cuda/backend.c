@@ -361,12 +361,19 @@ static tsr_status make_step(tsr_program *program, uint32_t step, tsr_error *erro
   return status;
 }
 
+static bool cuda_is_prepared(tsr_program *program, uint32_t op) {
+  return program->functions[op] && (op != TSR_BULK_retrieve || program->device->scan.module);
+}
+
 static tsr_status cuda_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
-  const cuda_device *d = program->device;
-  if (program->functions[op]) return TSR_OK;
+  cuda_device *d = program->device;
+  if (cuda_is_prepared(program, op)) return TSR_OK;
   tsr_status status = push(d, error);
   if (status) return status;
-  status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
+  if (!program->functions[op])
+    status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
+  if (status == TSR_OK && op == TSR_BULK_retrieve) /* between counting and retrieving lies a prefix sum */
+    status = tsr_cuda_scan_load(&d->scan, d->driver, d->base.info.sm, error);
   tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
 }
@@ -563,6 +570,19 @@ static void cuda_stream_destroy(tsr_device *device, void *stream) {
   (void)status; /* it fails if the context was lost, and then the stream is gone too */
 }
 
+/* Only streams that somebody has made can be captured; of the others the driver would not even say that they are not. */
+static tsr_status cuda_is_capturing(tsr_device *device, void *stream, bool *is, tsr_error *error) {
+  cuda_device *d = of(device);
+  int capture = 0;
+  *is = false;
+  if (!stream) return TSR_OK;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = pop(d, d->driver->stream_is_capturing(stream, &capture), "cuStreamIsCapturing", error);
+  *is = capture != 0;
+  return status;
+}
+
 static tsr_status cuda_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
   cuda_device *d = of(device);
   tsr_event *created = calloc(1, sizeof *created);
@@ -633,6 +653,7 @@ const tsr_backend tsr_cuda_backend = {
     .program_create = cuda_program_create,
     .program_destroy = cuda_program_destroy,
     .prepare = cuda_prepare,
+    .is_prepared = cuda_is_prepared,
     .launch = cuda_launch,
     .page = cuda_page,
     .work = cuda_work,
@@ -642,6 +663,7 @@ const tsr_backend tsr_cuda_backend = {
     .match = cuda_match,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
+    .is_capturing = cuda_is_capturing,
     .user_create = cuda_user_create,
     .user_destroy = cuda_user_destroy,
     .user_launch = cuda_user_launch,

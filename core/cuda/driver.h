@@ -91,6 +91,7 @@ typedef struct cu_pool_properties {
   F(event_synchronize, cuEventSynchronize, (cu_event event))                                                           \
   F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))                              \
   F(stream_wait, cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))                                \
+  F(stream_is_capturing, cuStreamIsCapturing, (cu_stream stream, int *status))                                         \
   F(stream_synchronize, cuStreamSynchronize, (cu_stream stream))                                                       \
   F(error_name, cuGetErrorName, (cu_result result, const char **name))                                                 \
   F(error_string, cuGetErrorString, (cu_result result, const char **text))

@@ -33,6 +33,10 @@ static tsr_status sum_up(const tsr_cuda_module *scan, const cu_driver *driver, c
   return tsr_cuda_check(result, "cuLaunchKernel", error);
 }
 
+tsr_status tsr_cuda_scan_load(tsr_cuda_module *scan, const cu_driver *driver, uint32_t sm, tsr_error *error) {
+  return tsr_cuda_module_load(scan, driver, tsr_scan_images, names, KERNELS, sm, error);
+}
+
 tsr_status tsr_cuda_scan_run(tsr_cuda_module *scan, const cu_driver *driver, cu_pool pool, uint32_t sm,
                              uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
   tsr_scan levels[LEVELS_MAX] = {{numbers, NULL, n}};
@@ -44,7 +48,7 @@ tsr_status tsr_cuda_scan_run(tsr_cuda_module *scan, const cu_driver *driver, cu_
     levels[count].n = tiles_of(levels[count - 1].n + 1);
     higher += levels[count].n + 1;
   }
-  tsr_status status = tsr_cuda_module_load(scan, driver, tsr_scan_images, names, KERNELS, sm, error);
+  tsr_status status = tsr_cuda_scan_load(scan, driver, sm, error);
   if (status == TSR_OK && higher)
     status = tsr_cuda_check(driver->allocate_async(&memory, higher * sizeof *numbers, pool, stream),
                             "cuMemAllocFromPoolAsync", error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- filter <- create <- rebuild <-
+ * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- create <- rebuild <-
  * room, growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
@@ -30,7 +30,9 @@ typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
-  bool is_clear; /* nothing was inserted since it was cleared */
+  bool is_clear;    /* nothing was inserted since it was cleared */
+  bool is_captured; /* what the call under way enqueues goes into a graph */
+  bool in_graph;    /* so did a call's before: the table may change without a call */
   tsr_room room;
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;

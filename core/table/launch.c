@@ -27,7 +27,8 @@ static bool takes_or_erases(uint32_t op) {
 }
 
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && n >= tsr_composition_page_batch(store->composition));
+  return tsr_travels(store, op, n) ||
+         (op == TSR_BULK_insert && !store->is_captured && n >= tsr_composition_page_batch(store->composition));
 }
 
 bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {

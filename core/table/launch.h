@@ -8,7 +8,7 @@
 
 #include "core/table/handle.h"
 
-/* Whether an operation of n items goes page by page. */
+/* Whether an operation of n items goes page by page: not into a graph, because the host has to see how large pages are. */
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n);
 /* Whether nothing else may work on the table meanwhile: so it is with these, and with an insert that makes lists. */
 bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n);

@@ -109,7 +109,7 @@ static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, tsr_err
 tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, tsr_error *error) {
   const tsr_composition *composition = store->composition;
   tsr_status status = TSR_OK;
-  store->state.has_erased = 0;
+  store->state.has_erased = store->in_graph;
   store->is_clear = false;
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
@@ -119,7 +119,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
     }
   if (status == TSR_OK && composition->lock_bytes)
     status = t->backend->fill(t->device, store->state.locks, 0, composition->lock_bytes, stream, error);
-  store->is_clear = status == TSR_OK;
+  store->is_clear = status == TSR_OK && !store->in_graph;
   store->room = (tsr_room){.is_known = false};
   if (status || store != &t->store) return status;
   store->room.is_known = true;

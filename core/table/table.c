@@ -9,6 +9,7 @@
 #include "core/table/table.h"
 
 #include "core/sized.h"
+#include "core/table/capture.h"
 #include "core/table/filter.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
@@ -104,6 +105,11 @@ static bool may_insert(uint32_t op) {
   return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply;
 }
 
+/* Whether the host has a hand in whether inserts find room. */
+static bool makes_room(const tsr_table *t) {
+  return t->store.composition->settings.growth || tsr_composition_passes_erased(t->store.composition);
+}
+
 /* Enters the phase of a request of which n items are left; *piece of them are to be launched now. */
 static tsr_status enter(tsr_table *t, const tsr_request *r, uint64_t n, uint64_t *piece, tsr_error *error) {
   tsr_status status = TSR_OK;
@@ -180,6 +186,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   if (r->n == 0 && !gathers) return TSR_OK;
   uint64_t piece;
   tsr_status status = enter(t, r, r->n, &piece, error);
+  if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
   if (status == TSR_OK) {
     const tsr_bulk bulk = {.n = r->n,
@@ -205,11 +212,12 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
     any_staged = any_staged || arrays[i].staged;
   }
   if (status == TSR_OK) status = tsr_table_leave(t, r->stream, error);
-  if (any_staged || status) { /* the caller's host arrays are free again; no later phase knows of a call that failed */
+  if ((any_staged || status) &&
+      !t->store.is_captured) { /* the caller's host arrays are free again; no later phase knows of a call that failed */
     tsr_status waited = t->backend->synchronize(t->device, r->stream, status ? NULL : error);
     if (status == TSR_OK) status = waited;
   }
-  uint64_t *counter = r->tally ? NULL : counter_of(t, r->op);
+  uint64_t *counter = r->tally || t->store.is_captured ? NULL : counter_of(t, r->op);
   if (status == TSR_OK && counter) *counter += r->n;
   return status;
 }
@@ -247,6 +255,11 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
 }
 
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  if (may_insert(r->op) && makes_room(t)) {
+    tsr_status status =
+        tsr_capture_refuse(t, r->stream, "inserts into this table may wait, to see what fits or to make room", error);
+    if (status) return status;
+  }
   if (erases(r->op) && r->n) t->store.state.has_erased = 1;
   if (r->op == TSR_BULK_apply) t->knows_pairs = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);

@@ -50,6 +50,8 @@ static int result_of(const char *call, bool allocates) {
     int result = result_of(__func__, allocates);                                                                       \
     if (result) return result;                                                                                         \
   } while (0)
+/* What spoils a capture. */
+#define NOT_IN_A_CAPTURE fake_cuda.unrecordable += fake_cuda.captured != NULL
 #define NEEDS_CONTEXT                                                                                                  \
   if (fake_cuda.pushed <= 0) return 201 /* CUDA_ERROR_INVALID_CONTEXT */
 
@@ -232,6 +234,7 @@ static int release(uint64_t pointer) {
 }
 
 API int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
+  NOT_IN_A_CAPTURE;
   NEEDS_CONTEXT;
   MAY_FAIL(true);
   return allocate(pointer, bytes);
@@ -289,6 +292,7 @@ API int cuMemPoolDestroy(void *pool) {
 }
 
 API int cuMemAllocFromPoolAsync(uint64_t *pointer, size_t bytes, void *pool, void *stream) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   if (pool != &pools || pools == 0) return 1;
   NEEDS_CONTEXT;
@@ -297,12 +301,14 @@ API int cuMemAllocFromPoolAsync(uint64_t *pointer, size_t bytes, void *pool, voi
 }
 
 API int cuMemFree_v2(uint64_t pointer) {
+  NOT_IN_A_CAPTURE;
   NEEDS_CONTEXT;
   int result = release(pointer);
   return result ? result : result_of(__func__, false);
 }
 
 API int cuMemFreeAsync(uint64_t pointer, void *stream) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   NEEDS_CONTEXT;
   int result = release(pointer);
@@ -319,6 +325,7 @@ API int cuMemsetD8Async(uint64_t pointer, unsigned char byte, size_t bytes, void
 }
 
 API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
@@ -377,6 +384,7 @@ static void release_module(object *o) {
 }
 
 API int cuModuleLoadData(module **loaded, const void *image) {
+  NOT_IN_A_CAPTURE;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   if (memcmp(image, ELFMAG, SELFMAG) != 0) return 200; /* CUDA_ERROR_INVALID_IMAGE */
@@ -443,6 +451,7 @@ API int cuEventDestroy_v2(event *e) {
 }
 
 API int cuEventRecord(event *e, void *stream) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
@@ -451,6 +460,7 @@ API int cuEventRecord(event *e, void *stream) {
 }
 
 API int cuEventSynchronize(event *e) {
+  NOT_IN_A_CAPTURE;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   return state_of(e);
@@ -478,6 +488,7 @@ API int cuStreamDestroy_v2(object *stream) {
 }
 
 API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   (void)flags;
   NEEDS_CONTEXT;
@@ -485,7 +496,15 @@ API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {
   return state_of(e);
 }
 
+API int cuStreamIsCapturing(void *stream, int *status) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  *status = stream && stream == fake_cuda.captured;
+  return 0;
+}
+
 API int cuStreamSynchronize(void *stream) {
+  NOT_IN_A_CAPTURE;
   (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);

@@ -29,6 +29,10 @@ typedef struct fake_cuda_state {
   int failure;             /* what the driver's calls return */
   const char *failed_call; /* the first; NULL: none yet */
 
+  /* The stream that is being captured, and how many calls a capture cannot record were made meanwhile. */
+  void *captured;
+  int64_t unrecordable;
+
   uint64_t heap_bytes, heap_bytes_max; /* of malloc on the device; a request for more gets the most */
 
   /* Bytes that cuMemcpyAsync brought from the host's memory to the device's. */
