@@ -160,6 +160,11 @@ Entries Choice::entries() const {
     entries.set("table", "page_batch", "100"); // smaller ones go by random access
   }
   if (!allocator_for(layout).empty()) entries.set("table", "allocator", allocator_for(layout));
+  if (!lists.empty()) {
+    entries.set("table", "values", "buckets");
+    entries.set("table", "allocator", lists);
+    entries.set("allocator", "unit_bytes", "32");
+  }
   static std::map<std::string, bool> is_sized_in_bytes; // with the link's place among the slots
   if (!is_sized_in_bytes.count(layout)) is_sized_in_bytes[layout] = has_parameter("layout", layout, "slab_bytes");
   uint32_t pair_bits = key_bits + value_bits, slot_bytes = pair_bits <= 32 ? 4 : pair_bits <= 64 ? 8 : 16;
@@ -178,7 +183,7 @@ std::string Choice::name() const {
   return layout + "_" + std::to_string(bucket_slots) + "_" + std::to_string(tile_lanes) + "_" + probing + "_" + hasher +
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
          (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (page_bytes ? "_pages" : "") +
-         (sm ? "_sm" + std::to_string(sm) : "");
+         (lists.empty() ? "" : "_lists_" + lists) + (sm ? "_sm" + std::to_string(sm) : "");
 }
 
 void PrintTo(const Choice &choice, std::ostream *out) { *out << choice.name(); }

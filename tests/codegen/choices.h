@@ -57,6 +57,7 @@ struct Choice {
   std::string layout, probing, hasher, duplicates, concurrency, statistics;
   uint32_t bucket_slots, tile_lanes, key_bits, value_bits, sm, stash;
   uint32_t page_bytes = 0; // no dimension: what works on pages is linked apart (pages_test.cc)
+  std::string lists = {};  // nor this: of a multimap whose values lie in buckets, the allocator of these
 
   Entries entries() const;
   std::string name() const; // letters, digits and _: the name of a test case

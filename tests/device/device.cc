@@ -133,6 +133,13 @@ struct Driver {
   int (*push)(void *);
   int (*create)(void **, unsigned);
   int (*destroy)(void *);
+  int (*synchronize)(void *);
+  int (*capture_begin)(void *, int);
+  int (*capture_end)(void *, void **);
+  int (*instantiate)(void **, void *, unsigned long long);
+  int (*graph_launch)(void *, void *);
+  int (*executable_destroy)(void *);
+  int (*graph_destroy)(void *);
 };
 
 // The driver with device 0's primary context current, which is the one that the library uses.
@@ -152,6 +159,13 @@ const Driver &driver() {
     load("cuCtxPushCurrent_v2", &d.push);
     load("cuStreamCreate", &d.create);
     load("cuStreamDestroy_v2", &d.destroy);
+    load("cuStreamSynchronize", &d.synchronize);
+    load("cuStreamBeginCapture_v2", &d.capture_begin);
+    load("cuStreamEndCapture", &d.capture_end);
+    load("cuGraphInstantiateWithFlags", &d.instantiate);
+    load("cuGraphLaunch", &d.graph_launch);
+    load("cuGraphExecDestroy", &d.executable_destroy);
+    load("cuGraphDestroy", &d.graph_destroy);
     EXPECT_EQ(d.init(0), 0);
     EXPECT_EQ(d.retain(&context, 0), 0);
     EXPECT_EQ(d.push(context), 0);
@@ -177,6 +191,36 @@ Streams::~Streams() {
   if (backend() == "cpu") return;
   EXPECT_EQ(driver().destroy(one), 0);
   EXPECT_EQ(driver().destroy(two), 0);
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+Graph::Graph(void *stream, std::function<void()> record) : stream_(stream), record_(std::move(record)) {
+  enum { kGlobal = 0 }; // nothing unsafe is forgiven, in no thread
+  if (backend() == "cpu") return;
+  EXPECT_EQ(driver().capture_begin(stream_, kGlobal), 0);
+  record_();
+  EXPECT_EQ(driver().capture_end(stream_, &graph_), 0);
+  EXPECT_NE(graph_, nullptr);
+  if (graph_) {
+    EXPECT_EQ(driver().instantiate(&executable_, graph_, 0), 0);
+  }
+}
+
+Graph::~Graph() {
+  if (executable_) {
+    EXPECT_EQ(driver().executable_destroy(executable_), 0);
+  }
+  if (graph_) {
+    EXPECT_EQ(driver().graph_destroy(graph_), 0);
+  }
+}
+
+void Graph::launch() {
+  if (backend() == "cpu") return record_();
+  ASSERT_NE(executable_, nullptr);
+  ASSERT_EQ(driver().graph_launch(executable_, stream_), 0);
+  ASSERT_EQ(driver().synchronize(stream_), 0);
 }
 
 // ---- Pairs --------------------------------------------------------------------------------------

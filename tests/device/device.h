@@ -7,6 +7,7 @@
 #define TSR_TESTS_DEVICE_DEVICE_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,6 +61,21 @@ public:
   Streams(const Streams &) = delete;
   Streams &operator=(const Streams &) = delete;
   void *one = nullptr, *two = nullptr;
+};
+
+// What `record` enqueues to the stream, to be run again and again: a CUDA graph; on the cpu backend the calls are made
+// anew. It is recorded when it is made, and not run.
+class Graph {
+public:
+  Graph(void *stream, std::function<void()> record);
+  ~Graph();
+  Graph(const Graph &) = delete;
+  Graph &operator=(const Graph &) = delete;
+  void launch(); // returns when it is done
+
+private:
+  void *stream_, *graph_ = nullptr, *executable_ = nullptr;
+  std::function<void()> record_;
 };
 
 // All pairs of a table, sorted.

@@ -64,6 +64,7 @@ std::string exercise(const Choice &choice, uint64_t capacity, uint64_t operation
   options.operations = operations;
   options.batch_max = batch_max;
   options.pool = pool;
+  options.erases_pairs = choice.lists.empty();
   tessera_test::Exercise exercise(table, policy_of(choice), random, options);
   std::string complaint = exercise.run();
   return complaint.empty() && overfill ? exercise.overfill() : complaint;
@@ -345,6 +346,151 @@ TEST(Small, MultimapsShowEveryValue) {
   expect_all_values(multimap("packed", 4, 1, 32), 1024, 1); // 2048 counts and the sum: one more than a tile holds
   expect_all_values(multimap("soa", 16, 16, 64), 40, 20);
 }
+
+// ---- Values in buckets --------------------------------------------------------------------------
+
+Choice lists(const char *layout, const char *probing, uint32_t slots, uint32_t lanes, uint32_t bits,
+             const char *allocator) {
+  Choice choice = multimap(layout, slots, lanes, bits);
+  choice.probing = probing;
+  choice.lists = allocator;
+  return choice;
+}
+
+std::vector<Choice> list_tables() {
+  return {lists("soa", "double_hashing", 8, 8, 32, "bump"),   lists("soa", "linear", 8, 1, 64, "bump"),
+          lists("packed", "quadratic", 4, 4, 32, "slab"),     lists("aos", "two_choice", 16, 4, 64, "slab_light"),
+          lists("soa", "iceberg", 16, 16, 32, "free_list"),   lists("packed", "linear", 1, 1, 32, "free_list"),
+          lists("soa", "double_hashing", 32, 32, 64, "bump"), lists("aos", "double_hashing", 4, 2, 32, "bump")};
+}
+
+// Twice n pairs, in two calls: of `distinct` keys, every second pair of the first one if `is_skewed`. Then all values of
+// each key, by the oracle of arithmetic; then no key is left, and no unit that could have come back.
+void expect_lists(const Choice &choice, uint64_t n, uint64_t distinct, bool is_skewed) {
+  SCOPED_TRACE(distinct);
+  device::Table table = device::create(choice, 4 * n, 0.7);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  const uint64_t mask = tessera_test::width_mask(choice.value_bits);
+  std::vector<uint64_t> numbers, offered, asked;
+  std::vector<std::vector<uint64_t>> expected(distinct + 1);
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t key = is_skewed && i % 2 ? 0 : i % distinct;
+    numbers.push_back(device::key_of(key, choice.key_bits));
+    offered.push_back(i * 0x9E3779B1u & mask);
+    for (int call = 0; call < 2; call++) expected[key].push_back(offered.back());
+  }
+  for (uint64_t i = 0; i <= distinct; i++) asked.push_back(device::key_of(i, choice.key_bits)); // the last is absent
+  {
+    device::Array keys(t, choice.key_bits, numbers), values(t, choice.value_bits, offered);
+    device::Array queries(t, choice.key_bits, asked), offsets(t, 64, distinct + 2), found(t, choice.value_bits, 2 * n);
+    device::Array codes(t, 8, n);
+    tsr_error error = {};
+    tsr_call call = {};
+    auto done = [&error](tsr_status status) { ASSERT_EQ(status, TSR_OK) << error.message; };
+    call.results = static_cast<uint8_t *>(codes.data());
+    for (int i = 0; i < 2; i++) done(tsr_insert(t, n, keys.data(), values.data(), i ? &call : nullptr, &error));
+    EXPECT_EQ(codes.numbers(), std::vector<uint64_t>(n, TSR_INSERTED));
+    done(tsr_find_all(t, distinct + 1, queries.data(), static_cast<uint64_t *>(offsets.data()), 2 * n, found.data(),
+                      nullptr, &error));
+    std::vector<uint64_t> places = offsets.numbers(), all = found.numbers();
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i <= distinct; i++) {
+      std::sort(expected[i].begin(), expected[i].end());
+      if (places[i + 1] - places[i] == expected[i].size() && places[i + 1] <= 2 * n) {
+        std::sort(all.begin() + (long)places[i], all.begin() + (long)places[i + 1]);
+        wrong += !std::equal(expected[i].begin(), expected[i].end(), all.begin() + (long)places[i]);
+      } else {
+        wrong++;
+      }
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(device::pairs_of(t).size(), 2 * n);
+    done(tsr_erase(t, n, keys.data(), nullptr, &error)); // every key by many at a time
+    tsr_usage usage = {};
+    usage.size = sizeof usage;
+    done(tsr_table_usage(t, &usage, &error));
+    EXPECT_EQ(usage.pairs + usage.keys + usage.units, 0u);
+    tsr_report report = {};
+    done(tsr_table_report(t, &report, &error));
+    EXPECT_EQ(report.inserted, 2 * n);
+    EXPECT_EQ(report.erased, 2 * n);
+    EXPECT_EQ(report.not_placed, 0u);
+  }
+}
+
+class Lists : public testing::TestWithParam<Choice> {};
+TEST_P(Lists, AgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  EXPECT_EQ(exercise(GetParam(), 1500, 40, 1500, false), "");
+}
+TEST_P(Lists, HoldWhatRacesForThem) {
+  const uint64_t n = device::backend() == "cpu" ? 6000 : 1 << 19;
+  for (uint64_t distinct : {uint64_t{1}, uint64_t{7}, n / 64, n}) expect_lists(GetParam(), n, distinct, false);
+  expect_lists(GetParam(), n, n / 16, true);
+}
+INSTANTIATE_TEST_SUITE_P(Each, Lists, testing::ValuesIn(list_tables()), name_of);
+TEST(Small, ListsHoldWhatRacesForThem) {
+  expect_lists(list_tables()[0], 900, 30, true);
+  expect_lists(list_tables()[1], 900, 1, false);
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+// A graph of an insert and a find is launched a hundred times with other keys, and between two launches its keys are erased.
+void expect_replays(const Choice &choice, uint64_t n) {
+  device::Table table = device::create(choice, 2 * n, 0.8);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> expected;
+  for (uint64_t i = 0; i < n; i++) expected.push_back(i * 3 & tessera_test::width_mask(choice.value_bits));
+  {
+    device::Streams streams;
+    device::Array keys(t, choice.key_bits, n), values(t, choice.value_bits, expected);
+    device::Array found(t, choice.value_bits, n), codes(t, 8, n);
+    tsr_error error = {};
+    tsr_call inserts = {}, other = {};
+    inserts.stream = other.stream = streams.one;
+    inserts.results = static_cast<uint8_t *>(codes.data());
+    ASSERT_EQ(tsr_table_prepare(t, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_ERASE, &error), TSR_OK)
+        << error.message;
+    device::Graph graph(streams.one, [&] {
+      EXPECT_EQ(tsr_insert(t, n, keys.data(), values.data(), &inserts, &error), TSR_OK) << error.message;
+      EXPECT_EQ(tsr_find(t, n, keys.data(), found.data(), &other, &error), TSR_OK) << error.message;
+    });
+    uint64_t size = 1;
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    ASSERT_EQ(size, 0u) << "it was not only recorded";
+    std::vector<uint64_t> numbers(n);
+    const uint64_t replays = device::backend() == "cpu" ? 10 : 100; // there, the calls are made anew
+    for (uint64_t replay = 0; replay < replays && !testing::Test::HasFailure(); replay++) {
+      SCOPED_TRACE(replay);
+      for (uint64_t i = 0; i < n; i++) numbers[i] = device::key_of(i + replay * n / 2, choice.key_bits);
+      device::Array these(t, choice.key_bits, numbers);
+      ASSERT_EQ(tsr_memory_copy(t, keys.data(), these.data(), n * choice.key_bits / 8, &error), TSR_OK);
+      ASSERT_NO_FATAL_FAILURE(graph.launch());
+      EXPECT_EQ(found.numbers(), expected);
+      EXPECT_EQ(codes.numbers(), std::vector<uint64_t>(n, TSR_INSERTED));
+      ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+      EXPECT_EQ(size, n);
+      ASSERT_EQ(tsr_erase(t, n, keys.data(), &other, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+    }
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    EXPECT_EQ(size, 0u);
+  }
+}
+
+TEST(Graphs, AreReplayedWithErasesBetween) {
+  const uint64_t n = device::backend() == "cpu" ? 500 : 20000;
+  expect_replays(plain("packed", "cuckoo", 4, 1, "promise_unique"), n);
+  expect_replays(plain("packed", "cuckoo", 8, 4, "first"), n);
+  expect_replays(plain("packed", "cuckoo", 8, 4, "add"), n);
+  expect_replays(plain("soa", "double_hashing", 8, 8, "replace"), n);
+  expect_replays(multimap("aos", 8, 8, 32), n);
+  expect_replays(lists("soa", "double_hashing", 8, 8, 32, "slab"), n);
+}
+TEST(Small, GraphsAreReplayed) { expect_replays(lists("soa", "linear", 8, 2, 32, "slab"), 300); }
 
 // ---- More streams -------------------------------------------------------------------------------
 

@@ -189,6 +189,141 @@ TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
   tsr_table_destroy(table);
 }
 
+// ---- Graphs -------------------------------------------------------------------------------------
+
+// What is launched while a stream is captured.
+struct Recorded {
+  std::string kernel;
+  tsr_bulk bulk;
+};
+std::vector<Recorded> recorded;
+
+void record(const char *kernel, void **parameters) {
+  recorded.push_back({kernel, *static_cast<tsr_bulk *>(parameters[0])});
+}
+
+class Captured : public testing::TestWithParam<const char *> {
+protected:
+  enum : uint32_t { N = 100 };
+
+  void make(const std::string &words) {
+    heal();
+    tsr_spec *spec = spec_of(words);
+    launch_as(spec);
+    tsr_spec_free(spec);
+    table_ = table_of(words);
+    play_ = fake().launch;
+    for (void **array : {&keys_, &values_, &found_, &codes_})
+      ASSERT_EQ(tsr_memory_allocate(table_, 4 * N, array, &error_), TSR_OK) << error_.message;
+    fake().unrecordable = 0;
+    recorded.clear();
+  }
+  void TearDown() override {
+    release();
+    for (void *array : {keys_, values_, found_, codes_}) tsr_memory_free(table_, array);
+    tsr_table_destroy(table_);
+    heal();
+    EXPECT_EQ(fake().allocations, 0);
+  }
+
+  void capture() {
+    fake().captured = &stream_;
+    fake().launch = record;
+  }
+  void release() {
+    fake().captured = nullptr;
+    fake().launch = play_;
+  }
+  tsr_call call(bool has_results) {
+    tsr_call made = {};
+    made.stream = &stream_;
+    if (has_results) made.results = static_cast<uint8_t *>(codes_);
+    return made;
+  }
+  void replay() {
+    for (Recorded &r : recorded) {
+      void *parameters[] = {&r.bulk};
+      play_(r.kernel.c_str(), parameters);
+    }
+  }
+
+  tsr_table *table_ = nullptr;
+  tsr_error error_ = {};
+  void (*play_)(const char *, void **) = nullptr;
+  void *keys_ = nullptr, *values_ = nullptr, *found_ = nullptr, *codes_ = nullptr;
+  char stream_ = 0;
+};
+
+TEST_P(Captured, CallsRecordLaunchesAlone) {
+  ASSERT_NO_FATAL_FAILURE(make(std::string("capacity=300 load_factor=0.5 ") + GetParam()));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_INSERT | TSR_PREPARE_FIND, &error_), TSR_OK) << error_.message;
+  uint32_t *keys = static_cast<uint32_t *>(keys_), *values = static_cast<uint32_t *>(values_);
+  const uint32_t *found = static_cast<uint32_t *>(found_);
+  fake().unrecordable = 0;
+  capture();
+  tsr_call inserts = call(true), finds = call(false);
+  ASSERT_EQ(tsr_insert(table_, N, keys_, values_, &inserts, &error_), TSR_OK) << error_.message;
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &finds, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(fake().unrecordable, 0);
+  EXPECT_GE(recorded.size(), 2u);
+  release();
+  for (uint32_t round = 0; round < 100; round++) {
+    for (uint32_t i = 0; i < N; i++) keys[i] = (i + round * 7) * 2654435761u, values[i] = i + round;
+    replay();
+    for (uint32_t i = 0; i < N; i++) ASSERT_EQ(found[i], i + round) << round;
+    uint64_t size = 0;
+    ASSERT_EQ(tsr_size(table_, &size, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(size, N);
+    if (round % 9 == 8)
+      ASSERT_EQ(tsr_clear(table_, nullptr, &error_), TSR_OK) << error_.message;
+    else
+      ASSERT_EQ(tsr_erase(table_, N, keys_, nullptr, &error_), TSR_OK) << error_.message;
+  }
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table_, &report, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(report.insert_keys, 0u) << "no call has inserted";
+  EXPECT_EQ(report.inserted, 100u * N);
+}
+INSTANTIATE_TEST_SUITE_P(All, Captured,
+                         testing::Values("layout=packed probing=cuckoo duplicates=first",
+                                         "layout=packed probing=cuckoo duplicates=add",
+                                         "layout=soa probing=double_hashing duplicates=replace"));
+
+class CapturedCalls : public Captured {
+protected:
+  void expect_refused(tsr_status status, const char *word) {
+    EXPECT_EQ(status, TSR_UNSUPPORTED);
+    EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
+    EXPECT_EQ(fake().unrecordable, 0) << "the capture is spoiled";
+    EXPECT_TRUE(recorded.empty());
+  }
+};
+
+TEST_F(CapturedCalls, ThatCannotBeRecordedAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo duplicates=add"));
+  std::vector<uint32_t> on_host(N);
+  tsr_call plain = call(false), with_results = call(true);
+  capture();
+  expect_refused(tsr_insert(table_, N, keys_, values_, &with_results, &error_), "tsr_table_prepare");
+  expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "call->results");
+  expect_refused(tsr_find(table_, N, on_host.data(), found_, &plain, &error_), "host memory");
+}
+
+TEST_F(CapturedCalls, OfTablesThatGrowAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo growth=double"));
+  tsr_call plain = call(false);
+  capture();
+  expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "growth = none");
+}
+
+TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
+  fake().devices = 2;
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo devices=0,1"));
+  tsr_call plain = call(false);
+  capture();
+  expect_refused(tsr_find(table_, N, keys_, found_, &plain, &error_), "one device");
+}
+
 // ---- The heap of malloc -------------------------------------------------------------------------
 
 TEST(Heap, IsAsLargeAsWasAskedForOrTheFailureSaysHowLarge) {

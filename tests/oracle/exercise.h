@@ -26,9 +26,10 @@ public:
   struct Options {
     uint64_t slots = 256; // of the table
     uint64_t operations = 60;
-    uint64_t batch_max = 96; // keys of a batch
-    bool mixes = false;      // operations of all kinds in one call, too: the table's concurrency is mixed
-    uint64_t pool = 0;       // distinct keys, or (all pairs kept) pairs; 0: twice as many as slots
+    uint64_t batch_max = 96;  // keys of a batch
+    bool mixes = false;       // operations of all kinds in one call, too: the table's concurrency is mixed
+    bool erases_pairs = true; // where every pair is kept; tables whose values lie in buckets refuse it
+    uint64_t pool = 0;        // distinct keys, or (all pairs kept) pairs; 0: twice as many as slots
   };
 
   Exercise(Subject &subject, uint32_t policy, Random &random, const Options &options)
@@ -154,7 +155,7 @@ private:
 
   std::string erase() {
     Batch batch = some_keys();
-    if (subject_.value_bits && oracle_.keeps_all() && random_.chance(2)) return erase_pairs();
+    if (subject_.value_bits && oracle_.keeps_all() && options_.erases_pairs && random_.chance(2)) return erase_pairs();
     std::string complaint = subject_.erase(batch);
     return complaint.empty() ? oracle_.erase(batch) : complaint;
   }
