@@ -84,8 +84,10 @@ typedef struct tsr_table_info {
   uint64_t buckets, bytes;
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   bool statistics;
-  uint64_t seed;    /* of the hash functions now in use */
-  const char *code; /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
+  uint64_t seed;         /* of the hash functions now in use */
+  const char *code;      /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
+  uint64_t host_bytes;   /* of `bytes`: pages in the host's memory, since the table has more than device_bytes; or 0 */
+  uint64_t window_bytes; /* ... and what the device has for those that are worked on, besides `bytes` */
 } tsr_table_info;
 /* Strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);

@@ -263,10 +263,10 @@ TSR_API tsr_status tsr_device_describe(int device, tsr_device_info *info, tsr_er
 
 /* One random-access limit: operations of `bytes` each at random places of a footprint. */
 typedef struct tsr_roofline_row {
-  const char *name; /* "read", "cas", "read+cas", "copy" */
+  const char *name; /* "read", "cas", "read+cas", "copy"; of the bus "to_device", "from_device", "both_ways" */
   uint32_t bytes, lanes;
   uint64_t footprint_bytes;
-  double giga_per_second; /* operations; for copy bytes read and written */
+  double giga_per_second; /* operations; for copy bytes read and written, for the bus those that passed it */
 } tsr_roofline_row;
 /* Measures the device; *rows is freed with free(). footprint_bytes: 0 = 1 GiB. */
 TSR_API tsr_status tsr_roofline(int device, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,

@@ -11,7 +11,7 @@
 #include "core/cuda/module.h"
 #include "core/kernels/roofline.h"
 
-enum { REPEATS = 5 };
+enum { REPEATS = 5, BUS_ROWS = 3 };
 static const uint64_t ACCESSES = 1ull << 27, FOOTPRINT_BYTES = 1ull << 30;
 
 typedef struct row_kernel {
@@ -35,6 +35,7 @@ typedef struct meter {
   tsr_event *from, *to;
   void *memory, *sink;
   uint64_t footprint_bytes;
+  void *host, *stream[2]; /* of the bus: pinned memory, and one for each way */
 } meter;
 
 static tsr_status load_kernels(meter *m, tsr_error *error) {
@@ -57,6 +58,11 @@ static int by_size(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
+static double median(double times[REPEATS + 1]) {
+  qsort(times + 1, REPEATS, sizeof times[0], by_size);
+  return times[1 + REPEATS / 2];
+}
+
 /* The first run warms up the device and does not count; of the others it is the median. */
 static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *row, tsr_error *error) {
   const tsr_backend *backend = m->device->backend;
@@ -73,16 +79,59 @@ static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *
     if (status == TSR_OK) status = backend->event_between(m->device, m->from, m->to, &times[i], error);
   }
   if (status) return status;
-  qsort(times + 1, REPEATS, sizeof times[0], by_size);
-  double each = kernel->kind == TSR_ROOFLINE_COPIES ? (double)kernel->bytes : 1;
+  const double each = kernel->kind == TSR_ROOFLINE_COPIES ? (double)kernel->bytes : 1;
   *row = (tsr_roofline_row){kernel->name, kernel->bytes, kernel->lanes, m->footprint_bytes,
-                            (double)accesses * each / times[1 + REPEATS / 2] / 1e6};
+                            (double)accesses * each / median(times) / 1e6};
   return TSR_OK;
+}
+
+/* ---- The bus --------------------------------------------------------------------------------- */
+
+/* What runs of pages take on their way (../table/travel.c): long copies between pinned memory and the device, one way or,
+ * half of the bytes each, both at once. */
+enum { TO_DEVICE = 1, FROM_DEVICE = 2 };
+
+static tsr_status copy_once(meter *m, uint32_t ways, uint64_t bytes, double *milliseconds, tsr_error *error) {
+  const tsr_backend *backend = m->device->backend;
+  const bool both = ways == (TO_DEVICE | FROM_DEVICE);
+  const uint64_t each = both ? bytes / 2 : bytes;
+  char *host = m->host, *memory = m->memory;
+  tsr_status status = backend->event_record(m->device, m->from, m->stream[0], error);
+  if (status == TSR_OK) status = backend->event_wait(m->device, m->from, m->stream[1], error);
+  if (status == TSR_OK && ways & TO_DEVICE) status = backend->copy(m->device, memory, host, each, m->stream[0], error);
+  if (status == TSR_OK && ways & FROM_DEVICE)
+    status = backend->copy(m->device, host + bytes - each, memory + bytes - each, each, m->stream[1], error);
+  if (status == TSR_OK) status = backend->event_record(m->device, m->to, m->stream[1], error);
+  if (status == TSR_OK) status = backend->event_wait(m->device, m->to, m->stream[0], error);
+  if (status == TSR_OK) status = backend->event_record(m->device, m->to, m->stream[0], error);
+  if (status == TSR_OK) status = backend->event_finish(m->device, m->to, error);
+  return status ? status : backend->event_between(m->device, m->from, m->to, milliseconds, error);
+}
+
+static tsr_status measure_bus(meter *m, tsr_roofline_row *rows, size_t *count, tsr_error *error) {
+  static const char *const names[BUS_ROWS] = {"to_device", "from_device", "both_ways"};
+  static const uint64_t most = 256ull << 20;
+  const tsr_backend *backend = m->device->backend;
+  const uint64_t bytes = m->footprint_bytes < most ? m->footprint_bytes : most;
+  tsr_status status = backend->allocate_host(m->device, bytes, &m->host, error);
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = backend->stream_create(m->device, &m->stream[i], error);
+  if (status == TSR_OK) memset(m->host, 0, bytes);
+  for (uint32_t ways = TO_DEVICE; status == TSR_OK && ways <= BUS_ROWS; ways++) {
+    double times[REPEATS + 1];
+    for (uint32_t i = 0; status == TSR_OK && i <= REPEATS; i++) status = copy_once(m, ways, bytes, &times[i], error);
+    if (status == TSR_OK)
+      rows[(*count)++] =
+          (tsr_roofline_row){names[ways - 1], 1, 1, m->footprint_bytes, (double)bytes / median(times) / 1e6};
+  }
+  return status;
 }
 
 static void close_meter(meter *m) {
   const tsr_backend *backend = m->device->backend;
   tsr_cuda_module_unload(&m->module, m->driver);
+  for (uint32_t i = 0; i < 2; i++)
+    if (m->stream[i]) backend->stream_destroy(m->device, m->stream[i]);
+  if (m->host) backend->free_host(m->device, m->host);
   if (m->from) backend->event_destroy(m->device, m->from);
   if (m->to) backend->event_destroy(m->device, m->to);
   if (m->memory) backend->free(m->device, m->memory);
@@ -103,7 +152,7 @@ static tsr_status measure_all(meter *m, tsr_roofline_row *rows, size_t *count, t
   if (status == TSR_OK) status = backend->allocate(m->device, sizeof(uint32_t), &m->sink, error);
   for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
     if (can_measure(m, &row_kernels[i])) status = measure(m, &row_kernels[i], &rows[(*count)++], error);
-  return status;
+  return status ? status : measure_bus(m, rows, count, error);
 }
 
 tsr_status tsr_roofline(int number, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
@@ -117,7 +166,7 @@ tsr_status tsr_roofline(int number, uint64_t footprint_bytes, tsr_roofline_row *
   tsr_status status = tsr_cuda_backend.open(number, &m.device, error);
   if (status) return status;
   m.driver = tsr_cuda_driver(NULL);
-  tsr_roofline_row *measured = calloc(ROWS, sizeof *measured);
+  tsr_roofline_row *measured = calloc(ROWS + BUS_ROWS, sizeof *measured);
   cu_context popped;
   size_t measured_count = 0;
   if (!measured) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of a roofline");

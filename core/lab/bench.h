@@ -36,7 +36,8 @@
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
  *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
- *              other operations)
+ *              other operations). Of a table that lies in the host's memory (device_bytes): of the time in which the bus
+ *              moves its pages, to the device for finds, from it for inserts, both ways for erase
  *   ok         yes; or no or refused: a sentence on standard error says why
  *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are
  *              there; '-' for pools

@@ -37,9 +37,14 @@ static uint64_t round_to_power(uint64_t bytes) {
   return bytes - power > power / 2 ? power * 2 : power;
 }
 
+/* Of a table in the host's memory the bus is what counts, and it has one rate. */
+static uint64_t footprint_of(const tsr_table_info *info) {
+  return info->host_bytes ? 1ull << 30 : round_to_power(info->bytes);
+}
+
 void tsr_bench_limits_measure(tsr_bench_limits *l, int device, const tsr_table_info *info) {
   tsr_error error;
-  limits fresh = {.footprint_bytes = round_to_power(info->bytes)};
+  limits fresh = {.footprint_bytes = footprint_of(info)};
   for (size_t i = 0; i < l->count; i++)
     if (l->at[i].footprint_bytes == fresh.footprint_bytes) return;
   if (tsr_roofline(device, fresh.footprint_bytes, &fresh.rows, &fresh.count, &error)) {
@@ -53,7 +58,7 @@ void tsr_bench_limits_measure(tsr_bench_limits *l, int device, const tsr_table_i
 double tsr_bench_limits_of(const tsr_bench_limits *l, const tsr_table_info *info, const char *name) {
   const tsr_roofline_row *best = NULL;
   for (size_t i = 0; name && i < l->count; i++) {
-    if (l->at[i].footprint_bytes != round_to_power(info->bytes)) continue;
+    if (l->at[i].footprint_bytes != footprint_of(info)) continue;
     for (size_t k = 0; k < l->at[i].count; k++) {
       const tsr_roofline_row *row = &l->at[i].rows[k];
       if (strcmp(row->name, name) != 0 || (strcmp(name, "read") == 0 && row->bytes < info->bucket_bytes)) continue;

@@ -27,6 +27,14 @@ static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
 
+const char *tsr_bench_bus_limit(tsr_bench_op op, uint32_t *times) {
+  const uint32_t before = operations[op]->before;
+  const bool writes = before != TSR_BENCH_ON_FILLED;
+  *times = before == TSR_BENCH_ON_FULL ? 2 : 1;
+  if (!operations[op]->limit) return NULL;
+  return *times == 2 ? "both_ways" : writes ? "from_device" : "to_device";
+}
+
 uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values) {
   const uint32_t calls = operations[op]->calls;
   return calls == TSR_PREPARE_FIND && !has_values ? TSR_PREPARE_CONTAINS : calls;

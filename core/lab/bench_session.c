@@ -225,6 +225,14 @@ static tsr_bench_cost cost_of(const tsr_bench_session *s, const lane *l, tsr_ben
   return status ? (tsr_bench_cost){0} : cost;
 }
 
+/* What the device's memory allows of this operation, or where the table lies in the host's memory, the bus. */
+static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, tsr_bench_op op, uint64_t keys) {
+  uint32_t times;
+  if (!info->host_bytes) return 1e3 * tsr_bench_limits_of(s->limits, info, tsr_bench_limit(op));
+  const double rate = tsr_bench_limits_of(s->limits, info, tsr_bench_bus_limit(op, &times));
+  return 1e3 * rate * (double)keys / ((double)info->host_bytes * times);
+}
+
 /* Code is made before it is timed, also where the cpu backend would find that so few items do not pay a compiler: or half
  * of the turns would be of one code, half of another. That it cannot be made will be said when it is used. */
 static void make_code(const lane *l, tsr_bench_op op) {
@@ -254,7 +262,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
                        .mops_min = thousands / l->times[o->repeat - 1],
                        .mops_max = thousands / l->times[0],
                        .probes = counts.probes,
-                       .limit_mops = 1e3 * tsr_bench_limits_of(s->limits, &info, tsr_bench_limit(op)),
+                       .limit_mops = limit_of(s, &info, op, l->done),
                        .verdict = l->is_right ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG,
                        .utilization = counts.utilization,
                        .not_placed = l->not_placed,

@@ -82,11 +82,12 @@ static void print_csv(const column *c) {
 static void print_table(const request *r, const tsr_device_info *info, const column *columns) {
   printf("#\n# %s, sm_%u, %.1f GB of memory, %.1f MB of L2\n", info->name, info->sm, (double)info->memory_bytes / 1e9,
          (double)info->l2_bytes / 1e6);
-  printf("# 10^9 operations a second (copy: bytes); MiB of footprint:\n# %-10s %5s %5s", "", "bytes", "lanes");
+  printf("# 10^9 operations a second (copy and the bus: bytes); MiB of footprint:\n# %-11s %5s %5s", "", "bytes",
+         "lanes");
   for (size_t k = 0; k < r->footprint_count; k++) printf(" %9llu", (unsigned long long)(r->footprints[k] >> 20));
   printf("\n");
   for (size_t i = 0; i < columns[0].count; i++) {
-    printf("# %-10s %5u %5u", columns[0].rows[i].name, columns[0].rows[i].bytes, columns[0].rows[i].lanes);
+    printf("# %-11s %5u %5u", columns[0].rows[i].name, columns[0].rows[i].bytes, columns[0].rows[i].lanes);
     for (size_t k = 0; k < r->footprint_count && i < columns[k].count; k++)
       printf(" %9.1f", columns[k].rows[i].giga_per_second);
     printf("\n");
@@ -109,7 +110,8 @@ static tsr_status measure(const request *r, column *columns, tsr_error *error) {
 }
 
 static const char help[] = "usage: tessera roofline [--device N] [--footprint BYTES,BYTES...]\n\n"
-                           "Measures what the memory of a GPU allows: random reads, compare-and-swaps and a copy. "
+                           "Measures what the memory of a GPU allows: random reads, compare-and-swaps, a copy, and "
+                           "copies between it and the host's. "
                            "Prints CSV, then a table.\n\n"
                            "  --device N         Which GPU; 0.\n"
                            "  --footprint BYTES  Sizes of the memory that is accessed, such as 64Mi,1Gi; 1Gi.\n";

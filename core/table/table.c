@@ -45,6 +45,8 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .bucket_slots = shape->bucket_slots,
                        .bucket_bytes = shape->bucket_bytes,
                        .tile_lanes = shape->tile_lanes,
+                       .host_bytes = tsr_composition_host_bytes(t->store.composition),
+                       .window_bytes = tsr_composition_window_bytes(t->store.composition),
                        .statistics = shape->statistics != 0,
                        .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
 }

@@ -123,6 +123,8 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   if (random.chance(4)) {
     spec.set("table", "page_bytes", std::to_string(1024u << random.below(8)));
     if (!random.chance(4)) spec.set("table", "page_batch", std::to_string(any_size(random, 0, 2000)));
+    if (random.chance(2) && spec.get("table", "concurrency").empty() && spec.get("table", "stash").empty())
+      spec.set("table", "device_bytes", std::to_string(any_size(random, 8 << 10, 128 << 10)));
   }
   if (random.chance(2)) {
     uint64_t percent = random.chance(4) ? 100 + random.below(1500) : 5 + random.below(96);

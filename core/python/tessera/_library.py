@@ -158,6 +158,8 @@ class TableInfo(Structure):
         ("statistics", ctypes.c_bool),
         ("seed", c_uint64),
         ("code", c_char_p),
+        ("host_bytes", c_uint64),
+        ("window_bytes", c_uint64),
     ]
 
 
