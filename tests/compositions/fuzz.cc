@@ -101,6 +101,7 @@ public:
     options.slots = std::min<uint64_t>(info.slots, 4000);
     options.operations = plan_.operations;
     options.batch_max = random_.chance(4) ? 1500 : 64;
+    options.erases_pairs = spec_.get("table", "values") != "buckets";
     options.mixes = spec_.get("table", "concurrency") == "mixed";
     Exercise exercise(subject, spec_.policy(), random_, options);
     std::string complaint = exercise.run();

@@ -27,7 +27,7 @@ std::vector<RandomSpec::Entry> RandomSpec::optional() const {
 
 std::string RandomSpec::text() const {
   std::ostringstream text;
-  for (const char *section : {"table", "layout", "probing", "hasher", "allocator"}) {
+  for (const char *section : {"table", "layout", "probing", "hasher", "allocator", "values"}) {
     bool is_open = false;
     for (const auto &entry : entries_) {
       if (entry.first.first != section) continue;
@@ -134,6 +134,14 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   if (random.chance(4)) { // bounded: a scheme with few places for a key would grow for ever
     spec.set("table", "growth", "double");
     spec.set("table", "growth_limit", std::to_string(capacity * (1 + random.below(16))));
+  }
+  if (kind == 3 && random.chance(2)) {
+    if (allocators != parts_.end()) draw_part(random, "allocator", &spec);
+    spec.set("table", "values", "buckets");
+    if (random.chance(2)) spec.set("values", "first", std::to_string(any_size(random, 1, 64)));
+    if (random.chance(2))
+      spec.set("values", "growth", std::to_string(1 + random.below(3)) + "." + std::to_string(random.below(10)));
+    if (random.chance(2)) spec.set("values", "per_key", std::to_string(any_size(random, 1, 50)));
   }
   return spec;
 }
