@@ -108,7 +108,15 @@ enum {
 
 /* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
- * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order). */
+ * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order).
+ *
+ * Where `stream` is being captured into a CUDA graph, a call is recorded: it runs with each launch of the graph, on what
+ * the arrays hold then. It takes device arrays and code that tsr_table_prepare has made, and no event is recorded: order a
+ * launch against other calls on the table by its stream. TSR_UNSUPPORTED, and the capture goes on, where the host would
+ * have to wait: growth = double, inserts into mixed tables without locks, lists made in bulk, several devices; an insert
+ * that combines values where pairs move needs `results`. tsr_find_all adds a memory node. The report's keys (insert_keys,
+ * ..) count calls that ran, its other numbers what launches did, too. A graph is of the table's memory: after tsr_rehash
+ * or tsr_build capture anew. Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 typedef struct tsr_call {
   size_t size;
   void *stream;

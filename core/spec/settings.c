@@ -116,7 +116,8 @@ enum { ROW_WORD_BYTES = 24 };
   R("first", "1 .. 1024", "1", "Values that the first bucket of a key is made for (WarpCore's s_0).", ROW_NUMBER,      \
     ROW(first_values), 1, 1024)                                                                                        \
   R("growth", "1 .. 64", "1.1",                                                                                        \
-    "How many times as many values each further bucket is made for, up to 1024 (WarpCore's lambda); every bucket has " \
+    "How many times as many values each further bucket is made for, up to 65536 (WarpCore's lambda); every bucket "    \
+    "has "                                                                                                             \
     "what its last unit has room for besides.",                                                                        \
     ROW_FRACTION, ROW(values_growth), 1, 0)                                                                            \
   R("per_key", "1 .. 2^20", "1",                                                                                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls whose stream is captured into a CUDA graph (core/design/0023-graphs.md).
+ * Calls whose stream is captured into a CUDA graph (core/design/0025-graphs.md).
  */
 #ifndef TSR_TABLE_CAPTURE_H
 #define TSR_TABLE_CAPTURE_H
