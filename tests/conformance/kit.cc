@@ -105,6 +105,7 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
   if (recipe.value_bits) out << "value_bits = " << (counts ? count_bits : recipe.value_bits) << "\n";
   out << "capacity = " << recipe.capacity << "\nload_factor = " << recipe.load_factor << "\nseed = " << recipe.seed
       << "\nbackend = cpu\n";
+  if (recipe.lists) out << "values = buckets\n";
   if (!keeps_all && !counts) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
   if (recipe.mixed) out << "concurrency = mixed\n";
   if (recipe.stash) out << "stash = " << recipe.stash << "\n";
