@@ -66,13 +66,14 @@ bool may_be_silent(const std::string &call) {
 
 TEST_P(EveryCall, MayFail) {
   fake().devices = 2;
-  const std::string words = GetParam().composition + " capacity=32 load_factor=0.3";
+  const std::string words = "capacity=32 load_factor=0.3 " + GetParam().composition;
   tsr_spec *spec = spec_of(words);
   launch_as(spec);
   heal();
   ASSERT_EQ(whole_life(spec), 0); // and the driver is loaded
   expect_nothing_left();
-  const int64_t stride = tsr_spec_get(spec, "table", "devices") ? 11 : 1; // its life has many more calls
+  const bool is_long = tsr_spec_get(spec, "table", "devices") || tsr_spec_get(spec, "table", "device_bytes");
+  const int64_t stride = is_long ? 11 : 1; // its life has many more calls
   int64_t k = 0;
   for (;; k += stride) {
     SCOPED_TRACE(k);
@@ -86,7 +87,9 @@ TEST_P(EveryCall, MayFail) {
       EXPECT_EQ(failures, 0);
       break;
     }
-    EXPECT_TRUE(failures || may_be_silent(fake().failed_call)) << "nobody heard of it";
+    const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they lie
+    const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
+    EXPECT_TRUE(failures || finds_another_way || may_be_silent(failed)) << "nobody heard of it";
     if (HasFailure()) break;
     ASSERT_LT(k, calls_max) << "it never works";
   }
@@ -100,7 +103,8 @@ std::vector<Words> every_composition() {
   for (const char *words :
        {"layout=packed probing=cuckoo", "layout=soa probing=double_hashing",
         "layout=packed probing=cuckoo growth=double", "layout=soa probing=double_hashing growth=double",
-        "layout=packed probing=cuckoo devices=0,1"})
+        "layout=packed probing=cuckoo devices=0,1", // the last one: a find of 60 keys has all pages travel
+        "layout=soa probing=double_hashing capacity=500 page_bytes=1Ki device_bytes=10Ki"})
     for (bool for_good : {false, true}) all.push_back({words, for_good});
   return all;
 }

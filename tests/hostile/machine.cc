@@ -151,6 +151,16 @@ void launch(const char *kernel, void **parameters) {
       ASSERT_EQ(status, TSR_OK);
       return;
     }
+  static const char *const pages[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
+  for (uint32_t step : {TSR_PAGES_count, TSR_PAGES_tiles, TSR_PAGES_scatter})
+    if (strcmp(kernel, pages[step]) == 0) {
+      const tsr_pages *p = static_cast<tsr_pages *>(parameters[0]);
+      const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + (p->ends ? p->segments : 0);
+      ASSERT_EQ(tsr_cpu_backend.page(running->program, step, p, step == TSR_PAGES_tiles ? p->segments : tiles, nullptr,
+                                     nullptr),
+                TSR_OK);
+      return;
+    }
 #define SPLIT_NAME(step) "tsr_split_" #step,
   static const char *const steps[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
   for (uint32_t step = 0; step < TSR_SPLIT_STEP_COUNT; step++)
