@@ -222,7 +222,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_chains(&t->settings)))
+  else if (s->moves_pairs || has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
@@ -673,10 +673,6 @@ tsr_status tsr_composition_check_code(const tsr_composition *t, tsr_error *error
                       part->plugin->name);
   }
   return TSR_OK;
-}
-
-bool tsr_composition_passes_erased(const tsr_composition *t) {
-  return t->shape.is_mixed && t->shape.guard == TSR_GUARD_CLAIM && !t->shape.has_link;
 }
 
 uint64_t tsr_composition_buckets(const tsr_composition *t) { return t->shape.buckets + t->tail_buckets; }

@@ -78,9 +78,6 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_reg
 uint64_t tsr_composition_bytes(const tsr_composition *composition);
 /* The state as the device sees it, all pointers NULL. */
 tsr_state tsr_composition_state(const tsr_composition *composition);
-/* Whether an insert's claim is its own guard though erases overlap it, as long as inserts pass erased slots by; then the
- * table sees to it that enough slots are empty (core/table/room.h). */
-bool tsr_composition_passes_erased(const tsr_composition *composition);
 /* What may overlap with what, one sentence. */
 const char *tsr_composition_overlap(const tsr_composition *composition);
 

@@ -233,7 +233,6 @@ static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *er
       status = copy_region(to, from, role, i, error);
   to->store.state.has_erased = from->store.state.has_erased;
   to->store.is_clear = false;
-  to->store.room.is_known = false;
   tsr_status waited = to->backend->synchronize(to->device, NULL, status ? NULL : error);
   return status ? status : waited;
 }

@@ -78,22 +78,17 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
   return when(v->matches != 0, combine_with(v->matches), go_on());
 }
 
-/* Whether in this launch inserts into open addressing take erased slots again although erases run meanwhile. */
-TSR_INLINE bool retakes_erased(const tsr_ctx *c) { return is_mixed(c) && !TSR_FACT(c, has_link) && c->t->has_erased; }
-
 /* The slots that an insert may claim without a lock.
  * TSR_GUARD_NONE: any vacant one, for nobody looks for the key.
  * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
- * the lowest empty one and none ever becomes empty again; the loser looks again and finds the key. Where erases run
- * meanwhile that holds as long as erased slots are passed by; when the host has them taken again (has_erased), all
- * inserts need locks (core/table/room.h).
+ * the lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
  * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
  * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
  * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an
  * erased slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
 TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
-  if (op_guard(c, kind) == TSR_GUARD_CLAIM) return retakes_erased(c) ? 0 : v->empties;
+  if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
   const bool room_in_first =
       op->probe.visited == 0 && tsr_count_bits(v->empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
   const bool guards_itself =
@@ -102,7 +97,8 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
 }
 
 /* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
- * occupied. Where erases run at the same time no erased slot is claimed without a lock, and the argument holds again. */
+ * occupied. Where erases run at the same time, which this guard meets in lists only, no erased slot is ever claimed, and
+ * the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c) && v->vacant != v->empties;
 }

@@ -101,12 +101,10 @@ TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_buck
 }
 
 /* Whether the scheme has a law by which an operation of this kind knows that no later bucket holds the key. Inserts
- * whose claim is their guard take the empty slot that would tell them, but for those that have to take locks while
- * erases run. */
+ * whose claim is their guard take the empty slot that would tell them. */
 TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   if (!TSR_FACT(c, ends_at_empty) && !TSR_FACT(c, first_slots)) return false;
-  return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK ||
-         (op_guard(c, kind) == TSR_GUARD_CLAIM && is_mixed(c) && !TSR_FACT(c, has_link));
+  return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
 /* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether the

@@ -2,7 +2,7 @@
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
  * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- create <- rebuild <-
- * room, growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
+ * growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -16,24 +16,14 @@ typedef struct tsr_code {
   uint32_t users;
 } tsr_code;
 
-/* Of slots that inserts take while erases run, who pass erased ones by (room.h). All zero: nothing is known. */
-typedef struct tsr_room {
-  bool is_known;         /* what was counted, and that all since is in the tallies */
-  uint64_t used, erased; /* when they were counted: slots that are not empty, and those of them that hold nothing */
-  uint64_t most;         /* no more can be used by now */
-  uint64_t items;        /* of operations since then that may have taken a slot */
-  uint64_t flush_from;   /* so many erased slots are worth the next flush */
-} tsr_room;
-
 /* What a rebuild makes anew: a composition, its memory and its operations. All zero: nothing to free. */
 typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
-  bool is_clear;    /* nothing was inserted since it was cleared */
-  bool is_captured; /* what the call under way enqueues goes into a graph */
-  bool in_graph;    /* so did a call's before: the table may change without a call */
-  tsr_room room;
+  bool is_clear;               /* nothing was inserted since it was cleared */
+  bool is_captured;            /* what the call under way enqueues goes into a graph */
+  bool in_graph;               /* so did a call's before: the table may change without a call */
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;
 
@@ -45,7 +35,6 @@ typedef enum tsr_phase {
   TSR_PHASE_FIND,
   TSR_PHASE_ERASE,
   TSR_PHASE_MIXED,
-  TSR_PHASE_RETAKE, /* the same while inserts take erased slots again */
   TSR_PHASE_ALONE
 } tsr_phase;
 
@@ -67,8 +56,7 @@ typedef struct tsr_order {
 enum {
   TSR_TALLY_COUNTED = TSR_BULKS, /* of launches that are no calls */
   TSR_TALLY_UNREAD,              /* of launches whose counts nobody wants */
-  TSR_TALLY_THEN,                /* what those of the operations were when slots were counted */
-  TSR_TALLIES = TSR_TALLY_THEN + TSR_BULKS
+  TSR_TALLIES
 };
 
 /* An operation on n items, its arguments checked; arrays as in tessera.h. */
@@ -135,7 +123,6 @@ struct tsr_table {
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t pairs, erased_then; /* growth: the size, and what the tallies of erasing were at that time */
   bool knows_pairs;            /* whether these two are true */
-  bool retakes;                /* inserts take erased slots again, with locks (room.h) */
   tsr_watch *watch;            /* of the save under way; NULL: nobody listens */
   void *watch_context;
   const char *joined; /* how the last join found matches here; NULL: there was none */

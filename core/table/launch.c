@@ -21,11 +21,6 @@ static bool makes_lists(const tsr_store *store, uint32_t op) {
   return op == TSR_BULK_insert && store->composition->shape.has_lists;
 }
 
-static bool takes_or_erases(uint32_t op) {
-  return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_erase ||
-         op == TSR_BULK_erase_pair;
-}
-
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
   return tsr_travels(store, op, n) ||
          (op == TSR_BULK_insert && !store->is_captured && n >= tsr_composition_page_batch(store->composition));
@@ -63,7 +58,6 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
     began = true;
   }
   if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply) store->is_clear = false;
-  if (takes_or_erases(op) && bulk->tally != t->tallies + op) store->room.is_known = false; /* its own are not read */
   if (status || began) return status;
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
 }

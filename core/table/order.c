@@ -20,7 +20,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
     return TSR_OK;
   }
   if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
-    next = t->retakes ? TSR_PHASE_RETAKE : TSR_PHASE_MIXED;
+    next = TSR_PHASE_MIXED;
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.user_count; i++)
       if (t->order.users[i].stream == stream) return TSR_OK;

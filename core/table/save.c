@@ -426,7 +426,6 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   if (status) return status;
   t->store.is_clear = false;
   t->store.state.has_erased = f->head.has_erased != 0;
-  t->store.room.is_known = false;
   if (tsr_is_filter(t)) return TSR_OK; /* its blocks are all, and have their checksum */
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");

@@ -120,11 +120,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   if (status == TSR_OK && composition->lock_bytes)
     status = t->backend->fill(t->device, store->state.locks, 0, composition->lock_bytes, stream, error);
   store->is_clear = status == TSR_OK && !store->in_graph;
-  store->room = (tsr_room){.is_known = false};
-  if (status || store != &t->store) return status;
-  store->room.is_known = true;
-  return t->backend->copy(t->device, t->tallies + TSR_TALLY_THEN, t->tallies, TSR_BULKS * sizeof *t->tallies, stream,
-                          error);
+  return status;
 }
 
 tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {

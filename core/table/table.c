@@ -15,7 +15,6 @@
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
-#include "core/table/room.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
@@ -101,74 +100,6 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   }
 }
 
-static bool erases(uint32_t op) { return op == TSR_BULK_erase || op == TSR_BULK_erase_pair || op == TSR_BULK_apply; }
-
-static bool may_insert(uint32_t op) {
-  return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply;
-}
-
-/* Whether the host has a hand in whether inserts find room. */
-static bool makes_room(const tsr_table *t) {
-  return t->store.composition->settings.growth || tsr_composition_passes_erased(t->store.composition);
-}
-
-/* Enters the phase of a request of which n items are left; *piece of them are to be launched now. */
-static tsr_status enter(tsr_table *t, const tsr_request *r, uint64_t n, uint64_t *piece, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  *piece = n;
-  if (n && may_insert(r->op) && tsr_composition_passes_erased(t->store.composition))
-    status = tsr_room_take(t, n, r->stream, piece, error);
-  if (status) return status;
-  if (erases(r->op) && n) t->store.state.has_erased = 1; /* of the store that the room was made in */
-  const bool is_alone = tsr_launches_alone(&t->store, r->op, *piece);
-  return tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
-}
-
-/* Where items `from` on of an array lie, of `bytes` each. */
-static void *part_of(void *array, uint64_t from, uint64_t bytes) { return array ? (char *)array + from * bytes : NULL; }
-
-/* A request's next n items. */
-static tsr_bulk piece_of(const tsr_table *t, const tsr_bulk *whole, uint64_t from, uint64_t n) {
-  const tsr_shape *shape = &t->store.composition->shape;
-  const uint64_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
-  tsr_bulk piece = *whole;
-  piece.state = t->store.state;
-  if (tsr_composition_passes_erased(t->store.composition) && !t->retakes) piece.state.has_erased = 0;
-  if (n == whole->n) return piece;
-  piece.n = n;
-  piece.keys = part_of((void *)(uintptr_t)whole->keys, from, key_bytes);
-  piece.values = part_of((void *)(uintptr_t)whole->values, from, value_bytes);
-  piece.values_out = part_of(whole->values_out, from, value_bytes);
-  piece.unplaced_keys = part_of(whole->unplaced_keys, from, key_bytes);
-  piece.unplaced_values = part_of(whole->unplaced_values, from, value_bytes);
-  piece.results = part_of(whole->results, from, 1);
-  piece.operations = part_of((void *)(uintptr_t)whole->operations, from, 1);
-  piece.times = part_of(whole->times, from, 2 * sizeof *whole->times);
-  return piece;
-}
-
-static tsr_status launch_request(tsr_table *t, uint32_t op, tsr_bulk *bulk, void *stream, tsr_error *error) {
-  if (op == TSR_BULK_retrieve) return launch_gather(t, bulk, stream, error);
-  if (op == TSR_BULK_insert && t->store.composition->facts.combines_later &&
-      !tsr_launches_pages(&t->store, op, bulk->n))
-    return launch_insert(t, bulk, stream, error);
-  return launch(t, op, bulk, stream, error);
-}
-
-/* Launches what a request asks for, in the phase that was entered for its first `piece` items. */
-static tsr_status launch_pieces(tsr_table *t, const tsr_request *r, const tsr_bulk *whole, uint64_t piece,
-                                tsr_error *error) {
-  for (uint64_t from = 0;;) {
-    tsr_bulk bulk = piece_of(t, whole, from, piece);
-    tsr_status status = launch_request(t, r->op, &bulk, r->stream, error);
-    from += piece;
-    if (status || from >= whole->n) return status;
-    status = tsr_table_leave(t, r->stream, error);
-    if (status == TSR_OK) status = enter(t, r, whole->n - from, &piece, error);
-    if (status) return status;
-  }
-}
-
 static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool gathers = r->op == TSR_BULK_retrieve;
   uint64_t key_bytes = t->store.composition->shape.key_bits / 8,
@@ -186,26 +117,33 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
       {(void *)(uintptr_t)r->operations, NULL, r->n, false, TSR_ARRAY_READ},
       {r->times, NULL, r->n * 2 * sizeof *r->times, false, TSR_ARRAY_WRITTEN}};
   if (r->n == 0 && !gathers) return TSR_OK;
-  uint64_t piece;
-  tsr_status status = enter(t, r, r->n, &piece, error);
+  const bool by_pages = tsr_launches_pages(&t->store, r->op, r->n);
+  const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
+  tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
   if (status == TSR_OK) {
-    const tsr_bulk bulk = {.n = r->n,
-                           .keys = arrays[0].devices,
-                           .values = arrays[1].devices,
-                           .values_out = arrays[2].devices,
-                           .unplaced_keys = arrays[3].devices,
-                           .unplaced_values = arrays[4].devices,
-                           .results = arrays[5].devices,
-                           .counts = arrays[6].devices,
-                           .operations = arrays[7].devices,
-                           .times = arrays[8].devices,
-                           .room = r->room,
-                           .missing = r->missing,
-                           .tells_presence = r->tells_presence,
-                           .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
-    status = launch_pieces(t, r, &bulk, piece, error);
+    tsr_bulk bulk = {.state = t->store.state,
+                     .n = r->n,
+                     .keys = arrays[0].devices,
+                     .values = arrays[1].devices,
+                     .values_out = arrays[2].devices,
+                     .unplaced_keys = arrays[3].devices,
+                     .unplaced_values = arrays[4].devices,
+                     .results = arrays[5].devices,
+                     .counts = arrays[6].devices,
+                     .operations = arrays[7].devices,
+                     .times = arrays[8].devices,
+                     .room = r->room,
+                     .missing = r->missing,
+                     .tells_presence = r->tells_presence,
+                     .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
+    if (gathers)
+      status = launch_gather(t, &bulk, r->stream, error);
+    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
+      status = launch_insert(t, &bulk, r->stream, error);
+    else
+      status = launch(t, r->op, &bulk, r->stream, error);
   }
   bool any_staged = false;
   for (uint32_t i = 0; i < ARRAYS; i++) {
@@ -257,12 +195,14 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
 }
 
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (may_insert(r->op) && makes_room(t)) {
-    tsr_status status =
-        tsr_capture_refuse(t, r->stream, "inserts into this table may wait, to see what fits or to make room", error);
+  const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
+  if (inserts && t->store.composition->settings.growth) {
+    tsr_status status = tsr_capture_refuse(
+        t, r->stream, "inserts into a table that grows wait, to see what fits: use growth = none", error);
     if (status) return status;
   }
-  if (erases(r->op) && r->n) t->store.state.has_erased = 1;
+  const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
+  if (erases && r->n) t->store.state.has_erased = 1;
   if (r->op == TSR_BULK_apply) t->knows_pairs = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
@@ -710,7 +650,6 @@ tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
 
 tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   tsr_status status = tsr_table_wait(t, error);
-  if (status == TSR_OK) status = tsr_room_read(t, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);

@@ -10,7 +10,6 @@
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/table/order.h"
-#include "core/table/room.h"
 #include "core/table/store.h"
 #include "core/tessera_kernels.h"
 #include "core/user/code.h"
@@ -152,8 +151,7 @@ static tsr_phase phase_of(uint32_t does) {
 static void announce(tsr_table *t, uint32_t does) {
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
   if (does & TSR_DOES_ERASES) t->store.state.has_erased = 1;
-  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = t->store.room.is_known = false;
-  if (does & TSR_DOES_INSERTS) tsr_room_retake(t); /* nobody knows how many */
+  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
 }
 
 static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments, void *stream, tsr_error *error) {
@@ -164,8 +162,8 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
     tsr_table *t = k->tables[i];
-    announce(t, facts->parameter[i].does);
     status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
+    announce(t, facts->parameter[i].does);
     tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert};
     memcpy(refs[i], &tables[i], sizeof tables[i]);
     all[i] = refs[i];

@@ -313,15 +313,11 @@ TEST_F(CapturedCalls, ThatCannotBeRecordedAreRefused) {
   expect_refused(tsr_find(table_, N, on_host.data(), found_, &plain, &error_), "host memory");
 }
 
-TEST_F(CapturedCalls, OfTablesThatMakeRoomAreRefused) {
-  for (const char *words : {"probing=cuckoo growth=double", "probing=linear concurrency=mixed"}) {
-    SCOPED_TRACE(words);
-    if (table_) TearDown();
-    ASSERT_NO_FATAL_FAILURE(make(std::string("capacity=300 layout=packed ") + words));
-    tsr_call plain = call(false);
-    capture();
-    expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "make room");
-  }
+TEST_F(CapturedCalls, OfTablesThatGrowAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo growth=double"));
+  tsr_call plain = call(false);
+  capture();
+  expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "growth = none");
 }
 
 TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {

@@ -113,7 +113,6 @@ public:
 
   uint64_t slots() const { return composition_->shape.buckets * composition_->shape.bucket_slots; }
   void note_erase() { memory_.note_erase(); }
-  bool may_pass_by() const { return tsr_composition_passes_erased(composition_.get()); } // erased slots, without locks
 
   // Performs `op` for one key; returns its code. With TSR_NOT_PLACED *key and *value are the unplaced pair. code: what an
   // insert has answered, for TSR_BULK_combine.
@@ -222,11 +221,10 @@ private:
     std::string complaint = judge(&first);
     std::vector<uint32_t> keys(used_.begin(), used_.end());
     uint64_t erased = random_.chance(3) ? 0 : random_.below(4);
-    const bool passes_by = stage_.may_pass_by() && random_.chance(2);
     for (uint64_t i = 0; complaint.empty() && i < erased && !keys.empty(); i++) {
       Batch batch;
       uint32_t key = keys[random_.below(keys.size())], ignored = 0, asked = key;
-      if (!passes_by) stage_.note_erase();
+      stage_.note_erase();
       batch.keys = {key};
       batch.codes = {stage_.perform(TSR_BULK_erase, &asked, &ignored)};
       complaint = oracle_.erase(batch);
