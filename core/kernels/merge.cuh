@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items of one key that a warp is about to insert, combined into one before memory is touched: atomics on one address
- * take turns, so what 32 lanes bring for a hot key costs one turn instead of 32. Only where a policy combines payloads;
- * one that leaves a present key alone has nothing to write. On the CPU a thread has one item at a time, and nothing to
- * merge.
+ * Atomics on one address take turns. So the items of one key that a warp is about to insert are combined into one before
+ * memory is touched, and what 32 lanes bring for a hot key costs one turn instead of 32. This is done only where a policy
+ * combines payloads, because one that leaves a present key alone has nothing to write. On the CPU a thread has one item
+ * at a time, and nothing to merge.
  */
 #ifndef TSR_MERGE_CUH
 #define TSR_MERGE_CUH
@@ -36,9 +36,9 @@ typedef uint32_t merge_payload;
 
 TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 
-/* The lowest of the lanes whose items have this lane's key; its payload becomes what those of all amount to: in each
- * round a lane takes over the payload of the next one that is left, and then every second one leaves. Collective over
- * the warp. */
+/* Returns the lowest of the lanes whose items have this lane's key. Its payload becomes what the payloads of all of them
+ * amount to: in each round a lane takes over the payload of the next one that is left, and then every second one leaves.
+ * Collective over the warp. */
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
   const uint32_t lane = merge_lane(), present = __ballot_sync(MERGE_WARP, mine);
   const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present;
@@ -53,9 +53,12 @@ TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
   return mine ? tsr_lowest(same) : lane;
 }
 
-/* The items whose key another lane has inserted learn what became of it: either no pair of the key has a place, or
- * theirs were combined with it. key: of this lane's item, whatever is in hand. Returns whether its own pair has no
- * place. */
+/* Whether any lane's item was merged into another one's. Collective over the warp. */
+TSR_INLINE uint32_t merge_any(uint32_t leader) { return __any_sync(MERGE_WARP, leader != merge_lane()); }
+
+/* Tells the items whose key another lane has inserted what became of it: either no pair of the key has a place, or theirs
+ * were combined with it. key: that of this lane's item, which is not own->key where another pair is in hand. Returns
+ * whether this lane's own pair has no place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
   const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
@@ -65,6 +68,7 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
 }
 #else
 #define MERGES(c, policy) 0
+TSR_INLINE uint32_t merge_any(uint32_t leader) { return leader; }
 TSR_INLINE uint32_t merge_lane(void) { return 0; }
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) { return (void)own, (void)mine, 0; }
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {

@@ -71,7 +71,7 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
     insert(c, item, mine && leader == merge_lane());
   if (item->result == TSR_RESULT_MISSING)
     item->result = TSR_RESULT_NOT_PLACED; /* OP_COMBINE: the key is not there, because its pair found no place */
-  if (!MERGES(c, item->policy)) return;
+  if (!MERGES(c, item->policy) || !merge_any(leader)) return;
   i = item_again(c, i);
   const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
   if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);

@@ -20,6 +20,12 @@
 #include "plugins/allocator.cuh"
 #include "plugins/probing.cuh"
 
+#ifdef __CUDACC__
+#define WALK_ASSUME(is_so) __builtin_assume(is_so)
+#else
+#define WALK_ASSUME(is_so) ((void)0)
+#endif
+
 TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }
 TSR_INLINE tsr_key walk_stored_key(tsr_key key) { return walk_is_reserved(key) ? 0 : key; }
 
@@ -89,6 +95,9 @@ TSR_INLINE bool walk_after(const tsr_ctx *c, tsr_key key, tsr_probe *probe, uint
     return true;
   }
   probe->visited++;
+  /* No walk has 2^32 buckets. Without this the scheme's code for the first bucket, and the hash in it, is here once more,
+   * and the compiler computes it at each step (core/design/0008-tiles-in-step.md). */
+  WALK_ASSUME(probe->visited != 0);
   return walk_next(c, key, probe);
 }
 
