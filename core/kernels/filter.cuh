@@ -3,10 +3,11 @@
  * What kind = filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of
  * one block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
  * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
- * (core/design/0019-kinds.md). Without one these functions are dropped: fact filter_words.
+ * (core/design/0019-kinds.md). In the kernels of a table the fact filter_words is 0, and these functions are dropped.
  *
- * A block has filter_words words of 32 bits. The key's bits lie in so many words as it has functions, one in each, which
- * follow each other in a ring from the word `first` on: so a lane finds them by turning the block, and no two are one.
+ * A block has filter_words words of 32 bits. A key has as many bits as there are functions, one in each of as many words.
+ * These words follow each other in a ring from the word `first` on: so no two bits of a key are one, and a lane finds
+ * them by turning the block.
  */
 #ifndef TSR_FILTER_CUH
 #define TSR_FILTER_CUH
@@ -18,7 +19,7 @@
 /* Where a key's bits lie. */
 typedef struct filter_place {
   uint64_t block;
-  uint64_t bits; /* FILTER_BIT(j) of them: the bit of the key's word number j */
+  uint64_t bits; /* filter_bit(bits, j) is the bit of the key's word number j */
   uint32_t first;
 } filter_place;
 
@@ -28,7 +29,7 @@ TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
   return 1u << ((uint32_t)(bits >> (FILTER_BIT_SHIFT - FILTER_BIT_STEP * j)) & 31u);
 }
 
-/* The block by one hash function, its bits by another one, whose product has them where it is mixed best. */
+/* One hash function gives the block, another one the bits: they are the upper ones of a product, which are mixed best. */
 TSR_INLINE filter_place filter_place_of(const tsr_ctx *c, tsr_key key) {
   const uint64_t bits = (uint64_t)hasher_hash(c, key, 1) * 0x9E3779B97F4A7C15u;
   filter_place place;
@@ -71,8 +72,9 @@ TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint
   return has;
 }
 
-/* Sets the bits of the lanes' keys with `sets`. On a GPU by the whole warp, which works on one lane's key with as many
- * lanes as its block has pairs of words: so what they write to a sector is one request, not one for each word. */
+/* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with as many
+ * lanes as a block has pairs of words: so what they write to a sector is one request, and not one for each word. The
+ * atomics are relaxed, because bits are only ever set, and who asks for keys does so in a later phase. */
 TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t sets) {
 #ifdef __CUDACC__
   enum { WARP = 32 };
@@ -94,13 +96,13 @@ TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t
   }
 #else
   if (!sets) return;
-  for (uint32_t j = 0; j < TSR_FACT(c, filter_functions); j++) /* relaxed: who asks for keys does so in a later phase */
+  for (uint32_t j = 0; j < TSR_FACT(c, filter_functions); j++)
     __atomic_fetch_or(filter_block(c, place->block) + ((place->first + j) & (TSR_FACT(c, filter_words) - 1u)),
                       filter_bit(place->bits, j), __ATOMIC_RELAXED);
 #endif
 }
 
-/* Inserts the lanes' keys, by the whole warp together. TSR_RESULT_PRESENT: the key seemed to be there. */
+/* Inserts the lanes' keys. Collective over the warp. TSR_RESULT_PRESENT: the key seemed to be there. */
 TSR_INLINE uint32_t filter_insert(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   const filter_place place = filter_place_of(c, key);
   const uint32_t has = filter_has(c, &place, mine, 0);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels: how many items each list has, the sum of these before it,
- * and each item to the next place of its list. Included by pages.cu, whose partition has brought the items into the order
- * of pages of lists; a block counts and sums those of one page in shared memory. A page with so many items that the
- * others would wait for its block is worked on by all of them, which then count into memory. Why it is done so:
- * ../design/0015-lists-in-bulk.md.
+ * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels. They count the items of each list, sum up the counts of
+ * the lists before it, and move each item to the next place of its list. Included by pages.cu, whose partition has brought
+ * the items into the order of pages of lists: so a block counts and sums those of one page in shared memory. Other blocks
+ * would have to wait for that of a page with very many items; so all blocks work on such a page, and count into memory.
+ * Why it is done so: ../design/0015-lists-in-bulk.md.
+ *
+ * All atomics here are relaxed, because they count and order nothing: what is counted is read after a barrier of the
+ * block, or by the next kernel, and no two threads get the same place.
  */
 
 /* The lists of a page, as a block counts them, and later where the next item of each goes, from the page's first on. */
@@ -30,8 +33,7 @@ static __device__ __forceinline__ void lists_clear(page_lists *lists) {
   __syncthreads();
 }
 
-/* Relaxed, as all here: counts order nothing, and a barrier or the end of the kernel comes before they are read. Reserved
- * keys are in no list. */
+/* Counts the items of each list of the page. Reserved keys are in no list. */
 static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
                                                    page_lists *lists) {
   for (uint64_t row = begin; row < end;
@@ -43,8 +45,8 @@ static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_p
   __syncthreads();
 }
 
-/* Counts become places, and the page's offsets; `begin` is its first slot. Returns its items, for all threads. mine: 0
- * for a block without a page. */
+/* Makes places of the counts, and of these the page's offsets; `begin` is its first slot. Returns the number of its items,
+ * to all threads. mine: 0 for a block without a page. */
 static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t mine,
                                                      uint32_t *at, lists_scan::TempStorage *storage) {
   uint32_t own[LISTS_OF_THREAD], all;
@@ -68,7 +70,7 @@ static __device__ __forceinline__ void list_answer(const tsr_pages *a, uint64_t 
   put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
 }
 
-/* Each item straight to its slot. */
+/* Writes each item straight to its slot. */
 static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
                                                    uint64_t first_slot, page_lists *lists) {
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
@@ -79,7 +81,7 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_p
   }
 }
 
-/* The same by way of shared memory, from where a warp writes neighbours. */
+/* The same by way of shared memory, where the items get their order, so that a warp writes neighbours. */
 static __device__ __forceinline__ void lists_place_staged(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                           uint64_t end, uint32_t items, page_lists *lists) {
   io_key *keys = (io_key *)tsr_page_memory;
@@ -238,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   bulk_add(a.bulk.tally, is_placed);
 }
 
-/* What is in no list. */
+/* Inserts what is in no list. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
     tsr_pages_any_rest_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ bulk_statistics statistics;

@@ -6,8 +6,8 @@
  * ../design/0014-pages.md.
  */
 
-/* Whether offers are combined: only then can what a batch offers for a key be one offer. With `first` and `replace` whoever
- * is told that his pair was inserted expects his value there. */
+/* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first` and
+ * `replace` the item that is told that its pair was inserted expects its own value there. */
 static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
   return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_MERGES(TSR_FACT(c, duplicates));
 }
@@ -50,7 +50,8 @@ static __device__ __forceinline__ uint64_t sample_at(const tsr_pages *a, uint64_
   return begin + ((uint32_t)(i + 1) * 0x9E3779B1u * (end - begin) >> 32);
 }
 
-/* Counts the sampled items of each key. Relaxed, as all here: the next kernel reads what is counted. */
+/* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order, or
+ * let one of several threads win, and what they leave is read after a barrier or by the next kernel. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_sample_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
@@ -67,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   atomicAdd(&a.hot.sampled_counts[slot], 1u);
 }
 
-/* One block. Few keys that are hardly hot are not worth that all others are compared with them. */
+/* Chooses the hot keys; works as one block. A few keys that are hardly hot are not worth the comparison of all others with
+ * them: so there are hot keys only if one of them is very hot. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
     tsr_pages_choose_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];
@@ -139,7 +141,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
   return true;
 }
 
-/* After a barrier. */
+/* Adds what the tile has combined to what the batch offers. To be called after a barrier. */
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
@@ -154,7 +156,7 @@ static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_pa
                                                   uint32_t slot) {
   uint32_t result = a->hot.results[slot];
   const uint32_t is_first = result == TSR_RESULT_INSERTED || result == TSR_RESULT_NOT_PLACED
-                                ? !atomicExch(&a->hot.told[slot], 1u) /* relaxed: one of them, whichever */
+                                ? !atomicExch(&a->hot.told[slot], 1u) /* one of them, whichever */
                                 : 0;
   const tsr_key in_hand = ((const io_key *)a->hot.unplaced_keys)[slot];
   const uint32_t all = result == TSR_RESULT_NOT_PLACED && in_hand == key;
@@ -167,7 +169,7 @@ static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_pa
                  all ? offered_at(c, a->bulk.values, i, 1) : io_payload_at(a->hot.unplaced_values, slot, 1));
 }
 
-/* Without anybody who wants to know, only those that have no place are counted. */
+/* Where the caller asks for no answers, only items without a place are counted. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_hot_answer_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];

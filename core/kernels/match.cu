@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of match.h: a thread an item, but for pages, each of which is matched by a block in shared memory.
+ * The kernels of match.h. A thread works on an item; only pages are matched by a block each, in shared memory.
+ *
+ * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a group:
+ * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
  */
 #include "core/kernels/match.h"
 
@@ -22,8 +25,8 @@ KERNEL(group) {
   if (item_number() < a.n) a.leaders[item_number()] = tsr_match_lead(&a, item_number());
 }
 
-/* Lanes of one group take their numbers by one addition, since a key may be in every lane of the grid. A step of its own,
- * and without a shuffle: behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
+/* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. This is a step of its
+ * own, and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
 KERNEL(rank) {
   __shared__ uint32_t begins[TSR_BLOCK_THREADS];
   const uint64_t i = item_number();
@@ -43,8 +46,8 @@ KERNEL(place) {
 
 /* ---- Matches --------------------------------------------------------------------------------- */
 
-/* An atomic a block. Shared memory has additions of 32 bits, so that a carry is taken over by whom it comes to; shuffles
- * would be collectives behind loops (core/design/0008). */
+/* Adds the block's rows to the total by one atomic. Additions in shared memory have 32 bits, so that the thread whose sum
+ * overflows adds the carry to the upper half. Shuffles would be collectives behind loops (core/design/0008). */
 static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t rows) {
   __shared__ uint32_t low, high;
   if (threadIdx.x == 0) low = high = 0;
@@ -92,8 +95,8 @@ static __device__ __forceinline__ uint64_t swap_key(uint64_t *at, uint64_t key) 
   return atomicCAS((unsigned long long *)at, ~0ull, (unsigned long long)key);
 }
 
-/* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. The shift is no digit of a
- * table's hash, since the index has a hash of its own. */
+/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would lie too far away. The
+ * upper bits choose it; they are independent of where a table keeps the key, because the index has a hash of its own. */
 template <class K>
 static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K key, bool makes) {
   uint32_t e = (uint32_t)(tsr_match_hash(key) >> 40) % TSR_MATCH_GROUPS;
@@ -109,7 +112,7 @@ static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K k
   return TSR_MATCH_NONE;
 }
 
-/* Counts become where the groups begin. */
+/* Makes of the groups' counts where they begin. */
 static __device__ __forceinline__ void sum_groups(uint32_t *ends) {
   __shared__ typename groups_scan::TempStorage storage;
   uint32_t own[GROUPS_OF_THREAD];
@@ -121,8 +124,8 @@ static __device__ __forceinline__ void sum_groups(uint32_t *ends) {
   __syncthreads();
 }
 
-/* The right pairs of a page become groups, and its left pairs look their keys up there. A thread that finds no room for a
- * key gives the page, and with it this way, up. No thread leaves early: all meet again at each step. */
+/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
+ * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
 template <class K>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   page_groups<K> g;

@@ -12,8 +12,8 @@
 
 #include <cub/block/block_scan.cuh>
 
-/* Whether an item of a page that is worked on by random access is one of those that it is for: of lists, that made all
- * others, reserved keys; of hot keys' slots those that are not empty. */
+/* Whether an item of a page that is worked on by random access is to be inserted there. Of lists, whose other items are in
+ * their places by then, it is a reserved key; of the slots of hot keys, one that is not empty. */
 static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint32_t mine) {
   if (a->is_hot) return mine && !walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
   if (!TSR_FACT(c, has_lists)) return mine;
@@ -25,6 +25,9 @@ static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_
 }
 
 /* ---- The partition --------------------------------------------------------------------------- */
+
+/* Atomics of the partition are relaxed, because they count items or give out places, and order nothing: a barrier of the
+ * block, or the end of the kernel, comes before anybody reads what they have made. */
 
 /* A block's tile: items from `begin` to before `end`, all of one segment, whose bins begin at first_bin. */
 struct tile {
@@ -87,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS) {
     const tsr_key key = io_key_at(a.bulk.keys, i, 1);
     if (has_hot && hot_find(hot, key) != HOT_NONE) continue;
-    atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u); /* relaxed, as all here: counts order nothing */
+    atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u);
   }
   __syncthreads();
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
@@ -98,8 +101,8 @@ extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pa
   if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
 }
 
-/* Of a tile that is being moved: of each bin how many items it has, of its bins before how many there are, and how far
- * its items in the tile are from where they go. */
+/* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
+ * lie, by their number in the tile, from where they go. */
 struct tile_bins {
   uint32_t count[TILE_BINS], before[TILE_BINS];
   uint32_t shift[TILE_BINS];
@@ -124,9 +127,9 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
   }
 }
 
-/* A tile's items change their order inside their bin, and so do tiles: those that come together have none. All columns of
- * the tile lie in shared memory, in the order of its bins, before any is written, so that a warp writes runs and the block
- * waits for memory once. */
+/* The items of a bin may come in any order, because the items of a call have none. All columns of the tile lie in shared
+ * memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
+ * once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
@@ -194,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Items are the stash's buckets. Relaxed: a later kernel reads what is written here. */
+/* Items are the stash's buckets. Plain stores suffice: all who write a word write the same, and a later kernel reads it. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_bar_kernel(const __grid_constant__ tsr_pages a) {
   tsr_scratch scratch;
@@ -242,9 +245,10 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 
 /* In an empty page where nobody looks keys up a bucket's slots can be given out in their order, by a count of each: so a
  * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
- * behind the page. First each item tries the first bucket of its walk. Those who find it full gather, so that no warp
- * waits for a few of its lanes, and try the next ones. Who gets no slot at all is inserted by the walk itself, when all
- * counted pairs lie where they belong. */
+ * behind the page. First each item tries the first bucket of its walk. Items that find it full are listed, and try the next
+ * buckets when all others are done, so that no warp waits for a few of its lanes. An item that gets no slot at all is
+ * inserted by the walk itself, when all counted pairs lie where they belong. The atomics are relaxed: they give out slots
+ * and places, and a barrier comes before anybody reads what is put there. */
 struct page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
@@ -256,8 +260,7 @@ static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t
   if (threadIdx.x == 0) left->firsts = left->items = 0;
 }
 
-/* The slot that the bucket has to give, or a number that is none. Relaxed, as all here: a barrier comes before anybody
- * reads what is put there. An item asks for few buckets, and a page has so few items that no count reaches the next. */
+/* The slot that the bucket has to give, or a number that is none. An item asks for few buckets, and a page has so few items that no count reaches the next. */
 static __device__ __forceinline__ uint32_t count_slot(const tsr_pages *a, uint32_t bucket) {
   const uint32_t shift = bucket % 2 * 16;
   return atomicAdd((uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2, 1u << shift) >> shift & 0xFFFFu;
@@ -281,7 +284,7 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
   return 0;
 }
 
-/* One item after its first bucket, which was full; tells those who work on what is left. */
+/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. */
 static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
   const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
@@ -346,9 +349,9 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
 
 /* ---- Keys that are there ---------------------------------------------------------------------- */
 
-/* Where keys repeat most items find theirs where its walk begins, and only have to combine. While all items of a chunk
- * look there, nothing moves and no slot is claimed; those that do not see their key gather, and are inserted by the walk
- * before the next chunk. Lanes that go in step do not gather. */
+/* Where keys repeat, most items find theirs where its walk begins, and only have to combine. While all items of a chunk look
+ * there, nothing moves and no slot is claimed. The items that do not see their key are listed, and inserted by the walk
+ * before the next chunk. Lanes that are warp-synchronous make no such list. */
 static __device__ __forceinline__ bool looks_first(const tsr_ctx *c) {
   return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && !TSR_FACT(c, warp_sync);
 }
@@ -408,7 +411,8 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 
 /* ---- A page ---------------------------------------------------------------------------------- */
 
-/* Whether a page gives up is the block's decision, told by one word: who reads it early only stops later. A page without
+/* Whether a page gives up is the block's decision, told by one word of shared memory: plain stores suffice, because all who
+ * write it write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without
  * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
  * the second form, with more registers, where the first one spills. */
 #define PAGES_INSERT(name, bounds)                                                                                     \

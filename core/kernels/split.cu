@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of split.h. Lanes of a warp whose items are of one shard take their places by one addition, since a block
- * has few shards to count and would wait for itself otherwise.
+ * The kernels of split.h. A block has few shards to count, so that its lanes would wait for each other at their counters:
+ * hence lanes of a warp whose items are of one shard take their places by one addition. All atomics here are relaxed,
+ * because they count or give out places, and a barrier or the next kernel comes before their results are read.
  */
 #include "core/kernels/split.h"
 
@@ -14,7 +15,7 @@ static __device__ __forceinline__ uint64_t thread_number() {
   return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
 }
 
-/* A tile a turn: many blocks would write more bins than they have counted. */
+/* Few blocks take many tiles each, because many blocks would write more bins than they have counted items. */
 KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
@@ -26,7 +27,7 @@ KERNEL(bins) {
     if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
 }
 
-/* The shard of item i; none beyond the last item, where all lanes still vote. */
+/* The shard of item i; NO_SHARD beyond the last one, because lanes without an item still vote. */
 static __device__ __forceinline__ uint32_t shard_of(const tsr_split &a, uint64_t i) {
   return i < a.n ? tsr_split_shard(&a, tsr_split_key(&a, i)) : (uint32_t)NO_SHARD;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the threads of a block add up what they did: an atomic a block for each count. Shared by launch.cu and pages.cu.
+ * How the threads of a block add up what they did, and add it to the tally by one atomic a block for each count. All of
+ * these are relaxed, because counts order nothing, and the host reads them when the kernel has ended. Shared by launch.cu
+ * and pages.cu.
  */
 #ifndef TSR_TALLY_CUH
 #define TSR_TALLY_CUH
@@ -32,7 +34,7 @@ static __device__ __forceinline__ void bulk_begin_statistics(const tsr_ctx *c, b
 static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bulk_statistics *block, tsr_tally *tally) {
   if (!bulk_has_statistics(c)) return;
   const tsr_scratch *s = c->scratch;
-  atomicAdd(&block->probes, s->sum.probes); /* relaxed, as all here: counts order nothing */
+  atomicAdd(&block->probes, s->sum.probes);
   atomicAdd(&block->moves, s->sum.moves);
   atomicAdd(&block->lost_claims, s->sum.lost_claims);
   atomicAdd(&block->stashed, s->sum.stashed);
@@ -50,8 +52,8 @@ static __device__ __forceinline__ void bulk_end_statistics(const tsr_ctx *c, bul
   atomicMax((unsigned long long *)&tally->moves_max, (unsigned long long)block->moves_max);
 }
 
-/* The sum over the block, for its first threads. `sum` is shared. Atomics there cost no instruction that counts, and
- * shuffles would be collectives behind loops (core/design/0008). */
+/* The sum over the block, for all its threads. `sum` is shared. Atomics there cost nothing measurable, and shuffles would
+ * be collectives behind loops (core/design/0008). */
 static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_t value) {
   if (threadIdx.x == 0) *sum = 0;
   __syncthreads();
@@ -60,7 +62,7 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
   return *sum;
 }
 
-/* Adds what the block did to the operation's tally: an atomic a block, after all its loads are done. */
+/* Adds the block's hits to the operation's tally. */
 static __device__ __forceinline__ void bulk_add(tsr_tally *tally, uint32_t hits) {
   __shared__ uint32_t sum;
   uint32_t block_hits = bulk_block_sum(&sum, hits);
