@@ -6,7 +6,7 @@
  *                                pool is exhausted, or cannot give so many at once. A status, never an endless loop.
  *                                spread keeps callers apart: items of a batch pass their number, others a hash. It is
  *                                all that an allocator knows of its caller, so nothing has to be kept between calls.
- *   release(c, handle, units)    collective. Gives back what allocate returned; no lane may use it any more.
+ *   release(c, handle, units)    collective. Gives back what allocate returned, which no lane may use any more.
  *   address(c, handle)           the unit's first byte. A function of handle and state; units of one handle follow
  *                                each other.
  *   used(c, unit)                the handle of unit number `unit`, below the shape's `units`, if that unit is handed
@@ -54,8 +54,8 @@ TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFF
 
 /* Collective. Takes a run of units; returns the number of its first unit among all, or TSR_NO_HANDLE if none was seen.
  * bitmaps: of all blocks, one after the other. The lanes look at one word each, `word` and those beside it in its group
- * of as many words as lanes; the run is in `word` if that has room. Only they are read: who sees no room looks
- * elsewhere, for reading a whole bitmap costs a narrow tile much. */
+ * of as many words as lanes; the run is in `word` if that has room. Only these words are read, because reading a whole
+ * bitmap costs a narrow tile much: a caller that gets no run looks elsewhere. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
   uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
   uint32_t looks = c->active, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
@@ -75,7 +75,7 @@ TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t
     taken = looks ? run : taken;
     looks = looks && able && run == TSR_NO_HANDLE;
   }
-  tsr_join_lanes(c); /* the other lanes' writes come after the taker's swap */
+  tsr_join_lanes(c); /* so that the other lanes' writes come after the taker's swap */
   return taken;
 }
 
@@ -100,8 +100,8 @@ TSR_INLINE uint32_t tsr_block_choose(uint32_t spread, uint32_t attempt, uint32_t
   return block * TSR_BLOCK_WORDS + word;
 }
 
-/* The same in order: in the group of words that is the step-th after one that spread names. As many steps as `blocks`
- * have groups look at all. */
+/* A word to look at in an orderly search: of the group that comes `step` groups after one that spread names. As many steps
+ * as `blocks` have groups (tsr_block_steps) look at all. */
 TSR_INLINE uint32_t tsr_block_follow(const tsr_ctx *c, uint32_t spread, uint32_t step, uint32_t blocks) {
   uint32_t word = tsr_block_choose(spread, 0, blocks) + step * TSR_FACT(c, tile_lanes);
   return word < blocks * TSR_BLOCK_WORDS ? word : word - blocks * TSR_BLOCK_WORDS;
@@ -113,8 +113,8 @@ TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
 /* ---- A counter: a service for allocators that hand out units in order ------------------------ */
 
 /* Of the lane that `takes`: the number of the first of `units` units that nobody has had, or TSR_NO_HANDLE if fewer
- * than that are left. next: how many were handed out, 0 at first. Called together as tsr_warp_any. Relaxed atomics: the
- * counter's value is all that callers learn from each other, for a unit has one owner. */
+ * than that are left. next: how many were handed out, 0 at first. Collective as tsr_warp_any. The atomics are relaxed,
+ * because a unit has one owner, and the counter's value is all that callers learn from each other. */
 TSR_INLINE uint32_t tsr_count_take(const tsr_ctx *c, uint64_t *next, uint64_t limit, uint32_t units, uint32_t takes) {
   uint64_t first = limit;
   if (takes) first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */
@@ -122,8 +122,8 @@ TSR_INLINE uint32_t tsr_count_take(const tsr_ctx *c, uint64_t *next, uint64_t li
   if (takes) first = tsr_add64(next, units);
   uint64_t seen = first + units;
   uint32_t is_high = takes && seen > limit, taken = takes && !is_high ? (uint32_t)first : TSR_NO_HANDLE;
-  /* Others were faster and the counter is too high; back to the limit, not by what was added: that would hand out units
-   * twice. Bounded: each failure is another thread's addition or its way back. */
+  /* Others were faster, and the counter is too high. It goes back to the limit, and not by what was added, which would hand
+   * out units twice. Bounded: each failure is another thread's addition or its way back. */
   TSR_NO_UNROLL
   while (tsr_warp_any(c, is_high)) {
     uint64_t found = seen;

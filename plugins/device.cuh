@@ -103,8 +103,7 @@ typedef unsigned __int128 tsr_u128;
 
 /* ---- The one argument ------------------------------------------------------------------------ */
 
-/* Per-thread memory of one operation; unused members vanish. The counts of one key fit 32 bits, those of many do not.
- * */
+/* What the statistics count. The counts of one key fit into 32 bits, the sums of many keys do not. */
 #define TSR_COUNTS(type)                                                                                               \
   type probes;      /* buckets looked at */                                                                            \
   type moves;       /* pairs evicted */                                                                                \
@@ -118,7 +117,7 @@ typedef struct tsr_sums {
   TSR_COUNTS(uint64_t)
 } tsr_sums;
 
-typedef struct tsr_scratch { /* all of it only with statistics */
+typedef struct tsr_scratch { /* memory of one thread, used only with statistics */
   tsr_counts key;            /* of the key in work */
   tsr_sums sum;              /* of the keys before it */
   uint32_t probes_max, moves_max;
@@ -127,8 +126,8 @@ typedef struct tsr_scratch { /* all of it only with statistics */
 } tsr_scratch;
 
 #ifndef TSR_HAS_GLUE
-/* Tiles of several lanes on the CPU: only the conformance kit supplies them. Lanes are of the warp, and
- * one that does not arrive is an error there. */
+/* Tiles of several lanes on the CPU: only the conformance kit supplies them. `lane` is a number in the warp. A lane that
+ * does not come to a call to which the others have come is an error there. */
 typedef struct tsr_tile_services {
   void *self;
   uint32_t (*ballot)(void *self, uint32_t lane, uint32_t predicate);
@@ -160,9 +159,8 @@ typedef struct tsr_ctx {
 /* ---- Constants of the composition ------------------------------------------------------------ */
 
 /* TSR_FACT(c, tile_lanes): a fact of the table's shape. Kernels over one table, the first of their link, are compiled
- * with
- * TSR_ONE_TABLE: what their table does not need is dropped before it is inlined and optimised, which halves the time of
- * a link. To the others, and to parts, a fact is known when c->table is. */
+ * with TSR_ONE_TABLE: what their table does not need is dropped before it is inlined and optimised, which halves the time
+ * of a link. Other kernels and the parts know a fact when c->table is a constant. */
 #ifdef TSR_HAS_GLUE
 #define TSR_FACT_ACCESS(fact)                                                                                          \
   TSR_CONSTANT uint32_t tsr_fact_##fact;                                                                               \
@@ -238,7 +236,7 @@ TSR_PARAMETERS(TSR_PARAMETER_ACCESS)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-#ifdef TSR_FUSED /* a tile has one lane: what asks for more is never reached */
+#ifdef TSR_FUSED /* a tile has one lane, so these are never called */
 TSR_INLINE uint32_t tsr_ballot_on_cpu_(const tsr_ctx *c, uint32_t predicate) { return (void)c, predicate; }
 TSR_INLINE uint64_t tsr_shuffle_on_cpu_(const tsr_ctx *c, uint64_t value, uint32_t from) {
   return (void)c, (void)from, value;
@@ -307,11 +305,11 @@ TSR_INLINE tsr_payload tsr_shuffle_payload(const tsr_ctx *c, tsr_payload value, 
 }
 #endif
 
-/* Where lanes work together all tiles of a warp go in step (fact warp_sync): all lanes make the same calls, whether
- * their tile is active or masked (c->active). Then every collective names the whole warp, a constant, which is several
- * instructions cheaper than a mask known at run time, tiles can share loads, and all tiles of a warp wait for memory at
- * the same time. A lane alone (tile_lanes = 1, plain loads) needs none of this: there each collective is the lane's own
- * value. */
+/* Where lanes work together all tiles of a warp are warp-synchronous (fact warp_sync): all lanes make the same calls,
+ * whether their tile is active or masked (c->active). Then every collective names the whole warp, a constant, which is
+ * several instructions cheaper than a mask known at run time; tiles can share loads; and all tiles of a warp wait for
+ * memory at the same time. A lane alone (tile_lanes = 1, plain loads) needs none of this: there each collective is the
+ * lane's own value. */
 
 /* The context of a call in which this tile is active or masked: a masked one takes part, and changes nothing. */
 TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
@@ -323,8 +321,8 @@ TSR_INLINE tsr_ctx tsr_masked(const tsr_ctx *c, uint32_t active) {
 /* Whether a slot that holds a key goes on holding it during this call. */
 TSR_INLINE bool tsr_keys_stay(const tsr_ctx *c) { return TSR_FACT(c, keys_stay) || c->still; }
 
-/* Collective over the warp where tiles go in step, else the caller's own predicate. A loop whose body is collective
- * runs while any tile has work; so does a branch that is worth a vote. */
+/* Collective over the warp where tiles are warp-synchronous, else the caller's own predicate. A loop whose body is
+ * collective runs while any tile has work, and a branch that is worth a vote is taken if any tile takes it. */
 TSR_INLINE uint32_t tsr_warp_any(const tsr_ctx *c, uint32_t predicate) {
   if (!TSR_FACT(c, warp_sync)) return predicate;
 #ifdef __CUDACC__
@@ -379,19 +377,20 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Every table access is one of these. They are relaxed: a slot's word carries all that its reader needs, operations of
- * different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU), and what needs more
- * order (the key locks) says so below. */
+/* Every access to a table is one of these. They are relaxed, and that suffices: a slot's word carries all that its reader
+ * needs, and operations of different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU).
+ * What needs more order, as the key locks do, says so below. */
 
 enum {
   TSR_LOAD_COHERENT = 1, /* from L2, which is coherent; otherwise L1 may serve an older state */
   TSR_LOAD_WARP = 2,     /* the tiles of the warp may share their loads */
-  TSR_LOAD_SETTLED = 4,  /* nothing writes slots meanwhile, nor does the caller: a layout may leave for later what match
-                          * and payload may turn out not to need */
+  TSR_LOAD_SETTLED = 4,  /* nobody writes slots meanwhile, not even the caller: so a layout may read later, in match and
+                          * payload, what these may turn out not to need */
   TSR_LOAD_AHEAD = 8     /* CPU: the bucket will be loaded soon. tsr_load asks for its memory and reads nothing */
 };
 
-/* How what goes in step loads. Only lanes that do can share their loads; with TSR_CONCURRENCY_MIXED all is coherent. */
+/* The mode of a load by all tiles of a warp: only warp-synchronous lanes can share their loads, and with
+ * TSR_CONCURRENCY_MIXED every load is coherent. */
 TSR_INLINE uint32_t tsr_load_mode(const tsr_ctx *c, uint32_t mode) {
   uint32_t step = TSR_FACT(c, warp_sync) ? TSR_LOAD_WARP : 0;
   return TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step | mode;
@@ -484,7 +483,7 @@ TSR_INLINE void tsr_store64(uint64_t *address, uint64_t value) {
 #endif
 }
 
-/* Two words of 64 bits, each of them whole: for memory at which nobody else looks. */
+/* Two words of 64 bits, each of them whole, but not both together: for memory at which nobody else looks. */
 TSR_INLINE void tsr_store128(tsr_u128 *address, tsr_u128 value) {
 #ifdef __CUDACC__
   if (TSR_IN_PAGE) {
@@ -515,7 +514,8 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 }
 
 #ifndef __CUDACC__
-/* 16 bytes on the CPU. Compilers call libatomic for these, but for __sync. Sanitizers see no assembly. */
+/* 16 bytes on the CPU. For __atomic compilers call libatomic, so the swap is a __sync and the load is assembly; sanitizers
+ * cannot see assembly, so they get the former. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TSR_IS_SANITIZED_
 #elif defined(__has_feature)
@@ -528,7 +528,7 @@ TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
 #if defined(__x86_64__) && !defined(TSR_IS_SANITIZED_)
   typedef long long words __attribute__((vector_size(16)));
   words value;
-#ifdef __AVX__ /* whose processors promise that an aligned load of 16 bytes is whole */
+#ifdef __AVX__ /* processors that have it promise that an aligned load of 16 bytes is whole */
   __asm__ volatile("vmovdqa %1, %0" : "=x"(value) : "m"(*address));
   return (tsr_u128)value;
 #else
@@ -554,9 +554,9 @@ TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 
 #endif
 
 #ifdef __CUDACC__
-/* Tiles of one lane hold 32 or 64 bytes each and load coherent: lane q of a group loads piece q (16 bytes) of every
- * lane's bucket, so that neighbours touch one sector with one request, then they swap pieces. Each for itself would
- * make one L2 request per 16 bytes; shared, coherent loads cost what plain ones do (measured,
+/* A coherent load for tiles of one lane, which hold 32 or 64 bytes each. If each lane loaded for itself, every 16 bytes
+ * would be a request to L2. So lane q of a group loads piece q (16 bytes) of every lane's bucket, so that neighbours touch
+ * one sector with one request, and then they swap pieces: this costs what plain loads do (measured,
  * core/design/0003-loads.md). */
 TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t pieces, uint32_t whole, uint32_t active,
                                  uint32_t *word) {
@@ -595,8 +595,8 @@ TSR_INLINE void tsr_load_shared_(const tsr_ctx *c, const void *bucket, uint32_t 
 }
 #endif
 
-/* Collective over the tile, with TSR_LOAD_WARP over the warp where walks go in step. Loads this lane's part of the
- * tile's bucket, lane_bytes, into word[]: pieces of 16 bytes, or one of less, of which piece p of lane l is number
+/* Collective over the tile, with TSR_LOAD_WARP over the warp where tiles are warp-synchronous. Loads this lane's part of
+ * the tile's bucket, lane_bytes, into word[]: pieces of 16 bytes, or one of less, of which piece p of lane l is number
  * p * tile_lanes + l of the bucket: so lanes that load together touch whole sectors. unit_bytes (4, 8, 16) is what is
  * read atomically: the size of a slot. lane_bytes: a power of two from unit_bytes to 4 * TSR_BUCKET_WORDS, a constant;
  * the bucket is aligned to a piece. Lanes with active = 0 load nothing and must not use word[]. */
@@ -652,7 +652,7 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
 #endif
 }
 
-/* Atomics of one thread. Each returns what it found. */
+/* Atomics of one thread. Each returns what it found. Those without acquire or release in their name are relaxed. */
 TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t desired) {
 #ifdef __CUDACC__
   return TSR_IN_PAGE ? tsr_shared_cas32_relaxed(address, expected, desired) : atomicCAS(address, expected, desired);
@@ -663,13 +663,13 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 }
 
 /* Order for words that hand over other memory. Acquire: what the thread does next comes after what was written before
- * the value that it found was released. Release: what the thread has written is seen by whoever acquires the word from
- * now on. A compare-and-swap that fails orders nothing. */
+ * the value that it found was released. Release: what the thread has written is seen by every thread that acquires the
+ * word from now on. A compare-and-swap that fails orders nothing. */
 #ifdef __CUDACC__
 #define TSR_ORDERED_WORD_(bits, letter)                                                                                \
   TSR_INLINE uint##bits##_t tsr_load##bits##_acquire(const uint##bits##_t *address) {                                  \
     uint##bits##_t found;                                                                                              \
-    if (TSR_IN_PAGE) { /* a block's fence is what both need there */                                                   \
+    if (TSR_IN_PAGE) { /* a fence of the block orders both there */                                                    \
       found = tsr_shared_load##bits(address);                                                                          \
       __threadfence_block();                                                                                           \
       return found;                                                                                                    \
@@ -724,7 +724,7 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 TSR_ORDERED_WORD_(32, "r")
 TSR_ORDERED_WORD_(64, "l")
 
-/* Release: what the thread has written is seen by whoever acquires the word from now on. */
+/* Release: what the thread has written is seen by every thread that acquires the word from now on. */
 TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
 #ifdef __CUDACC__
   if (TSR_IN_PAGE) {
@@ -897,7 +897,7 @@ TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_pay
   }
 }
 
-/* A value that every policy's combination absorbs: what an unclaimed value column holds. */
+/* The value that changes nothing when it is combined: what a value column holds where no slot is claimed. */
 TSR_INLINE tsr_payload tsr_identity(uint32_t policy) {
   return policy == TSR_DUPLICATES_MIN ? (tsr_payload) ~(tsr_payload)0 : (tsr_payload)0;
 }
@@ -922,8 +922,9 @@ TSR_INLINE void tsr_exchange_payload(tsr_payload *address, tsr_payload payload) 
 #endif
 
 /* Combines into a value in memory, or gives a newly claimed slot its first one: under `first` and `replace` it stores.
- * One thread. A count that its sum takes past the largest is set to that; who adds meanwhile passes it, too, or is set
- * right by this one, so that the last of all writes leaves the largest. Nothing finds counts while they are added to. */
+ * One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past the largest one sets it
+ * to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the last of all writes
+ * leaves the largest. Nobody finds counts while they are added to. */
 TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payload offered) {
 #if TSR_PAYLOAD_BITS > 0
   if (TSR_POLICY_COUNTS(policy)) {
@@ -993,7 +994,7 @@ TSR_INLINE uint32_t tsr_lock_of(const tsr_ctx *c, tsr_key key) {
 }
 #endif
 
-/* Collective. One attempt; acquire, so that the holder's looks are not served before it holds the lock. */
+/* Collective. One attempt, by one lane. Acquire, so that no look of the new holder is served before it holds the lock. */
 TSR_INLINE uint32_t tsr_try_lock(const tsr_ctx *c, uint32_t lock) {
   uint32_t bit = 1u << (lock & 31u), found = 0;
   if (c->lane == 0 && c->active) {
@@ -1020,7 +1021,7 @@ TSR_INLINE void tsr_pause(void) {
 #endif
 }
 
-/* Collective. Release: all that the holder wrote is seen by whoever takes the lock next. */
+/* Collective. Release: all that the holder wrote is seen by the tile that takes the lock next. */
 TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
   if (c->lane == 0 && c->active) tsr_and32_release(c->t->locks + (lock >> 5), ~(1u << (lock & 31u)));
 }
@@ -1030,20 +1031,20 @@ TSR_INLINE void tsr_unlock(const tsr_ctx *c, uint32_t lock) {
 /* A test proves that statistics = no compiles to what TSR_WITHOUT_STATISTICS does. */
 #ifndef TSR_WITHOUT_STATISTICS
 #define TSR_COUNT(c, member) TSR_COUNT_WHERE(c, member, 1)
-/* Rather than a TSR_COUNT where something is true: a condition outside shapes the code even when nothing is counted. */
+/* To be used instead of a TSR_COUNT under a condition, which would shape the code even when nothing is counted. */
 #define TSR_COUNT_WHERE(c, member, predicate)                                                                          \
   do {                                                                                                                 \
     if (TSR_FACT(c, statistics)) (c)->scratch->key.member += (predicate) ? 1u : 0u;                                    \
   } while (0)
 #else
 #define TSR_COUNT(c, member) ((void)(c))
-/* `0 &&` and no cast to void: nvcc would say of a variable that is named only here that it is never used. */
+/* `0 &&`, because with a cast to void nvcc would warn of a variable that is named only here that it is never used. */
 #define TSR_COUNT_WHERE(c, member, predicate) ((void)(c), (void)(0 && (predicate)))
 #endif
 
 /* A tile that `leaves` leaves the key of lane `owner`: it is done with it, or will come back to it (tsr_take_up_key).
- * All its lanes have counted the same; the first lane keeps it. By selects, as below sm_90 a branch would hide from
- * ptxas that all lanes meet again. */
+ * All its lanes have counted the same; the first lane keeps it. This is done by selects, because below sm_90 a branch would
+ * hide from ptxas that all lanes meet again. */
 TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves, uint32_t is_done) {
 #ifndef TSR_WITHOUT_STATISTICS
   if (!TSR_FACT(c, statistics)) return;
@@ -1063,7 +1064,7 @@ TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves,
   if (!counts) return;
   const uint32_t bin = probes < TSR_HISTOGRAM_BINS ? probes : TSR_HISTOGRAM_BINS - 1;
 #ifdef __CUDACC__
-  atomicAdd(scratch->histogram + bin, 1u); /* a count orders nothing */
+  atomicAdd(scratch->histogram + bin, 1u); /* relaxed: a count orders nothing */
 #else
   scratch->histogram[bin]++;
 #endif

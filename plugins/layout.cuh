@@ -6,28 +6,28 @@
  * and addresses is private, but constant for a table.
  *
  *   load(c, ref, active, mode, b)      reads the bucket `ref` (an index; tail buckets follow the last) into registers.
- *                                      mode: TSR_LOAD_ bits. Lanes without work call it with active = 0 and use nothing
- *                                      of b. With TSR_LOAD_SETTLED only functions that read follow.
+ *                                      mode: TSR_LOAD_ bits. Lanes of a masked tile call it with active = 0 and use
+ *                                      nothing of b. With TSR_LOAD_SETTLED only functions that read follow.
  *
- * The rest works on a bucket loaded with active = 1. All are called in step (device.cuh, c->active): collective over
- * the warp, by tiles without work too, with a slot that exists, which ignore the result. What changes memory does so on
- * the lane that owns the slot, tsr_owns(c, slot), and a tile without work owns none.
+ * The other functions work on a bucket loaded with active = 1. All are warp-synchronous (device.cuh, c->active): masked
+ * tiles call them, too, with a slot that exists, and ignore the result. A function that changes memory does so on the
+ * lane that owns the slot, tsr_owns(c, slot), and a masked tile owns none.
  *
  *   match(c, b, key)                   slots that hold key
  *   empties(c, b)                      slots never used since clear
  *   vacant(c, b)                       slots that hold no pair: empty or erased
- *   key, payload(c, b, slot)              what the slot held when it was loaded; payload may read memory again
- *   cas(c, b, slot, key, payload)         puts a pair where load saw exactly what b holds; false if the slot has changed
+ *   key, payload(c, b, slot)           what the slot held when it was loaded; payload may read memory again
+ *   cas(c, b, slot, key, payload)      puts a pair where load saw exactly what b holds; false if the slot has changed
  *                                      since. From an empty or erased slot a layout that stores key and value apart
  *                                      claims the key first and then combines the value by the policy (fact duplicates).
  *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a payload of all ones
  *                                      leaves an erased slot.
  *   exchange(c, ref, slot, &key, &payload)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
- *   put(c, ref, slot, key, payload)       writes a pair into an empty slot at which nobody else looks meanwhile: no lane but
- *                                      the caller's takes part, whichever that is. Optional: where batches are put in
- *                                      order first, it saves them the compare-and-swap.
- *   update(c, b, slot, policy, payload)   combines a value into the slot that held the key; false if the slot has changed
+ *   put(c, ref, slot, key, payload)    writes a pair into an empty slot at which nobody else looks meanwhile. It is no
+ *                                      collective: the caller's lane writes, whichever that is. Optional: where batches
+ *                                      are put in order first, it saves them the compare-and-swap.
+ *   update(c, b, slot, policy, payload)  combines a value into the slot that held the key; false if the slot has changed
  *                                      and nothing was done. policy: the table's; with whole_pairs any other, too.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
@@ -91,11 +91,11 @@ TSR_INLINE uint32_t tsr_slots_per_lane(const tsr_ctx *c) {
   return TSR_FACT(c, bucket_places) / TSR_FACT(c, tile_lanes);
 }
 TSR_INLINE uint32_t tsr_slot_lane(const tsr_ctx *c, uint32_t slot) { return slot & (TSR_FACT(c, tile_lanes) - 1u); }
-/* Whether this lane is to read or change the slot: of a tile that has work, the lane that holds it. */
+/* Whether this lane is to read or change the slot: the lane that holds it is, if its tile is active. */
 TSR_INLINE bool tsr_owns(const tsr_ctx *c, uint32_t slot) { return c->lane == tsr_slot_lane(c, slot) && c->active; }
 TSR_INLINE uint32_t tsr_slot_of_lane(const tsr_ctx *c, uint32_t slot) { return slot / TSR_FACT(c, tile_lanes); }
-/* The lane that holds the slot evaluates `expression`, 32 bits, if its tile has work; all lanes of the tile learn what
- * came of it, or 0. */
+/* The lane that holds the slot evaluates `expression`, 32 bits, if its tile is active; all lanes of the tile get its value,
+ * or 0. */
 #define TSR_OWNER_DOES(c, slot, expression)                                                                            \
   tsr_shuffle32(c, tsr_owns(c, slot) ? (uint32_t)(expression) : 0u, tsr_slot_lane(c, slot))
 /* Before a statement: for each slot number j of this lane; on the GPU a constant after unrolling. */

@@ -4,9 +4,9 @@
  * them, read and swapped by one atomic operation. A pair is never torn, so pairs may move and finds may overlap
  * inserts. The key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
  *
- * These are the layout's functions but for one thing, where a bucket's first word is: callers pass it as `words`, which
- * only the lane that owns the slot uses, or give a function of it to TSR_PAIR_LAYOUT. How slots lie in it: layout.cuh,
- * tsr_slot_lane. Collective as in layout.cuh.
+ * These are all functions of a layout, which has to say only where a bucket's first word is: callers pass it as `words`,
+ * which only the lane that owns the slot uses, or give a function that returns it to TSR_PAIR_LAYOUT. How slots lie in a
+ * bucket: layout.cuh, tsr_slot_lane. Collective as in layout.cuh.
  */
 #ifndef TSR_PAIR_CUH
 #define TSR_PAIR_CUH
@@ -68,8 +68,8 @@ TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
   return pair;
 }
 
-/* Its payload. Where it fills words of its own they are read alone: taken from the joined pair, those that a masked
- * tile has not loaded would become zeros, and the compiler waits for a load whose other half it has to set so. */
+/* Its payload. Where it fills words of its own only these are read. Taken from the joined pair, words that a masked tile
+ * has not loaded would become zeros, and the compiler would wait for the load in order to set them so. */
 TSR_INLINE tsr_payload tsr_pair_seen_payload(const tsr_bucket *b, uint32_t j) {
 #if TSR_PAYLOAD_BITS == 32
   return b->word[TSR_PAIR_WORDS * (j + 1) - TSR_PAIR_WORDS / 2];
@@ -136,21 +136,21 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
   return true;
 }
 
-/* Without its owner's part: whoever calls it has the slot to itself. */
+/* The caller has the slot to itself, so its own lane writes, whichever lane owns the slot. */
 TSR_INLINE bool tsr_pair_put(const tsr_ctx *c, tsr_pair *words, uint32_t slot, tsr_key key, tsr_payload payload) {
   tsr_pair_store_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(key, payload));
   return true;
 }
 
 /* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so
- * that threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile: those
- * who want to claim the slot expect it empty. */
+ * that threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile, because
+ * a claim expects it empty. */
 TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload payload) {
   tsr_combine_at((tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
 }
 
-/* Where pairs may move, or be erased, one attempt at the whole word: who loses it looks again, and then sees what the
- * winner left. */
+/* Where pairs may move, or be erased, an update is one attempt at the whole word. A caller that loses it looks again, and
+ * then sees what the winner left. */
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_payload payload) {
   if (tsr_keys_stay(c)) {

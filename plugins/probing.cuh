@@ -154,7 +154,7 @@ TSR_PROBING_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 
 /* ---- Services for place() -------------------------------------------------------------------- */
 
-/* A slot by chance, another one at each turn: drawn from the pair in hand and the turns so far. */
+/* A random slot, drawn from the pair in hand and the number of turns so far, so that each turn gets another one. */
 TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_placing *placing) {
   uint32_t turn = placing->passed + placing->lost + 1u;
   uint32_t random = ((uint32_t)key + turn * 0x9E3779B9u) * 0x85EBCA6Bu;
@@ -164,9 +164,8 @@ TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_pla
 enum { TSR_NO_SLOT = 32 };
 
 /* In a full bucket, the slot whose resident has the least measure, if that is below `bound`; else TSR_NO_SLOT. measure
- * is an expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the
- * bucket is full or
- * not: all tiles of a warp search together, and none does when none has to. */
+ * is an expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the bucket
+ * is full or not: all tiles of a warp search together, and none does when none has to. */
 #define TSR_LEAST_RESIDENT(c, seen, victim, bound, resident, measure)                                                  \
   uint32_t victim = TSR_NO_SLOT;                                                                                       \
   if (tsr_warp_any(c, !(seen)->has_room && (bound) > 0 && (c)->active)) {                                              \
@@ -180,8 +179,8 @@ enum { TSR_NO_SLOT = 32 };
     }                                                                                                                  \
   }
 
-/* The notes of a scheme with has_notes, and for next() that of the bucket that it named last. Relaxed: who must see a
- * note that was raised for a key takes that key's lock, or comes in a later phase. */
+/* The notes of a scheme with has_notes, and for next() that of the bucket that it named last. Relaxed: an operation that
+ * must see a note that was raised for its key holds that key's lock, or comes in a later phase. */
 TSR_INLINE uint32_t *tsr_notes(const tsr_ctx *c) { return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0]; }
 TSR_INLINE uint32_t tsr_note(const tsr_ctx *c, const tsr_probe *probe) {
   const uint64_t bucket = tsr_page_begin(c, probe->page) + probe->ref;

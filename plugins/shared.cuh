@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The accesses of device.cuh to a page that a block of threads holds in shared memory (fact in_page). What a part takes
- * for an address is there an offset in that memory, what its region has and what it adds: never a pointer that could
- * be followed. All are relaxed, among the threads of the block, but for the locks' acquire and release.
+ * The accesses of device.cuh to a page that a block of threads holds in shared memory (fact in_page). There a part's
+ * address is an offset in that memory, the sum of what its region holds and what the part adds, and never a pointer that
+ * could be followed. All accesses are relaxed and of the block's scope, but for those named acquire and release.
  */
 #ifndef TSR_SHARED_CUH
 #define TSR_SHARED_CUH
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void tsr_shared_store8(void *address, uint8_t 
                : "memory");
 }
 
-/* One instruction of the hardware, in which each aligned word is whole, and so are all 16 bytes (ATOMS swaps as many). */
+/* One instruction of the hardware, which reads all 16 aligned bytes as a whole, as ATOMS swaps them. */
 static __device__ __forceinline__ void tsr_shared_load128(const void *address, uint64_t *low, uint64_t *high) {
   unsigned long long a, b;
   asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"

@@ -47,7 +47,7 @@ enum {
   TSR_DUPLICATES_POLICIES
 };
 
-/* What a policy is: it counts; it makes one value of several; it looks for the key. */
+/* Whether a policy counts, makes one value of several, and looks for the key. */
 #define TSR_POLICY_COUNTS(policy) ((policy) >= TSR_DUPLICATES_COUNT_8 && (policy) <= TSR_DUPLICATES_COUNT)
 #define TSR_POLICY_COMBINES(policy)                                                                                    \
   (((policy) >= TSR_DUPLICATES_REPLACE && (policy) <= TSR_DUPLICATES_MAX) || TSR_POLICY_COUNTS(policy))
@@ -125,7 +125,7 @@ typedef struct tsr_part_state {
 } tsr_part_state;
 
 typedef struct tsr_state {
-  uint64_t buckets;       /* that a walk can name: of one page, or where there are no pages of the table */
+  uint64_t buckets;       /* that a walk can name: those of one page, or of the table where there are no pages */
   uint64_t pages;         /* of so many buckets each, 1 without pages; tail buckets follow them all in the regions */
   uint64_t lists;         /* that are made in bulk, or 0 */
   uint64_t stash_buckets; /* the last of the tail */
