@@ -98,6 +98,14 @@ const tsr_image __wrap_tsr_bulk_images[] = {{32, 0, nullptr, some_code, sizeof s
                                             {64, 32, nullptr, some_code, sizeof some_code},
                                             {64, 64, nullptr, some_code, sizeof some_code},
                                             {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_pages_images[];
+const tsr_image __wrap_tsr_pages_images[] = {{32, 0, nullptr, some_code, sizeof some_code},
+                                             {32, 32, nullptr, some_code, sizeof some_code},
+                                             {32, 64, nullptr, some_code, sizeof some_code},
+                                             {64, 0, nullptr, some_code, sizeof some_code},
+                                             {64, 32, nullptr, some_code, sizeof some_code},
+                                             {64, 64, nullptr, some_code, sizeof some_code},
+                                             {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_roofline_images[];
 const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
                                                 {0, 0, nullptr, nullptr, 0}};
