@@ -354,38 +354,42 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   return TSR_OK;
 }
 
+/* Where a section was opened: its line, or the first argument that names it. */
+static void section_where(const tsr_spec *spec, const tsr_spec_section *section, char *buffer, size_t bytes) {
+  size_t i = 0;
+  if (section->file) {
+    snprintf(buffer, bytes, "%s:%llu: [%s]", section->file, (unsigned long long)section->line, section->name);
+    return;
+  }
+  while (i < tsr_spec_count(spec) && strcmp(tsr_spec_at(spec, i)->section, section->name) != 0) i++;
+  if (i < tsr_spec_count(spec)) tsr_spec_where(tsr_spec_at(spec, i), buffer, bytes);
+}
+
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
   enum { OWN = 4, SECTIONS = OWN + TSR_ROLES };
   const char *names[SECTIONS] = {"table", "devices", "filter", "values"};
+  const bool is_wanted[OWN] = {true, settings->devices.count != 0, settings->kind == TSR_KIND_FILTER,
+                               settings->values == TSR_VALUES_BUCKETS};
+  static const char *const reasons[OWN] = {"", "[table] names no devices; name them, or remove it",
+                                           "[table] has another kind than filter; remove it",
+                                           "[table] does not say values = buckets; add that, or remove it"};
   for (uint32_t role = 0; role < TSR_ROLES; role++) names[OWN + role] = tsr_role_names[role];
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
-    const char *file = section->file ? section->file : "--set";
+    char where[512] = "";
     uint32_t at = 0;
     while (at < SECTIONS && strcmp(section->name, names[at]) != 0) at++;
+    section_where(spec, section, where, sizeof where);
     if (at == SECTIONS) {
       const char *nearest = tsr_nearest(section->name, names, SECTIONS);
       return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [%s]: sections are table, devices, filter, values, layout, probing, hasher and "
-                      "allocator%s%s%s",
-                      file, (unsigned long long)section->line, section->name, nearest ? "; did you mean " : "",
-                      nearest ? nearest : "", nearest ? "?" : "");
+                      "%s: sections are table, devices, filter, values, layout, probing, hasher and allocator%s%s%s",
+                      where, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     }
-    if (at == 1 && !settings->devices.count)
-      return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [devices]: [table] names no devices; remove the section", file,
-                      (unsigned long long)section->line);
-    if (at == 2 && settings->kind != TSR_KIND_FILTER)
-      return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [filter]: [table] has another kind than filter; remove the section", file,
-                      (unsigned long long)section->line);
-    if (at == 3 && settings->values != TSR_VALUES_BUCKETS)
-      return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s:%llu: [values]: [table] does not say values = buckets; add it, or remove the section", file,
-                      (unsigned long long)section->line);
+    if (at < OWN && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
     if (at >= OWN && !settings->part[at - OWN])
-      return tsr_fail(error, TSR_BAD_SPEC, "%s:%llu: [%s]: [table] names no %s; remove the section", file,
-                      (unsigned long long)section->line, section->name, section->name);
+      return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] names no %s; remove it", where, section->name);
   }
   return TSR_OK;
 }

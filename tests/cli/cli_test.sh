@@ -114,6 +114,15 @@ case_of "an allocator where none is used is refused"
 refuses 'allocator=slab_light: the buckets of layout = packed do not link, so nothing would be taken' check \
   "$specs/quickstart.ini" --set table.allocator=slab_light
 
+case_of "a section that is not wanted is refused by where it is said"
+quick=$specs/quickstart.ini
+refuses '--set values.growth=2: \[table\] does not say values = buckets' check "$quick" --set values.growth=2
+refuses '--set devices.split=hash: \[table\] names no devices' check "$quick" --set devices.split=hash
+refuses '--set allocator.unit_bytes=64: \[table\] names no allocator' check "$quick" --set allocator.unit_bytes=64
+refuses '--set layot.bucket_slots=8: sections are .* did you mean layout' check "$quick" --set layot.bucket_slots=8
+(cat "$quick" && echo '[filter]') >sections.ini
+refuses "sections.ini:$(wc -l <sections.ini): \[filter\]: \[table\] has another kind than filter" check sections.ini
+
 case_of "a full standard output fails"
 status=0
 "$tessera" list >/dev/full 2>err || status=$?
