@@ -6,6 +6,9 @@
 #ifndef TSR_COMMAND_H
 #define TSR_COMMAND_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "core/cli/arguments.h"
 
 typedef struct tsr_command {
@@ -28,5 +31,8 @@ extern const tsr_command tsr_experiment_command;
 extern const tsr_command tsr_tune_command;
 extern const tsr_command tsr_plot_command;
 extern const tsr_command tsr_report_command;
+
+/* Whether the first `length` letters of `word` name a role of plugins. */
+bool tsr_is_role(const char *word, size_t length); /* list_command.c */
 
 #endif

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* mkdtemp, realpath, setenv, usleep */
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -56,6 +57,13 @@ static bool is_shared_object(const char *path) {
   return is_elf;
 }
 
+/* ROLE_NAME.so: by its name the kit knows which laws a plugin has to keep. */
+static bool has_plugins_name(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const size_t length = strlen(name), role = strcspn(name, "_");
+  return tsr_is_role(name, role) && length > role + strlen("_.so") && strcmp(name + length - strlen(".so"), ".so") == 0;
+}
+
 static tsr_status find_file(const char *path, char **file, tsr_error *error) {
   struct stat facts;
   char *resolved = realpath(path, NULL);
@@ -68,6 +76,12 @@ static tsr_status find_file(const char *path, char **file, tsr_error *error) {
   else if (!is_shared_object(resolved))
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
                       "%s: is no shared object: conform tests the .so that is made of a plugin's sources", path);
+  else if (!has_plugins_name(resolved))
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT,
+                 "%s: is not called ROLE_NAME.so, as every plugin is (P-07), ROLE being hasher, layout, allocator or "
+                 "probing: name the .so of a plugin",
+                 resolved);
   else if (strchr(resolved, ':'))
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has a ':' in its path, which separates plugins: move it", resolved);
   if (status) {
@@ -115,10 +129,23 @@ static tsr_status write_list(const kit_run *run, tsr_error *error) {
   return TSR_OK;
 }
 
+/* Of a shared object that is no plugin, sentences about rules would hide what is wrong. */
+static bool is_plugin(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    tsr_say("%s: cannot be loaded (P-01): %s", path, dlerror());
+  else if (!dlsym(library, "tsr_plugin_entry"))
+    tsr_say("%s: is no plugin: it exports no tsr_plugin_entry (P-01): a plugin's source ends with TSR_PLUGIN", path);
+  else
+    return true;
+  return false;
+}
+
 static void become_the_kit(const kit_run *run) {
   tsr_error error;
   char *arguments[] = {(char *)(uintptr_t)run->program, (char[]){"--gtest_brief=1"}, NULL};
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* a caller that is interrupted leaves nothing behind */
+  if (!is_plugin(run->file)) _exit(TSR_EXIT_USAGE);
   if (write_list(run, &error)) {
     tsr_say("%s", error.message);
     /* threads that wait actively stand in each other's way where the kit's own threads are more than the cores */
@@ -184,6 +211,8 @@ static tsr_exit judge(const kit_run *run, pid_t child) {
     tsr_say("%s: crashed the kit %s: %s", run->file, where, strsignal(WTERMSIG(end)));
   else if (access(run->unfinished, F_OK) == 0)
     tsr_say("%s: ended the kit's process %s: a plugin returns its failures", run->file, where);
+  else if (WEXITSTATUS(end) == TSR_EXIT_USAGE)
+    return TSR_EXIT_USAGE; /* the child has said why */
   else if (WEXITSTATUS(end) != 0)
     tsr_say("%s: breaks the contract: the tests that failed are named after its rules, see plugins/README.md",
             run->file);

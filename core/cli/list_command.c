@@ -13,14 +13,14 @@
 static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
 enum { ROLES = sizeof roles / sizeof roles[0] };
 
-static bool is_role(const char *word) {
+bool tsr_is_role(const char *word, size_t length) {
   for (size_t i = 0; i < ROLES; i++)
-    if (strcmp(word, roles[i]) == 0) return true;
+    if (strlen(roles[i]) == length && strncmp(word, roles[i], length) == 0) return true;
   return false;
 }
 
 static tsr_exit check_role(const char *word) {
-  if (is_role(word)) return TSR_EXIT_OK;
+  if (tsr_is_role(word, strlen(word))) return TSR_EXIT_OK;
   const char *nearest = tsr_nearest(word, roles, ROLES);
   return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
@@ -209,7 +209,7 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
     describe_settings(what, as_markdown);
     return TSR_EXIT_OK;
   }
-  if (!strchr(what, '/') && !is_role(what))
+  if (!strchr(what, '/') && !tsr_is_role(what, strlen(what)))
     return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
                          "the keys of [table], and devices, filter and values those of these sections",
                          what);

@@ -207,6 +207,11 @@ refuses 'is no regular file' conform "$work"
 refuses 'whole number of seconds' conform "third party/probing_triangular.so" --timeout 0
 cp pairs.tsv probing_garbage.so
 refuses 'is no shared object: conform tests the .so' conform probing_garbage.so
+refuses '/true: is not called ROLE_NAME.so' conform "$(type -P true)"
+cp "third party/probing_triangular.so" triangular.so
+refuses 'triangular.so: is not called ROLE_NAME.so' conform triangular.so
+cp "$(ldd "$(command -v bash)" | sed -n 's/.*=> \(.*libc\.so[^ ]*\).*/\1/p')" layout_libc.so
+refuses 'layout_libc.so: is no plugin: it exports no tsr_plugin_entry' conform layout_libc.so
 with=(TESSERA_CONFORM="$work/absent")
 refuses 'is no program' conform "third party/probing_triangular.so"
 with=()
