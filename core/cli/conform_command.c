@@ -129,9 +129,14 @@ static tsr_status write_list(const kit_run *run, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Of a shared object that is no plugin, sentences about rules would hide what is wrong. */
-static bool is_plugin(const char *path) {
+/* Of a shared object that is no plugin, sentences about rules would hide what is wrong. Loading it runs code of it, which
+ * may end this process: until that is over, the file that tells so is there. */
+static bool is_plugin(const kit_run *run) {
+  const char *path = run->file;
+  FILE *unfinished = fopen(run->unfinished, "w");
+  if (unfinished) fclose(unfinished);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  unlink(run->unfinished);
   if (!library)
     tsr_say("%s: cannot be loaded (P-01): %s", path, dlerror());
   else if (!dlsym(library, "tsr_plugin_entry"))
@@ -145,7 +150,7 @@ static void become_the_kit(const kit_run *run) {
   tsr_error error;
   char *arguments[] = {(char *)(uintptr_t)run->program, (char[]){"--gtest_brief=1"}, NULL};
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* a caller that is interrupted leaves nothing behind */
-  if (!is_plugin(run->file)) _exit(TSR_EXIT_USAGE);
+  if (!is_plugin(run)) _exit(TSR_EXIT_USAGE);
   if (write_list(run, &error)) {
     tsr_say("%s", error.message);
     /* threads that wait actively stand in each other's way where the kit's own threads are more than the cores */

@@ -184,6 +184,7 @@ static const tsr_option options[] = {
 
 static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   const char *kmers = tsr_arguments_value(arguments, "--kmers"), *least = tsr_arguments_value(arguments, "--min");
+  char advice[TSR_ADVICE_BYTES];
   job->arguments = arguments;
   job->out = tsr_arguments_value(arguments, "--out");
   job->has_histogram = tsr_arguments_has(arguments, "--histogram") || !job->out;
@@ -192,8 +193,10 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   job->least = 1;
   if (!kmers) return tsr_say_usage("count needs --kmers K, the letters of a k-mer");
   if (!tsr_parse_u64(kmers, &job->letters) || job->letters < 1 || job->letters > LETTERS_MAX)
-    return tsr_say_usage("--kmers %s: must be a whole number from 1 to %d", kmers, LETTERS_MAX);
-  if (least && !tsr_parse_u64(least, &job->least)) return tsr_say_usage("--min %s: must be a whole number", least);
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to %d%s", kmers, LETTERS_MAX,
+                         tsr_number_advice(kmers, advice));
+  if (least && !tsr_parse_u64(least, &job->least))
+    return tsr_say_usage("--min %s: must be a whole number below 2^64%s", least, tsr_number_advice(least, advice));
   if (job->is_sorted && !job->out) return tsr_say_usage("--sorted is about the lines of --out: give --out FILE");
   if (job->has_histogram && job->out && strcmp(job->out, "-") == 0)
     return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");

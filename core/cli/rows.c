@@ -128,7 +128,7 @@ void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows) {
 /* ---- The file -------------------------------------------------------------------------------- */
 
 tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *error) {
-  static const char *const others[] = {".npy.gz", ".u32", ".u64", ".bz2", ".xz", ".zst"};
+  static const char *const others[] = {".npy.gz", ".u32", ".u64", ".bz2", ".xz", ".zst", ".parquet", ".arrow"};
   for (size_t i = 0; path && i < sizeof others / sizeof others[0]; i++)
     if (tsr_name_ends(path, strlen(path), others[i]))
       return tsr_fail(

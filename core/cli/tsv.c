@@ -85,8 +85,8 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, const char *fie
     snprintf(way_out, sizeof way_out, "there are none below 0");
   else if (tsr_guess_u64(shown, &meant) && meant <= UINT64_MAX >> (64 - bits))
     snprintf(way_out, sizeof way_out, "write %llu", (unsigned long long)meant);
-  else if (bits == 64 && !digits)
-    snprintf(way_out, sizeof way_out, "the largest is 2^64 - 1");
+  else if (!digits && !tsr_parse_u64(shown, &meant))
+    snprintf(way_out, sizeof way_out, "the largest is 2^%u - 1", bits);
   else
     snprintf(way_out, sizeof way_out, "write it in decimal or as 0x..%s%s%s", bits < 64 ? ", or choose a larger " : "",
              bits < 64 ? what : "", bits < 64 ? "_bits" : "");

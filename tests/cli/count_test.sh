@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tessera count on the cpu backend, against a count in awk. The histograms of a larger file, in histograms/, were made once
-# by Debian's jellyfish 2.3.0 (`jellyfish count -m K [-C]`, `jellyfish histo -h 1000000`), which nothing needs here.
+# tessera count on the cpu backend, against a count in awk. The histograms of a larger file, in histograms/, were made
+# once by Debian's jellyfish 2.3.0 (`jellyfish count -m K [-C]`, `jellyfish histo -h 1000000`; those of the file as FASTQ
+# are the same), which nothing needs here.
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
@@ -49,8 +50,11 @@ oracle() {
 
 histogram_of() { cut -f 2 "$1" | sort -n | uniq -c | awk '{print $2, $1}'; }
 
+# fastq_of <FASTA: the same records, but empty ones.
+fastq_of() { awk '/^>/ { if (s) print "@r\n" s "\n+\n" s; s = ""; next } { s = s $0 } END { print "@r\n" s "\n+\n" s }'; }
+
 random_fasta 11 300 30 20 >random.fa
-awk '/^>/ { if (s) print "@r\n" s "\n+\n" s; s = ""; next } { s = s $0 } END { print "@r\n" s "\n+\n" s }' random.fa >random.fq
+fastq_of <random.fa >random.fq
 
 for k in 1 5 16 17 31 32; do
   for turn in "" --canonical; do
@@ -97,14 +101,18 @@ run count random.fa --kmers 9 --out counts.npy --sorted "${cpu[@]}"
 expect_status 0
 (($(stat -c %s counts.npy) == 128 + 16 * $(wc -l <expected.tsv))) || fail "counts.npy has $(stat -c %s counts.npy) bytes"
 refuses '--out c.xz: rows are not written as .xz' count random.fa --kmers 9 --out c.xz
+refuses '--out c.parquet: rows are not written as .parquet' count random.fa --kmers 9 --out c.parquet
 
 case_of "histograms are those of jellyfish"
 random_fasta 7 20000 200 40 >many.fa
-for k in 16 21 31; do
-  run count many.fa --kmers "$k" --quiet "${cpu[@]}"
-  cmp out "$here/histograms/$k.txt" || fail "k = $k"
-  run count many.fa --kmers "$k" --canonical --quiet "${cpu[@]}"
-  cmp out "$here/histograms/${k}_canonical.txt" || fail "k = $k, canonical"
+fastq_of <many.fa >many.fq
+for file in many.fa many.fq; do
+  for k in 16 21 31; do
+    run count "$file" --kmers "$k" --quiet "${cpu[@]}"
+    cmp out "$here/histograms/$k.txt" || fail "$file, k = $k"
+    run count "$file" --kmers "$k" --canonical --quiet "${cpu[@]}"
+    cmp out "$here/histograms/${k}_canonical.txt" || fail "$file, k = $k, canonical"
+  done
 done
 
 case_of "counts of 8 bits stop at 255"
@@ -117,7 +125,10 @@ cmp few.tsv stopped.tsv || fail "other counts"
 case_of "count refuses what would be wrong"
 refuses 'needs --kmers' count random.fa
 refuses '--kmers 33: must be a whole number from 1 to 32' count random.fa --kmers 33
+refuses '--kmers 2e1: must be a whole number from 1 to 32; write 20' count random.fa --kmers 2e1
 refuses '--min x: must be' count random.fa --kmers 3 --min x
+refuses '--min 1,000: must be a whole number below 2\^64; write 1000 or 1K' count random.fa --kmers 3 --min 1,000
+refuses '--min 18446744073709551616: must be a whole number below 2\^64' count random.fa --kmers 3 --min 18446744073709551616
 refuses 'count needs more: usage: tessera count FILE\.\.\.' count --kmers 3
 refuses "'absent.fa': cannot be opened" count random.fa absent.fa --kmers 3
 refuses 'is no FASTA or FASTQ file' count x.tsv --kmers 3

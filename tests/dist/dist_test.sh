@@ -195,6 +195,10 @@ build_bad leaves_early 'exit(0);' ''
 run conform bad/probing_leaves_early.so
 expect_status 1
 expect_err "probing_leaves_early.so: ended the kit's process"
+gcc -shared -fPIC -o bad/probing_gone.so -x c - <<<'void _exit(int); __attribute__((constructor)) void gone(void) { _exit(2); }'
+run conform bad/probing_gone.so
+expect_status 1
+expect_err "probing_gone.so: ended the kit's process before the first test"
 build_bad hangs 'for (volatile int i = 1; i;) {}' ''
 run conform bad/probing_hangs.so --timeout 2
 expect_status 1
