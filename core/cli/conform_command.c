@@ -129,8 +129,8 @@ static tsr_status write_list(const kit_run *run, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Of a shared object that is no plugin, sentences about rules would hide what is wrong. Loading it runs code of it, which
- * may end this process: until that is over, the file that tells so is there. */
+/* Of a shared object that is no plugin, sentences about rules would hide what is wrong. Loading it runs code of it,
+ * which may end this process: until that is over, the file that tells so is there. */
 static bool is_plugin(const kit_run *run) {
   const char *path = run->file;
   FILE *unfinished = fopen(run->unfinished, "w");

@@ -55,8 +55,12 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
   if (status == TSR_OK)
     status = tsr_spec_set(job->own_spec, grows ? "table.growth=double" : "table.growth=none", error);
   if (status) return status;
-  if (!is_asked && check(job, job->own_spec, error) != TSR_OK) return TSR_OK;
-  job->spec = job->own_spec;
+  tsr_error why;
+  status = check(job, job->own_spec, &why);
+  if (status && is_asked)
+    return tsr_fail(error, status, "--on-full %s means growth = %s, which this table refuses: %s",
+                    grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
+  if (status == TSR_OK) job->spec = job->own_spec;
   return TSR_OK;
 }
 
@@ -75,7 +79,6 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   uint64_t key_bits = 0, value_bits = 0;
   tsr_status status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
-  if (status == TSR_OK && job->own_spec) status = check(job, job->spec, error);
   if (status) return status;
   if (!tsr_parse_u64(tsr_job_setting(job, "key_bits", "0"), &key_bits) ||
       !tsr_parse_u64(tsr_job_setting(job, "value_bits", "0"), &value_bits))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # tessera count on the cpu backend, against a count in awk. The histograms of a larger file, in histograms/, were made
-# once by Debian's jellyfish 2.3.0 (`jellyfish count -m K [-C]`, `jellyfish histo -h 1000000`; those of the file as FASTQ
-# are the same), which nothing needs here.
+# once by Debian's jellyfish 2.3.0 (`jellyfish count -m K [-C]`, `jellyfish histo -h 1000000`; those of the file as
+# FASTQ are the same), which nothing needs here.
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
