@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/spec/number.h"
 
@@ -26,6 +27,9 @@ struct tsr_tsv {
   char text[256]; /* the line; two numbers need far less */
   unsigned char block[1 << 16];
 };
+
+/* What some spreadsheets begin a file of UTF-8 with. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -58,6 +62,7 @@ static tsr_status next_line(tsr_tsv *t, bool *has_line) {
                       (unsigned long long)t->line, sizeof t->text);
     }
     t->text[t->length++] = (char)c;
+    if (t->line == 1 && t->length == 3 && memcmp(t->text, BYTE_ORDER_MARK, 3) == 0) t->length = 0;
   }
   if (status) return status;
   *has_line = c != EOF || t->length > 0;

@@ -189,6 +189,21 @@ TEST_F(Dataset, TsvWidthsAreExact) {
   EXPECT_EQ(reads(write("t.tsv", "1 18446744073709551615\n"), widths(32, 0)).count, 1u);
 }
 
+TEST_F(Dataset, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  for (const char *name : {"t.tsv", "t.csv"}) {
+    const char between = name[2] == 't' ? '\t' : ',';
+    const std::string rows = std::string("1") + between + "10\n2" + between + "20\n";
+    EXPECT_EQ(reads(write(name, "\xEF\xBB\xBF" + rows), widths(32, 32)).count, 2u) << name;
+    EXPECT_EQ(reads(write(name, "\xEF\xBB\xBF# words\n" + rows), widths(32, 32)).count, 2u) << name;
+  }
+  EXPECT_EQ(reads(write("t.csv", "\xEF\xBB\xBFkey,value\n1,10\n"), widths(32, 32)).count, 1u);
+  EXPECT_EQ(fails(write("t.tsv", "1 1\n\xEF\xBB\xBF"
+                                 "2 1\n"),
+                  widths(32, 32))
+                .substr(0, 8),
+            "t.tsv:2:");
+}
+
 TEST_F(Dataset, TsvSaysHowToWriteANumber) {
   EXPECT_EQ(fails(write("t.tsv", "-1 1\n"), widths(64, 64)),
             "t.tsv:1: the key '-1' is no whole number of 64 bits: there are none below 0");
