@@ -82,7 +82,8 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
 TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint64_t unknown = ~(uint64_t)0;
   tsr_item item = item_of(a, i, mine);
-  const uint32_t leads = mine && chain_group_of(c, item.key, mine).rank == 0;
+  const uint32_t rank = chain_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
+  const uint32_t leads = mine && rank == 0;
   item.policy = TSR_FACT(c, duplicates);
   item.at = unknown;
   insert(c, &item, leads);
