@@ -32,6 +32,9 @@ no_breach breaches_of_names
 case_of "P-45: probing schemes speak of buckets alone"
 no_breach breaches_of_schemes
 
+case_of "what all lanes of a warp do together stands behind no condition of some"
+no_breach breaches_of_collectives
+
 case_of "every source starts with its licence"
 no_breach breaches_of_licences
 
@@ -108,6 +111,7 @@ finds_none breaches_of_arrows
 finds_none breaches_of_circles
 finds_none breaches_of_names
 finds_none breaches_of_schemes
+finds_none breaches_of_collectives
 finds_none breaches_of_licences
 
 case_of "a wrong arrow is found"
@@ -174,6 +178,21 @@ int a = tsr_shuffle32(c, 1, 0);
 int a = __popc(5);
 int a = threadIdx.x;
 WORDS
+
+case_of "a collective of a warp behind a condition is found"
+while read -r line; do
+  fresh_checkout
+  mkdir -p core/kernels
+  write core/kernels/fine.cuh 'int rank = chain_group_of(c, key, mine).rank; int leads = mine && rank == 0;' \
+    'while (chain_any(c, waits && late)) unit = 0;'
+  finds_none breaches_of_collectives
+  write core/kernels/wrong.cuh "$line"
+  finds 'core/kernels/wrong.cuh: not all lanes of a warp may come to chain_' breaches_of_collectives
+done <<'COLLECTIVES'
+int leads = mine && chain_group_of(c, key, mine).rank == 0;
+int same = mine || chain_from_leader(c, &group, 1);
+int any = mine ? chain_any(c, 1) : 0;
+COLLECTIVES
 
 case_of "a missing licence is found"
 fresh_checkout
