@@ -151,7 +151,8 @@ INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(compositions()));
 // key, and one whose scheme cannot reach its load factor doubled once too often.
 class Work : public testing::TestWithParam<std::string> {};
 
-double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t *capacity) {
+// At most `unplaced_max` pairs find no place.
+double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t unplaced_max, uint64_t *capacity) {
   tsr_error error = {};
   tsr_report report = {};
   std::vector<uint32_t> keys, values(pairs);
@@ -159,7 +160,8 @@ double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t *cap
   for (uint64_t i = 0; i < pairs; i++) keys.push_back(static_cast<uint32_t>(i) * 2654435761u);
   EXPECT_EQ(tsr_insert(table, pairs, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
   EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
-  EXPECT_EQ(report.inserted, pairs);
+  EXPECT_LE(report.inserted, pairs) << words;
+  EXPECT_GE(report.inserted + unplaced_max, pairs) << words;
   *capacity = info_of(table).capacity;
   tsr_table_destroy(table);
   return static_cast<double>(report.insert_probes) / static_cast<double>(pairs);
@@ -168,8 +170,10 @@ double probes_of_filling(const std::string &words, uint64_t pairs, uint64_t *cap
 TEST_P(Work, OfGrowingIsThatOfASizedTable) {
   const uint64_t pairs = scaled(100000);
   uint64_t capacity;
-  const double sized = probes_of_filling(GetParam() + " capacity=" + std::to_string(pairs), pairs, &capacity);
-  const double growing = probes_of_filling(GetParam() + " capacity=1000 growth=double", pairs, &capacity);
+  // Where nothing moves, a sized table of two choices has no place for one pair in one build of some fifteen (3 of 40, 1 of
+  // 12; which threads come first decides). More than 12 pairs would come less than once in 10^9 runs. Who grows has no excuse.
+  const double sized = probes_of_filling(GetParam() + " capacity=" + std::to_string(pairs), pairs, 12, &capacity);
+  const double growing = probes_of_filling(GetParam() + " capacity=1000 growth=double", pairs, 0, &capacity);
   EXPECT_EQ(capacity, scaled(128000)) << "doubled only when it held as many pairs as it was made for";
   EXPECT_LE(growing, 2 * sized);
 }
