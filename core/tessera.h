@@ -33,7 +33,6 @@ extern "C" {
 #endif
 
 #define TSR_VERSION "0.1.0"
-
 #define TSR_API __attribute__((visibility("default"), warn_unused_result))
 #define TSR_API_VOID __attribute__((visibility("default")))
 
@@ -59,7 +58,6 @@ TSR_API const char *tsr_spec_get(const tsr_spec *spec, const char *section, cons
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 typedef struct tsr_table tsr_table;
-
 typedef struct tsr_options { /* all zero = what the spec says */
   size_t size;
   const char *plugins; /* readable directories, colon-separated; then come $TESSERA_PLUGINS and beside the library */
@@ -109,14 +107,7 @@ enum {
 /* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
  * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order).
- *
- * Where `stream` is being captured into a CUDA graph, a call is recorded: it runs with each launch of the graph, on what
- * the arrays hold then. It takes device arrays and code that tsr_table_prepare has made, and no event is recorded: order a
- * launch against other calls on the table by its stream. TSR_UNSUPPORTED, and the capture goes on, where the host would
- * have to wait: growth = double, inserts into mixed tables without locks, lists made in bulk, several devices; an insert
- * that combines values where pairs move needs `results`. tsr_find_all adds a memory node. The report's keys (insert_keys,
- * ..) count calls that ran, its other numbers what launches did, too. A graph is of the table's memory: after tsr_rehash
- * or tsr_build capture anew. Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
+ * Calls may be captured into a CUDA graph: tsr_table_prepare in tessera_tools.h says how. */
 typedef struct tsr_call {
   size_t size;
   void *stream;
@@ -187,7 +178,6 @@ TSR_API tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operat
 TSR_API tsr_status tsr_clear(tsr_table *table, void *stream, tsr_error *error);
 /* Pairs in the table. Waits for the result. */
 TSR_API tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *error);
-
 /* Writes all pairs, in no particular order, to arrays of at least `room` items (values NULL for a set or if not wanted)
  * and their number to *size. Room too small: TSR_BAD_ARGUMENT, only *size written; other errors: some may be. Waits. */
 TSR_API tsr_status tsr_export(tsr_table *table, uint64_t room, void *keys, void *values, uint64_t *size,

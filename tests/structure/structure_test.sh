@@ -38,6 +38,9 @@ no_breach breaches_of_collectives
 case_of "every source starts with its licence"
 no_breach breaches_of_licences
 
+case_of "tessera.h has what everybody needs, on 260 lines at most: the rest is tessera_tools.h's"
+(($(wc -l <core/tessera.h) <= 260)) || fail "it has $(wc -l <core/tessera.h) lines"
+
 # ---- Headers alone -------------------------------------------------------------------------------
 
 # compiles NAME COMMAND...
