@@ -149,17 +149,27 @@ TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload pa
   tsr_combine_at((tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
 }
 
-/* Where pairs may move, or be erased, an update is one attempt at the whole word. A caller that loses it looks again, and
- * then sees what the winner left. */
+/* The owner's part where pairs may move, or be erased: one attempt at the whole word. Who loses it looks again, and then
+ * sees what the winner left. But who wanted to replace a value of a key that is still there, with another value, is done:
+ * since its look another replaced the value, and would have overwritten this one just before. The word alone decides, in
+ * one order of changes: relaxed is enough. */
+TSR_INLINE bool tsr_pair_try_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot,
+                                    uint32_t policy, tsr_payload payload) {
+  const tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
+  const tsr_pair desired = tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_payload(seen), payload));
+  const tsr_pair found = tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired);
+  const bool is_overwritten = policy == TSR_DUPLICATES_REPLACE && TSR_FACT(c, duplicates) == TSR_DUPLICATES_REPLACE &&
+                              !TSR_FACT(c, is_mixed) && tsr_pair_key(found) == tsr_pair_key(seen);
+  return found == seen || is_overwritten;
+}
+
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_payload payload) {
   if (tsr_keys_stay(c)) {
     if (tsr_owns(c, slot)) tsr_pair_combine(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), policy, payload);
     return true;
   }
-  tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
-  return tsr_pair_swap(c, words, b, slot,
-                       tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_payload(seen), payload)));
+  return TSR_OWNER_DOES(c, slot, tsr_pair_try_update(c, words, b, slot, policy, payload)) != 0;
 }
 
 /* The last place of a bucket that links (fact has_link): a handle in the word's low 32 bits, the others are spare and

@@ -238,7 +238,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
-      .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates),
+      .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
+                        s->duplicates != TSR_DUPLICATES_REPLACE,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,

@@ -15,7 +15,7 @@
  * asks_scheme: 1: it has place().
  * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
  * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
- * combines_later: 1: pairs move, and a policy combines payloads: inserts leave that to `combine`.
+ * combines_later: 1: pairs move, and a policy combines payloads: inserts leave to `combine` what one attempt does not do.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
  * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.

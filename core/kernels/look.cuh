@@ -27,7 +27,7 @@ enum {
 };
 
 /* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
- * payload; POLICY_LATER leaves it to OP_COMBINE. The last two are of OP_MIXED: it looks, or it erases. */
+ * payload; POLICY_LATER tries once and leaves it to OP_COMBINE else. The last two are of OP_MIXED: it looks, or it erases. */
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
 /* Results beside TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the compiler
@@ -39,7 +39,7 @@ enum {
   NEEDS_COHERENT, /* its look was too old */
   NEEDS_UNIT,     /* its list must become longer */
   NEEDS_WALK,     /* the scheme knows no place for the pair, but its walk may have one */
-  NEEDS_COMBINE   /* its key is present (POLICY_LATER) */
+  NEEDS_COMBINE   /* its key is present, and its value was not combined (POLICY_LATER) */
 };
 
 /* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is

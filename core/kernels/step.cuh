@@ -132,7 +132,13 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
   if (may_combine && tsr_warp_any(c, a.combines)) {
     tsr_ctx writing = tsr_masked(c, a.combines);
-    written = combine(&writing, b, slot, op->policy, &op->payload) && a.combines;
+    const bool may_wait = op->policy == POLICY_LATER;
+    const uint32_t policy = may_wait ? TSR_FACT(c, duplicates) : op->policy;
+    written = combine(&writing, b, slot, policy, &op->payload) && a.combines;
+    if (may_wait) { /* one attempt: who loses it would lose the next one, too, where many bring this key */
+      op->policy = written ? policy : op->policy;
+      written = a.combines;
+    }
   }
   if (op_inserts(kind) && (op_claims_empties(c, kind) || op_guard(c, kind) == TSR_GUARD_NONE) &&
       tsr_warp_any(c, a.claims)) {

@@ -223,6 +223,14 @@ private:
     return (tsr_payload)std::min(sum, most);
   }
 
+  // Asked by all lanes together.
+  bool holds(uint64_t ref, uint32_t slot, tsr_payload payload) {
+    tsr_bucket b = load(ref);
+    const bool is_there = layout_payload(c_, &b, slot) == payload;
+    tsr_ballot(c_, 1); // payload may read memory: no lane goes on to change it before all have looked
+    return is_there;
+  }
+
   void update(uint64_t ref) {
     for (uint32_t slot : shuffled()) {
       tsr_bucket b = load(ref);
@@ -231,7 +239,9 @@ private:
         const uint32_t policy = any_policy();
         const bool updated = layout_update(c_, &b, slot, policy, offered);
         expect(updated || i > 0, ref, slot, "update of a slot as it was loaded failed");
-        if (updated) at(ref, slot).payload = combined(policy, at(ref, slot).payload, offered);
+        // an older look's value may count as put before the one that is there, where values are replaced
+        const bool is_overwritten = updated && i > 0 && policy == TSR_DUPLICATES_REPLACE && !holds(ref, slot, offered);
+        if (updated && !is_overwritten) at(ref, slot).payload = combined(policy, at(ref, slot).payload, offered);
       }
       verify(ref);
     }
