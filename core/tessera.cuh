@@ -50,7 +50,7 @@ typedef struct tsr_kernel_run {
 #define TSR_KERNEL_INLINE static __device__ __forceinline__ __attribute__((unused))
 
 typedef struct tsr_table_ref { /* the library's to fill: where the table lies, by value */
-  uint64_t words[56];
+  uint64_t words[57];
 } tsr_table_ref;
 
 /* How many blocks a multiprocessor is to hold. The library compiles a text for more or fewer, until it needs no stack; what

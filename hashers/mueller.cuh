@@ -27,4 +27,21 @@ TSR_DEVICE tsr_hash TSR_PART(hash)(const tsr_ctx *c, tsr_key key, uint32_t i) {
 #endif
 }
 
-TSR_PART_FUNCTIONS(.hash = TSR_PART(hash));
+/* Backwards, as in murmur3: here each shift is less than half of the width, or half of it. */
+TSR_DEVICE tsr_key TSR_PART(unhash)(const tsr_ctx *c, tsr_hash h) {
+#if TSR_KEY_BITS == 64
+  h ^= h >> 31 ^ h >> 62;
+  h *= 0x319642B2D24D8EC3u;
+  h ^= h >> 27 ^ h >> 54;
+  h *= 0x96DE1B173F119089u;
+  return h ^ h >> 30 ^ h >> 60 ^ TSR_WORD(c, 0);
+#else
+  h ^= h >> 16;
+  h *= 0x119DE1F3u;
+  h ^= h >> 16;
+  h *= 0x119DE1F3u;
+  return h ^ h >> 16 ^ (uint32_t)TSR_WORD(c, 0);
+#endif
+}
+
+TSR_PART_FUNCTIONS(.hash = TSR_PART(hash), .unhash = TSR_PART(unhash));

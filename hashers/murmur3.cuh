@@ -26,4 +26,21 @@ TSR_DEVICE tsr_hash TSR_PART(hash)(const tsr_ctx *c, tsr_key key, uint32_t i) {
 #endif
 }
 
-TSR_PART_FUNCTIONS(.hash = TSR_PART(hash));
+/* Backwards: x ^= x >> s undoes itself where 2 s is no less than the width, and an odd factor has an inverse. */
+TSR_DEVICE tsr_key TSR_PART(unhash)(const tsr_ctx *c, tsr_hash h) {
+#if TSR_KEY_BITS == 64
+  h ^= h >> 33;
+  h *= 0x9CB4B2F8129337DBu;
+  h ^= h >> 33;
+  h *= 0x4F74430C22A54005u;
+  return h ^ h >> 33 ^ TSR_WORD(c, 0);
+#else
+  h ^= h >> 16;
+  h *= 0x7ED1B41Du;
+  h ^= h >> 13 ^ h >> 26;
+  h *= 0xA5CB9243u;
+  return h ^ h >> 16 ^ (uint32_t)TSR_WORD(c, 0);
+#endif
+}
+
+TSR_PART_FUNCTIONS(.hash = TSR_PART(hash), .unhash = TSR_PART(unhash));

@@ -17,7 +17,8 @@ static tsr_status tagged_plan(const void *config, const tsr_shape *shape, tsr_pl
   if (status) return status;
   plan->layout.bucket_slots = slots;
   plan->layout.whole_pairs = 1;
-  plan->regions[0] = (tsr_region){.name = "buckets", .bytes_per_bucket = own->bucket_bytes, .fill = 0xFF};
+  plan->layout.has_flag = 1;
+  plan->regions[0] = (tsr_region){.name = "flagged buckets", .bytes_per_bucket = own->bucket_bytes, .fill = 0xFF};
   return TSR_OK;
 }
 

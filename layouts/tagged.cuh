@@ -7,7 +7,8 @@
  * tag. That needs no order and no compare-and-swap: in a phase of inserts a slot is claimed once, in one of erases
  * erased once, so a tag has one writer, and finds come in a later phase (TSR_LOAD_SETTLED), after all of its writes.
  * For the same reason pairs are never exchanged: two who exchange in one slot could store their tags in the other
- * order. Where operations of all kinds overlap, or a tile has several lanes, pairs are read and no tags.
+ * order. The byte behind the tags is the bucket's overflow flag, which a find has then read as well. Where operations of
+ * all kinds overlap, or a tile has several lanes, pairs are read and no tags.
  */
 #define TSR_PARAMETERS(P) P(uint32_t, bucket_bytes, 128, 64, 128, "Bytes of a bucket, its tags among them; 64 or 128.")
 
@@ -139,6 +140,27 @@ TSR_DEVICE bool TSR_PART(erase)(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
   return TSR_OWNER_DOES(c, slot, tagged_try(c, b, slot, TSR_ERASED_KEY, (tsr_payload) ~(tsr_payload)0)) != 0;
 }
 
+/* The bucket's last byte is nobody's tag: all ones, or 0 where a pair has gone on. All who raise store the same. */
+TSR_INLINE uint32_t *tagged_flag_word(const tsr_ctx *c, uint64_t ref) {
+  const uint32_t last = tsr_slot_place(c, TSR_FACT(c, bucket_places) - 1, sizeof(tsr_pair));
+  return (uint32_t *)(tagged_words(c, ref) + last + 1) - 1;
+}
+
+TSR_DEVICE uint32_t TSR_PART(flag)(const tsr_ctx *c, const tsr_bucket *b) {
+  const uint32_t last = TSR_FACT(c, bucket_places) - 1;
+  if (b->word[TAGGED_HAS_TAGS])
+    return b->word[TSR_PAIR_WORDS * (TSR_FACT(c, bucket_places) - TSR_FACT(c, bucket_slots)) - 1] >> 24 == 0;
+  const tsr_pair pair = tsr_pair_seen_slot(c, b, last);
+  return tsr_shuffle32(c, (uint32_t)(pair >> (8 * sizeof(tsr_pair) - 8)), tsr_slot_lane(c, last)) == 0;
+}
+
+TSR_DEVICE bool TSR_PART(raise)(const tsr_ctx *c, uint64_t ref) {
+  uint32_t *word = tagged_flag_word(c, ref);
+  if (tsr_load32(word, 1) >> 24) tsr_store8((uint8_t *)word + 3, 0);
+  return true;
+}
+
 TSR_PART_FUNCTIONS(.load = TSR_PART(load), .match = TSR_PART(match), .empties = TSR_PART(empties),
                    .vacant = TSR_PART(vacant), .key = TSR_PART(key), .payload = TSR_PART(payload), .cas = TSR_PART(cas),
-                   .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase));
+                   .put = TSR_PART(put), .update = TSR_PART(update), .erase = TSR_PART(erase), .flag = TSR_PART(flag),
+                   .raise = TSR_PART(raise));

@@ -375,6 +375,19 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 }
 #endif
 
+#ifdef TSR_KEY_BITS
+/* The page that a bucket of the table lies in, where there are pages. In the link of a page's step bucket_share is the first
+ * page, and each block works on another. Of a tail bucket, which lies in none, it is some number. */
+TSR_INLINE uint64_t tsr_page_of_bucket(const tsr_ctx *c, uint64_t bucket) {
+#ifdef __CUDACC__
+  if (TSR_IN_PAGE) return c->t->bucket_share + blockIdx.x;
+  return __umul64hi(bucket, c->t->bucket_share);
+#else
+  return (uint64_t)(((unsigned __int128)bucket * c->t->bucket_share) >> 64);
+#endif
+}
+#endif
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* Every access to a table is one of these. They are relaxed, and that suffices: a slot's word carries all that its reader
@@ -737,6 +750,22 @@ TSR_INLINE void tsr_and32_release(uint32_t *address, uint32_t bits) {
                : "memory");
 #else
   __atomic_fetch_and(address, bits, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Clears the bits that `bits` has not; relaxed. */
+TSR_INLINE void tsr_and32(uint32_t *address, uint32_t bits) {
+#ifdef __CUDACC__
+  if (TSR_IN_PAGE) {
+    tsr_shared_and32(address, bits);
+    return;
+  }
+  asm volatile("red.relaxed.gpu.global.and.b32 [%0], %1;"
+               :
+               : "l"(__cvta_generic_to_global(address)), "r"(bits)
+               : "memory");
+#else
+  __atomic_fetch_and(address, bits, __ATOMIC_RELAXED);
 #endif
 }
 

@@ -4,6 +4,8 @@
  *
  *   hash(c, key, i)   the i-th member of the family, any i. All bits of the result are used: tsr_reduce takes the top.
  *                     A member is a function of (key, i, state) alone: no lane, no memory.
+ *   unhash(c, hash)   the key whose hash by member 0 this is, if that member is a bijection. Optional: for layouts that
+ *                     store a part of the hash instead of the key (fact short_keys).
  *
  * Laws (tests/conformance): the same seed gives the same function on both backends; another seed or another i gives
  * another function; avalanche and bucket chi-square within bounds, unless the plugin is documented as not mixing.
@@ -14,7 +16,9 @@
 
 #include "plugins/device.cuh"
 
-#define TSR_HASHER_FUNCTIONS(F, O) F(hasher, tsr_hash, hash, (const tsr_ctx *c, tsr_key key, uint32_t i), (c, key, i))
+#define TSR_HASHER_FUNCTIONS(F, O)                                                                                     \
+  F(hasher, tsr_hash, hash, (const tsr_ctx *c, tsr_key key, uint32_t i), (c, key, i))                                  \
+  O(hasher, tsr_key, unhash, (const tsr_ctx *c, tsr_hash hash), (c, hash), (tsr_key)hash)
 
 #ifdef TSR_KEY_BITS
 #ifndef __CUDACC__

@@ -35,6 +35,11 @@
  *   relink(c, ref, expected, desired)  compare-and-swap of that handle; returns what it found. Both with the fact
  *                                      has_link, and then `ref` may be TSR_UNIT_REF and a handle: a bucket at the
  *                                      address of that unit, which is all ones when it is linked.
+ *   flag(c, b)                         1 where the bucket's overflow flag was raised: a pair whose walk passed the bucket
+ *                                      lies further on. 0, and only then, ends the search for a key. Fact has_flag.
+ *   raise(c, ref)                      raises it, by one lane alone, as put, but while others look and write: what they
+ *                                      do to slots must leave it raised. It stays so until clear. A tail bucket may have
+ *                                      no flag: then `raise` does nothing, and `flag` tells whether no slot is empty.
  *
  * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
  * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or payload is read
@@ -72,7 +77,9 @@ typedef struct tsr_bucket {
   F(layout, bool, erase, (const tsr_ctx *c, const tsr_bucket *b, uint32_t slot), (c, b, slot))                         \
   O(layout, uint32_t, link, (const tsr_ctx *c, const tsr_bucket *b), (c, b), TSR_NO_HANDLE)                            \
   O(layout, uint32_t, relink, (const tsr_ctx *c, uint64_t ref, uint32_t expected, uint32_t desired),                   \
-    (c, ref, expected, desired), TSR_NO_HANDLE)
+    (c, ref, expected, desired), TSR_NO_HANDLE)                                                                        \
+  O(layout, uint32_t, flag, (const tsr_ctx *c, const tsr_bucket *b), (c, b), 1)                                        \
+  O(layout, bool, raise, (const tsr_ctx *c, uint64_t ref), (c, ref), false)
 
 #ifdef TSR_PAYLOAD_BITS
 #ifndef __CUDACC__

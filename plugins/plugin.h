@@ -33,7 +33,9 @@ extern "C" {
   F(uint32_t, bucket_bytes) /* bytes that loading one bucket reads */                                                  \
   F(uint32_t, can_exchange) /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                 \
   F(uint32_t, whole_pairs)  /* 1: key and value become visible together, so a find may overlap an insert */            \
-  F(uint32_t, has_link)     /* 1: the place after the last slot holds a link to a unit of the allocator */
+  F(uint32_t, has_link)     /* 1: the place after the last slot holds a link to a unit of the allocator */             \
+  F(uint32_t, has_flag)     /* 1: each bucket tells whether a pair whose walk passed it lies further on */             \
+  F(uint32_t, short_keys)   /* 1: a slot holds of its key's hash what the page's number does not say */
 
 #define TSR_ALLOCATOR_FACTS(F)                                                                                         \
   F(uint64_t, units)         /* >= units_min, below 2^32 */                                                            \

@@ -127,6 +127,7 @@ typedef struct tsr_part_state {
 typedef struct tsr_state {
   uint64_t buckets;       /* that a walk can name: those of one page, or of the table where there are no pages */
   uint64_t pages;         /* of so many buckets each, 1 without pages; tail buckets follow them all in the regions */
+  uint64_t bucket_share;  /* 2^64 / buckets, rounded up: a bucket's page by a product (tsr_page_of_bucket) */
   uint64_t lists;         /* that are made in bulk, or 0 */
   uint64_t stash_buckets; /* the last of the tail */
   uint64_t has_erased;    /* 1: slots were erased since the table was cleared */

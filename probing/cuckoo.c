@@ -10,6 +10,13 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "probing = cuckoo moves pairs, and this layout cannot swap a key together with its value: use "
                     "layout = packed, or a scheme that moves nothing");
+  if (own->neighbours && own->hash_functions < 3)
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "[probing] neighbours = 1 with hash_functions = %u: a pair could go to its neighbour and nowhere else: "
+        "use hash_functions = 3 or 4, or neighbours = 0",
+        own->hash_functions);
+  if (own->neighbours) plan->probing.buckets += plan->probing.buckets % 2;
   plan->probing.moves_pairs = 1;
   plan->probing.asks_for_room = 1;
   plan->probing.counts_slots = !own->least_loaded;

@@ -10,13 +10,17 @@
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, hash_functions, 3, 2, 4, "Buckets where a key may live.")                                                \
   P(uint32_t, max_chain, 0, 0, 1000000, "Evictions before an insert gives up; 0 = 7 log2(slots), at least 64.")        \
+  P(uint32_t, neighbours, 0, 0, 1, "Every second bucket of a key: 0 = anywhere, 1 = the neighbour of the one before.") \
   P(uint32_t, least_loaded, 0, 0, 1, "Where a new pair goes: 0 = to its first bucket, 1 = to the least loaded one.")
 
 #include "plugins/probing.cuh"
 
 enum { CUCKOO_MAX_CHAIN }; /* state word: the bound in force */
 
-TSR_INLINE uint64_t cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }
+/* With neighbours the number of buckets is even. */
+TSR_INLINE uint64_t cuckoo_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
+  return TSR_PARAMETER(c, neighbours) ? tsr_bucket_of(c, key, i / 2) ^ (i & 1u) : tsr_bucket_of(c, key, i);
+}
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (probe->visited >= TSR_PARAMETER(c, hash_functions)) return false;

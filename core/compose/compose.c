@@ -82,6 +82,8 @@ static bool is_power_to(uint32_t value, uint32_t maximum) {
 static tsr_status check_layout(const tsr_layout_facts *f, const tsr_plugin *plugin, tsr_error *error) {
   static const char range[] = "a power of two from 1 to 32";
   if (f->has_link > 1) return out_of_range(plugin, "has_link", f->has_link, "0 or 1", error);
+  if (f->has_flag > 1) return out_of_range(plugin, "has_flag", f->has_flag, "0 or 1", error);
+  if (f->short_keys > 1) return out_of_range(plugin, "short_keys", f->short_keys, "0 or 1", error);
   if (!is_power_to(f->bucket_places, 32)) return out_of_range(plugin, "bucket_places", f->bucket_places, range, error);
   if (f->bucket_slots < 1 || f->bucket_slots + f->has_link > f->bucket_places)
     return out_of_range(plugin, "bucket_slots", f->bucket_slots,
@@ -162,12 +164,41 @@ uint32_t tsr_block_bytes(uint32_t sm) {
   return all - OWN_BYTES;
 }
 
+/* Who asks for pages: the line, or where there is none the layout. */
+static const char *pages_entry(const tsr_spec *spec) {
+  return tsr_spec_get(spec, "table", "page_bytes") ? "page_bytes" : "layout";
+}
+
 static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, const char *why, tsr_error *error) {
   char where[512];
-  tsr_spec_where(tsr_spec_find(spec, "table", "page_bytes"), where, sizeof where);
+  tsr_spec_where(tsr_spec_find(spec, "table", pages_entry(spec)), where, sizeof where);
   return tsr_fail(error, TSR_INCOMPATIBLE, "%s: %s of layout = %s and probing = %s %s", where,
                   t->shape.has_link ? "the buckets" : "a page", t->part[TSR_ROLE_LAYOUT].plugin->name,
                   t->part[TSR_ROLE_PROBING].plugin->name, why);
+}
+
+/* With short keys the page is the hash's top bits: a power of two, and at least four, so that two bits are left over, one
+ * for the flag and one that tells a part of a hash from the markers of slots without a pair. */
+static uint64_t short_pages(uint64_t pages) {
+  uint64_t power = 4;
+  while (power < pages) power *= 2;
+  return power;
+}
+
+/* What slots that hold a part of their key's hash ask of the others. */
+static tsr_status check_short_keys(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_image *hasher = t->part[TSR_ROLE_HASHER].image;
+  char where[512];
+  if (!t->shape.short_keys) return TSR_OK;
+  const char *layout = t->part[TSR_ROLE_LAYOUT].plugin->name;
+  if (!hasher || !((const tsr_hasher_functions *)hasher->functions)->unhash) {
+    tsr_spec_where(tsr_spec_find(spec, "table", "hasher"), where, sizeof where);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: layout = %s stores a part of the hash for the key, and from this one's the key cannot be told "
+                    "again: use a hasher that can be undone (hashers/README.md), or another layout",
+                    where, layout);
+  }
+  return TSR_OK;
 }
 
 /* The scheme plans one page as if it were the table. It may round its buckets up, so there are as few pages as keep to
@@ -191,8 +222,11 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
       return refuse_pages(t, spec, "has memory that belongs to no bucket: remove the line", error);
   s->is_paged = 1;
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
+  if (s->short_keys) s->pages = short_pages(s->pages);
   for (uint32_t try = 0; try < TRIES; try++) {
     s->buckets_min = ((buckets + s->pages - 1) / s->pages + unit - 1) / unit * unit;
+    if (s->short_keys && s->buckets_min < 2)
+      s->buckets_min = 2; /* bucket_share of one bucket is no number of 64 bits */
     memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
     tsr_status status = plan_part(t, spec, TSR_ROLE_PROBING, error);
     if (status) return status;
@@ -206,7 +240,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     else if (!bytes || s->buckets_min <= unit)
       break;
     else
-      s->pages += 1 + s->pages / 64;
+      s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;
   }
   return refuse_pages(t, spec, "does not fit so many bytes: raise page_bytes, or make buckets smaller", error);
 }
@@ -230,6 +264,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
+      /* an overlapping find could see a pair before the flags in front of it; notes end a walk by themselves */
+      .ends_at_flag = s->has_flag && !s->is_mixed && !s->has_lists && !s->has_notes,
       .has_stash = has_stash,
       .moves_pairs = s->moves_pairs,
       .asks_for_room = s->asks_for_room,
@@ -411,6 +447,9 @@ static tsr_status check_lists(const tsr_composition *t, const tsr_spec *spec, ts
                         error);
   if (s->is_mixed)
     return refuse_lists(t, spec, "concurrency", "which nothing may overlap: use concurrency = phased", error);
+  if (s->short_keys)
+    return refuse_lists(t, spec, "layout", "whose buckets lie in no page, and this layout needs pages: use another",
+                        error);
   if (t->settings.page_bytes)
     return refuse_lists(t, spec, "page_bytes", "whose buckets lie in no page: remove the line", error);
   if (!layout->put)
@@ -480,7 +519,9 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_shape *s = &t->shape;
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
+  if (status == TSR_OK) status = check_short_keys(t, spec, error);
   if (status) return status;
+  if (s->short_keys && !t->settings.page_bytes) t->settings.page_bytes = TSR_PAGE_BYTES_AUTO;
   if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
   s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
@@ -771,6 +812,7 @@ uint64_t tsr_composition_bytes(const tsr_composition *t) {
 tsr_state tsr_composition_state(const tsr_composition *t) {
   tsr_state state = {.buckets = tsr_composition_page_buckets(t),
                      .pages = t->shape.pages,
+                     .bucket_share = t->shape.buckets ? UINT64_MAX / tsr_composition_page_buckets(t) + 1 : 0,
                      .lists = t->shape.lists,
                      .stash_buckets = t->stash_buckets,
                      .lock_shift = t->lock_shift};

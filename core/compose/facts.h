@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 /* F(name). ends_at_empty, moves_pairs, asks_for_room, choices, has_notes: the probing's own (plugins/plugin.h).
+ * ends_at_flag: 1: buckets tell whether pairs have passed them (layout's has_flag), and finds go by that alone.
  * has_stash: 1: pairs without a slot go to tail buckets that belong to no hash.
  * has_place: 1: the scheme decides where a new pair goes: by choices, or by its place().
  * asks_scheme: 1: it has place().
@@ -31,6 +32,7 @@
   F(asks_for_room)                                                                                                     \
   F(choices)                                                                                                           \
   F(has_notes)                                                                                                         \
+  F(ends_at_flag)                                                                                                      \
   F(has_stash)                                                                                                         \
   F(has_place)                                                                                                         \
   F(asks_scheme)                                                                                                       \

@@ -35,6 +35,13 @@ typedef struct locked_survey {
   uint32_t is_present; /* it is the first */
 } locked_survey;
 
+/* Whether the survey needs no later bucket: the key is in none, and where the walk gives the pair its place there is one. */
+TSR_INLINE uint32_t survey_ends(const tsr_ctx *c, const tsr_probe *probe, const tsr_bucket *b, uint32_t has_target) {
+  if (!walk_has_end(c)) return 0;
+  if (TSR_FACT(c, ends_at_flag)) return !layout_flag(c, b) && (TSR_FACT(c, has_place) || has_target);
+  return walk_ends(c, probe, layout_empties(c, b));
+}
+
 TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
   locked_survey found = {0, 0, 0, 0};
   tsr_probe probe;
@@ -44,12 +51,13 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
     tsr_bucket b;
     tsr_ctx walking = tsr_masked(c, walks);
     look_at(&walking, probe.ref, 1, &b);
-    const bool has_law = TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
     uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);
-    uint32_t ends = has_law && walk_ends(c, &probe, layout_empties(c, &b)), link = walk_link(c, &b);
+    uint32_t ends = survey_ends(c, &probe, &b, found.has_target || vacant), link = walk_link(c, &b);
     uint32_t goes = walks && !matches, takes = walks && (matches || (vacant && !found.has_target));
     found.end = goes && probe.stashed == 0 ? probe.ref : found.end;
     found.target = takes ? probe.ref : found.target;
+    if (TSR_FACT(c, ends_at_flag) && !TSR_FACT(c, has_place) && goes && !found.has_target && !vacant)
+      layout_raise(c, probe.ref);
     uint32_t there = walk_advance(c, key, &probe, link, goes && !ends);
     found.is_present |= walks && matches;
     found.has_target |= takes;

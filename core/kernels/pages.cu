@@ -267,6 +267,17 @@ static __device__ __forceinline__ uint32_t count_slot(const tsr_pages *a, uint32
 }
 static_assert(TSR_PAGES_COUNTED_ITEMS * TSR_PAGES_COUNTED < 1 << 16, "a count has 16 bits");
 
+/* Raises the first `passed` buckets of the key's walk, by this thread alone. */
+static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key key, uint32_t passed) {
+  tsr_probe probe;
+  uint32_t there = walk_begin(c, key, &probe);
+#pragma unroll 1
+  for (uint32_t i = 0; there && i < passed; i++) {
+    layout_raise(c, probe.ref);
+    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
+  }
+}
+
 /* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. */
 static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
                                                        tsr_payload payload, uint32_t first, uint32_t end) {
@@ -276,6 +287,7 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
   for (uint32_t i = 0; there && i < end; i++) {
     const uint32_t slot = i < first ? TSR_FACT(c, bucket_slots) : count_slot(a, (uint32_t)probe.ref);
     if (slot < TSR_FACT(c, bucket_slots)) {
+      if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
       layout_put(c, probe.ref, slot, key, payload);
       return 1;
     }

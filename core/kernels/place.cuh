@@ -187,6 +187,10 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
     tsr_ctx raising = tsr_masked(c, (claims || evicts) && choice.note > 0);
     place_note(&raising, *key, choice.note);
   }
+  if (TSR_FACT(c, ends_at_flag)) {
+    tsr_ctx raising = tsr_masked(c, claims || evicts);
+    walk_raise_before(&raising, *key, b.ref);
+  }
   if (tsr_warp_any(c, claims)) {
     tsr_ctx claiming = tsr_masked(c, claims);
     if (claim(&claiming, &b, vacant ? tsr_lowest(vacant) : 0, *key, *payload)) result = TSR_RESULT_INSERTED;

@@ -113,6 +113,26 @@ TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe
   return tsr_shuffle32(c, there, 0);
 }
 
+/* Whether a bucket can prove that a key is in no later one of its walk. */
+TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
+  return TSR_FACT(c, ends_at_flag) || TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
+}
+
+/* Where buckets have flags nothing else ends a walk, and nobody puts a pair into a bucket before the earlier ones of its
+ * walk are raised: those that an insert goes on from, or, where a scheme chooses the bucket, all before it
+ * (core/design/0023-overflow-flags.md). Collective. */
+TSR_INLINE void walk_raise_before(const tsr_ctx *c, tsr_key key, uint64_t ref) {
+  tsr_probe probe;
+  uint32_t walks = walk_begin(c, key, &probe);
+  walks &= c->active & (probe.ref != ref);
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, walks)) { /* bounded by the walk */
+    if (walks) layout_raise(c, probe.ref);
+    const uint32_t there = walk_advance(c, key, &probe, TSR_NO_HANDLE, walks);
+    walks = there & (probe.ref != ref); /* no branch: one way back to the vote */
+  }
+}
+
 /* Whether such empty slots of a bucket of the walk prove that the key is in no later one: the scheme's law either for
  * every bucket (ends_at_empty), or for the first one (first_slots). */
 TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, uint32_t empties) {

@@ -21,9 +21,6 @@ typedef struct row {
   uint64_t minimum, maximum;
 } row;
 
-/* Three pages of this size fit the shared memory of an H200's multiprocessor, each beside its locks. */
-enum { PAGE_BYTES_AUTO = 60 << 10 };
-
 #define WORDS_MAX 8
 enum { ROW_WORD_BYTES = 24 };
 
@@ -58,7 +55,7 @@ enum { ROW_WORD_BYTES = 24 };
     ROW(stash), 0, 65536)                                                                                              \
   R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
     "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
-    "page; 0: no pages; auto: 60Ki.",                                                                                  \
+    "page; 0: no pages, but where the layout needs them; auto: 60Ki.",                                                 \
     ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
     "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster.", ROW_BATCH,               \
@@ -277,7 +274,7 @@ static tsr_status read_row(const known_section *section, size_t at, const tsr_sp
   }
   case ROW_PAGE:
   case ROW_BATCH: {
-    uint64_t value = r->type == ROW_PAGE ? PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
+    uint64_t value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
     if (strcmp(entry->value, "auto") != 0 &&
         (!tsr_parse_u64(entry->value, &value) || (value && value < r->minimum) || value > r->maximum))
       return bad_number(entry, values, error);

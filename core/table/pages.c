@@ -73,6 +73,7 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p
       p->page_bytes += bytes;
     }
   state->stash_buckets = 0;
+  state->bucket_share = first; /* as in the link of this step tsr_page_of_bucket reads it */
   if (c->facts.counts_slots && p->is_clear) {
     const uint32_t counts_bytes = (uint32_t)(tsr_composition_page_buckets(c) + 1) / 2 * (uint32_t)sizeof(uint32_t);
     if (p->page_bytes + counts_bytes <= tsr_block_bytes(c->shape.sm)) {

@@ -42,7 +42,7 @@ typedef struct tsr_user_table {
   tsr_state state;
   struct tsr_tally *tally;
 } tsr_user_table;
-enum { TSR_USER_REF_BYTES = 56 * 8 }; /* of a tsr_table_ref on a device */
+enum { TSR_USER_REF_BYTES = 57 * 8 }; /* of a tsr_table_ref on a device */
 
 #ifdef __cplusplus
 }

@@ -80,6 +80,25 @@ TEST_P(Recipe, P22_P26_Links) {
 
 INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);
 
+// Loops that tiles of a flagged bucket run together keep one way back below sm_90, where ptxas does not see otherwise that
+// all lanes meet again (core/design/0008-tiles-in-step.md). The recipes have one lane, and the matrix covers pairs of
+// options: of layout, lanes and device all three count here.
+TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
+  for (const char *recipe : {"specs/flagged.ini", "specs/flagged_negative.ini"})
+    for (const char *lanes : {"2", "4"}) {
+      SCOPED_TRACE(std::string(recipe) + ", tile_lanes = " + lanes);
+      choices::Entries entries = choices::Entries::of(read(recipe).get());
+      entries.set("layout", "tile_lanes", lanes);
+      choices::Spec spec = entries.parse();
+      ASSERT_TRUE(spec);
+      linking::Link link;
+      std::string refusal;
+      ASSERT_TRUE(linking::link_spec(spec.get(), 80, false, &link, &refusal)) << refusal;
+      linking::expect_sound(link.link, linking::operations_of(spec.get(), 80),
+                            linking::registers_allowed(spec.get(), 80));
+    }
+}
+
 // What links at the other widths is shown by matrix_test.
 TEST(Recipes, ComposeAtOtherWidthsOrSayWhyNot) {
   uint64_t composed = 0, refused = 0;

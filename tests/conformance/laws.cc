@@ -37,15 +37,19 @@ public:
 
   void run() {
     expect(!c_->cpu->shape->can_exchange || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
-    uint64_t all = model_.size() / slots_, hashed = c_->t->buckets;
+    uint64_t all = model_.size() / slots_, hashed = c_->t->pages * c_->t->buckets;
     for (uint64_t ref = 0; ref < all; ref++) verify(ref);
     std::set<uint64_t> refs = {0, hashed - 1};
     if (TSR_FACT(c_, tile_lanes) == 1) refs.insert(hashed / 2);
     for (uint64_t ref = hashed; ref < all; ref++) refs.insert(ref); // the tail
     if (TSR_FACT(c_, has_link))
       for (uint64_t ref : refs) link(ref);
-    for (uint64_t ref : refs) fill(ref);
     for (uint64_t ref : refs) {
+      if (has_flag() && random_.chance(2)) raise(ref);
+      fill(ref);
+    }
+    for (uint64_t ref : refs) {
+      if (has_flag() && random_.chance(2)) raise(ref);
       if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST && policy_ != TSR_DUPLICATES_PROMISE_UNIQUE) update(ref);
       if (c_->cpu->shape->can_exchange && has_exchange()) exchange(ref);
       stay_masked(ref);
@@ -68,13 +72,26 @@ private:
     return static_cast<const tsr_layout_functions *>(c_->cpu->functions[TSR_ROLE_LAYOUT])->exchange != nullptr;
   }
 
+  bool has_flag() const { return c_->cpu->shape->has_flag != 0; }
+
+  // Then a slot can hold the keys of its bucket's page alone, and tail buckets, which hold any, are raised when
+  // they are full.
+  bool has_short_keys() const { return c_->cpu->shape->short_keys != 0; }
+  bool is_tail(uint64_t ref) const { return ref >= c_->t->pages * c_->t->buckets; }
+  bool is_raised(uint64_t ref) {
+    if (!has_short_keys() || !is_tail(ref)) return raised_.count(ref) != 0;
+    for (uint32_t slot = 0; slot < slots_; slot++)
+      if (at(ref, slot).state == SlotModel::EMPTY) return false;
+    return true;
+  }
+
   bool has_put() const {
     return static_cast<const tsr_layout_functions *>(c_->cpu->functions[TSR_ROLE_LAYOUT])->put != nullptr;
   }
 
   // By one lane, whichever: not the one that owns the slot.
   void put(uint64_t ref, uint32_t slot) {
-    const tsr_key key = new_key();
+    const tsr_key key = new_key(ref);
     const tsr_payload payload = new_payload();
     const uint32_t lane = (slot + 1) % TSR_FACT(c_, tile_lanes);
     if (c_->lane == lane) layout_put(c_, ref, slot, key, payload);
@@ -83,12 +100,29 @@ private:
     verify(ref);
   }
 
-  tsr_key new_key() {
+  // The flag is a bit of its own, raised by one lane, whichever; slots do not see it, and nothing lowers it.
+  void raise(uint64_t ref) {
+    const uint32_t lane = static_cast<uint32_t>(ref + 1) % TSR_FACT(c_, tile_lanes);
+    tsr_bucket before = load(ref);
+    tsr_ballot(c_, 1); // all lanes have looked
+    if (c_->lane == lane) layout_raise(c_, ref);
+    tsr_ballot(c_, 1);
+    expect((layout_flag(c_, &before) != 0) == is_raised(ref), ref, 0, "flag is not what load saw");
+    raised_.insert(ref);
+    verify(ref);
+  }
+
+  bool fits(uint64_t ref, tsr_key key) const {
+    return key < TSR_ERASED_KEY &&
+           (!has_short_keys() || is_tail(ref) || tsr_page_of(c_, key) == tsr_page_of_bucket(c_, ref));
+  }
+
+  tsr_key new_key(uint64_t ref) {
     // keys one bit away from the markers, and the markers' substitute, are ordinary keys
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1), (tsr_key)(TSR_EMPTY_KEY >> 1)};
     for (;;) {
       tsr_key key = random_.chance(4) ? awkward[random_.below(4)] : (tsr_key)random_.next();
-      if (key < TSR_ERASED_KEY && used_.insert(key).second) return key;
+      if (fits(ref, key) && used_.insert(key).second) return key;
       if (key < 2 || used_.size() > 1000000) continue;
     }
   }
@@ -131,9 +165,11 @@ private:
     }
     expect(layout_empties(c_, &b) == empties, ref, 0, "empties is wrong, expected ", empties);
     expect(layout_vacant(c_, &b) == vacant, ref, 0, "vacant is wrong, expected ", vacant);
-    expect(layout_match(c_, &b, absent_key()) == 0, ref, 0, "matches a key that nobody stored");
+    expect(!has_flag() || (layout_flag(c_, &b) != 0) == is_raised(ref), ref, 0,
+           is_raised(ref) ? "the flag was raised, and is not" : "the flag is raised, and nobody did it");
+    expect(layout_match(c_, &b, absent_key(ref)) == 0, ref, 0, "matches a key that nobody stored");
     if (at(ref, some).state == SlotModel::FULL) matches = 1u << some;
-    tsr_key asked = matches ? at(ref, some).key : absent_key();
+    tsr_key asked = matches ? at(ref, some).key : absent_key(ref);
     expect(layout_match(c_, &b, asked) == matches, ref, some, "match is wrong, expected ", matches);
     for (uint32_t slot = 0; slot < slots_; slot++) {
       const SlotModel &m = at(ref, slot);
@@ -146,10 +182,10 @@ private:
     tsr_ballot(c_, 1); // payload may read memory: no lane goes on to change it before all have looked
   }
 
-  tsr_key absent_key() {
+  tsr_key absent_key(uint64_t ref) {
     for (;;) {
       tsr_key key = (tsr_key)random_.next();
-      if (key < TSR_ERASED_KEY && !used_.count(key)) return key;
+      if (fits(ref, key) && !used_.count(key)) return key;
     }
   }
 
@@ -163,12 +199,13 @@ private:
   // Into a vacant slot, empty or erased; a second claim with the same look must fail and change nothing.
   void claim(uint64_t ref, uint32_t slot) {
     tsr_bucket b = load(ref), stale = load(ref);
-    tsr_key key = new_key();
+    tsr_key key = new_key(ref);
     tsr_payload payload = new_payload();
     expect(layout_cas(c_, &b, slot, key, payload), ref, slot, "cas into a vacant slot failed");
     store(ref, slot, key, payload);
     verify(ref);
-    expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot, "cas overwrote a slot that had changed");
+    expect(!layout_cas(c_, &stale, slot, new_key(ref), new_payload()), ref, slot,
+           "cas overwrote a slot that had changed");
     verify(ref);
   }
 
@@ -250,21 +287,21 @@ private:
   void exchange(uint64_t ref) {
     for (uint32_t slot : shuffled()) {
       tsr_bucket stale = load(ref);
-      tsr_key given = new_key(), key = given;
+      tsr_key given = new_key(ref), key = given;
       tsr_payload given_payload = new_payload(), payload = given_payload;
       expect(layout_exchange(c_, ref, slot, &key, &payload), ref, slot, "exchange failed");
       expect(key == at(ref, slot).key && payload == at(ref, slot).payload, ref, slot, "exchange returned ", key, ", ",
              payload, ", stored was ", at(ref, slot).key, ", ", at(ref, slot).payload);
       store(ref, slot, given, given_payload);
       verify(ref);
-      expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot, "cas overwrote an exchanged pair");
+      expect(!layout_cas(c_, &stale, slot, new_key(ref), new_payload()), ref, slot, "cas overwrote an exchanged pair");
       if (TSR_PAYLOAD_BITS && policy_ != TSR_DUPLICATES_FIRST && !tsr_keys_stay(c_)) // who says so never exchanges
         expect(!layout_update(c_, &stale, slot, policy_, new_payload()), ref, slot,
                "update touched a slot that holds another key");
       expect(!layout_erase(c_, &stale, slot), ref, slot, "erase removed a key that it did not see");
       verify(ref);
       tsr_bucket b = load(ref); // a full slot that has not changed may be swapped by cas too
-      tsr_key next = new_key();
+      tsr_key next = new_key(ref);
       tsr_payload next_payload = new_payload();
       expect(layout_cas(c_, &b, slot, next, next_payload), ref, slot, "cas of an unchanged pair failed");
       store(ref, slot, next, next_payload);
@@ -300,7 +337,7 @@ private:
       tsr_bucket after = load(ref);
       expect(layout_match(c_, &after, at(ref, slot).key) == 0, ref, slot, "an erased key still matches");
       expect(!layout_erase(c_, &stale, slot), ref, slot, "a pair was erased twice");
-      expect(!layout_cas(c_, &stale, slot, new_key(), new_payload()), ref, slot,
+      expect(!layout_cas(c_, &stale, slot, new_key(ref), new_payload()), ref, slot,
              "cas took an erased slot for its pair");
       verify(ref);
     }
@@ -311,7 +348,7 @@ private:
     const tsr_ctx masked = tsr_masked(c_, 0);
     for (uint32_t slot : shuffled()) {
       tsr_bucket b = load(ref);
-      layout_cas(&masked, &b, slot, new_key(), new_payload());
+      layout_cas(&masked, &b, slot, new_key(ref), new_payload());
       if (TSR_PAYLOAD_BITS && at(ref, slot).state == SlotModel::FULL)
         layout_update(&masked, &b, slot, any_policy(), new_payload());
       layout_erase(&masked, &b, slot);
@@ -331,6 +368,7 @@ private:
   uint32_t slots_, policy_;
   std::vector<SlotModel> model_;
   std::set<tsr_key> used_;
+  std::set<uint64_t> raised_; // buckets
 };
 
 void layout_laws(const tsr_ctx *c, uint64_t buckets, Findings *findings) { LayoutLaws(c, buckets, findings).run(); }
@@ -348,7 +386,9 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
     // on a busy machine the reader may come late; the last bound is for a layout that never shows a pair
     for (uint64_t round = 0; (round < rounds || seen.load() < rounds / 10) && round < 1000 * rounds; round++) {
       uint32_t slot = static_cast<uint32_t>(random.below(slots));
-      tsr_key key = (tsr_key)random.next() >> 1; // below the markers
+      tsr_key key;
+      do key = (tsr_key)random.next() >> 1; // below the markers
+      while (writer->cpu->shape->short_keys && tsr_page_of(writer, key) != 0);
       tsr_bucket b;
       layout_load(writer, 0, 1, TSR_LOAD_COHERENT, &b);
       if (layout_vacant(writer, &b) >> slot & 1)
@@ -389,7 +429,19 @@ uint64_t common(const tsr_ctx *a, uint32_t i, const tsr_ctx *b, uint32_t j, uint
   return same;
 }
 
+void unhash_laws(const tsr_ctx *c, Findings *findings) {
+  const tsr_key awkward[] = {0, 1, TSR_ERASED_KEY, TSR_EMPTY_KEY};
+  if (!static_cast<const tsr_hasher_functions *>(c->cpu->functions[TSR_ROLE_HASHER])->unhash) return;
+  Random random(TSR_KEY_BITS);
+  for (uint64_t k = 0; k < 1000; k++) {
+    const tsr_key key = k < 4 ? awkward[k] : (tsr_key)random.next();
+    const tsr_key told = hasher_unhash(c, hasher_hash(c, key, 0));
+    findings->expect(told == key, "unhash says that the key was ", told, ", and it was ", key);
+  }
+}
+
 void hasher_laws(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Findings *findings) {
+  unhash_laws(same[0], findings);
   constexpr uint64_t n = 500, few = 5; // of n random keys two good functions agree on none
   for (uint32_t i : members) {
     findings->expect(common(same[0], i, same[1], i, n) == n, "member ", i, ": one seed gives two functions");
@@ -579,10 +631,10 @@ bool is_same(const tsr_choice &a, const tsr_choice &b) {
 
 // What place() decides for a new pair at a bucket of its walk: as the scheme's facts say. The core takes no
 // eviction from a scheme that has not said moves_pairs, so that a table would only be emptier than it could be.
-void decision_laws(const tsr_ctx *c, tsr_key key, const tsr_bucket &b, Findings *findings) {
-  const tsr_sight seen = {&b, b.ref, layout_vacant(c, &b) != 0};
+void decision_laws(const tsr_ctx *c, tsr_key key, uint64_t ref, const tsr_bucket &b, Findings *findings) {
+  const tsr_sight seen = {&b, ref, layout_vacant(c, &b) != 0};
   tsr_placing placing = {}, again = {};
-  placing.ref = again.ref = b.ref;
+  placing.ref = again.ref = ref;
   const tsr_choice choice = probing_place(c, key, &seen, &placing);
   findings->expect(!choice.evicts || c->cpu->shape->moves_pairs,
                    "a pair was to be evicted, but plan() does not say moves_pairs");
@@ -592,8 +644,8 @@ void decision_laws(const tsr_ctx *c, tsr_key key, const tsr_bucket &b, Findings 
   if (!c->cpu->shape->asks_for_room) return;
   tsr_bucket other = b; // with other residents
   for (uint32_t i = 0; i < TSR_BUCKET_WORDS; i++) other.word[i] = (i + (uint32_t)key) * 0x9E3779B9u >> 1;
-  const tsr_sight blind = {&other, b.ref, seen.has_room};
-  findings->expect(is_same(choice, probing_place(c, key, &blind, &again)), "the residents of bucket ", b.ref,
+  const tsr_sight blind = {&other, ref, seen.has_room};
+  findings->expect(is_same(choice, probing_place(c, key, &blind, &again)), "the residents of bucket ", ref,
                    " change what place() decides for key ", key, ", but plan() says asks_for_room");
 }
 
@@ -602,22 +654,28 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
     tsr_key key = (tsr_key)number;
     if (key >= TSR_ERASED_KEY) continue;
     bool found = false;
-    uint64_t step = 0, passed_an_empty = 0, first_filled = 0;
+    const tsr_shape *shape = c->cpu->shape;
+    const bool has_flags = shape->has_flag && !shape->is_mixed && !shape->has_lists && !shape->has_notes;
+    const uint64_t page = tsr_page_begin(c, shape->is_paged ? tsr_page_of(c, key) : 0);
+    uint64_t step = 0, passed_an_empty = 0, first_filled = 0, passed_unflagged = 0;
     std::vector<uint64_t> walk = walk_of(c, key, 4 * c->t->buckets + 256);
     for (size_t at = 0; at < walk.size(); at++) {
       tsr_bucket b;
-      layout_load(c, walk[at], 1, TSR_LOAD_COHERENT, &b);
+      layout_load(c, page + walk[at], 1, TSR_LOAD_COHERENT, &b);
       if (TSR_FACT(c, has_link) && layout_link(c, &b) != TSR_NO_HANDLE) // the bucket's list belongs to the walk
         walk.insert(walk.begin() + static_cast<long>(at) + 1, TSR_UNIT_REF | layout_link(c, &b));
-      if (!(walk[at] & TSR_UNIT_REF)) decision_laws(c, key, b, findings);
+      if (!(walk[at] & TSR_UNIT_REF)) decision_laws(c, key, walk[at], b, findings);
       if (step == 0) first_filled = TSR_FACT(c, bucket_slots) - tsr_count_bits(layout_empties(c, &b));
       found = layout_match(c, &b, key) != 0;
       if (found) break;
       if (layout_empties(c, &b) && !passed_an_empty) passed_an_empty = step + 1;
+      if (has_flags && !layout_flag(c, &b) && !passed_unflagged) passed_unflagged = step + 1;
       step++;
     }
     if (!findings->expect(found, "key ", key, " is in the table, but not on its walk")) continue;
-    if (c->cpu->shape->ends_at_empty)
+    findings->expect(!passed_unflagged, "key ", key, " lies at step ", step, " of its walk, but the flag at step ",
+                     passed_unflagged - 1, " is not raised");
+    if (shape->ends_at_empty)
       findings->expect(!passed_an_empty, "key ", key, " lies at step ", step, " of its walk, but step ",
                        passed_an_empty - 1, " has an empty slot");
     if (step > 0)

@@ -147,6 +147,13 @@ breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
   cuh 's/if \(swapped\) soa_combine/if (swapped \&\& desired < TSR_ERASED_KEY) soa_combine/'
+breaks P-34 "a flag that is never raised" layout:layouts/tagged \
+  cuh 's/tsr_store8\(\(uint8_t \*\)word \+ 3, 0\)/(void)word/'
+breaks P-34 "a pair that is evicted takes the flag with it" layout:layouts/quotient \
+  cuh 's/if \(slot != 0 \&\& tsr_owns/if (tsr_owns/; s/tries = slot == 0 \&\& /tries = slot > 31 \&\& /'
+breaks P-34 "a flag that is told of no bucket" layout:layouts/quotient cuh 's/\? raised : !empties/? raised * 0 : !empties/'
+breaks P-50 "unhash forgets the seed" hasher:hashers/murmur3 \
+  cuh 's/\^ (\(uint32_t\))?TSR_WORD\(c, 0\);/^ 0 * \1TSR_WORD(c, 0);/'
 breaks P-36 "exchange forgets the value" "$packed" \
   cuh "$(kit_says 'tsr_pair_exchange(c, words, slot, key, payload) \\\n  tsr_pair_exchange(c, words, slot, key, \&(tsr_payload){*payload})')"
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
