@@ -55,6 +55,11 @@ mkdir -p "$target/python"
 cp "$root"/tests/device/python_*.py "$root/core/python/examples/embedding.py" "$target/python/"
 chmod -R u+w "$target"
 
+# A build without nvcc would be carried in vain.
+TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/core/cli/tessera" link "$target/specs/linear.ini" \
+  --arch sm_90 -o "$target/cubin" >/dev/null || fail "$bin has no device code that links: export TSR_NVCC=NVCC and build again"
+rm "$target/cubin"
+
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.
 mkdir -p "$target/lib"
 ldd "$target"/*_test "$target"/*/*.so 2>/dev/null | sed -n 's/^.* => \(\/[^ ]*\).*/\1/p' | sort -u |
