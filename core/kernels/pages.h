@@ -55,7 +55,8 @@ enum {
   TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
   TSR_PAGES_FIRSTS = 4096,         /* ... those that wait for another bucket, */
-  TSR_PAGES_LEFT = 1024,           /* ... and those for the walk */
+  TSR_PAGES_LEFT = 1024,           /* ... and those for whom no bucket had room, */
+  TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables against tables (tsr_join), on the cpu backend, for every kind of join, of table and of way that matches are found,
+// Tables against tables (tsr_join), on the cpu backend, or that of TSR_BACKEND, for every kind of join, of table and of way that matches are found,
 // beside maps of the standard library. SQLite has its say in join_sql_test.cc. Read next: judged.h.
 #include <gtest/gtest.h>
 
@@ -52,6 +52,10 @@ struct Side {
     tsr_error error = {};
     if (shape.place == Place::kPages) {
       EXPECT_EQ(tsr_spec_set(spec.get(), "table.page_bytes=4096", &error), TSR_OK);
+    }
+    const char *backend = getenv("TSR_BACKEND");
+    if (backend) {
+      EXPECT_EQ(tsr_spec_set(spec.get(), ("table.backend=" + std::string(backend)).c_str(), &error), TSR_OK);
     }
     table = std::make_unique<Table>(made(spec.get()), recipe.key_bits, recipe.value_bits);
     Random random(seed);
