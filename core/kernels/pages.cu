@@ -96,6 +96,42 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
 }
 
+/* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
+extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
+    tsr_pages_count_pages_kernel(const __grid_constant__ tsr_pages a) {
+  enum { ROWS = 4 };
+  __shared__ io_key hot[TSR_HOT_SLOTS];
+  uint32_t *count = (uint32_t *)tsr_page_memory;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint32_t has_hot = hot_load(&c, &a, hot);
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
+  __syncthreads();
+  for (uint64_t row = blockIdx.x * (uint64_t)(ROWS * TSR_COUNT_THREADS); row < a.bulk.n;
+       row += gridDim.x * (uint64_t)(ROWS * TSR_COUNT_THREADS)) {
+    io_key key[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      key[r] = io_key_at(a.bulk.keys, i, i < a.bulk.n);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      if (i < a.bulk.n && !(has_hot && hot_find(hot, key[r]) != HOT_NONE))
+        atomicAdd(&count[page_of_item(&c, key[r])], 1u);
+    }
+  }
+  __syncthreads();
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS)
+    if (count[page]) IO_ADD(&a.counts[page], count[page]);
+}
+
+extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t bin = io_item(0), page = bin << a.shift;
+  if (bin <= a.bins) a.counts[bin] = a.page_ends[page < a.pages ? page : a.pages];
+}
+
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
   if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
