@@ -35,8 +35,6 @@ static void write_rows(const tsr_match *m, uint64_t begin, uint64_t end) {
   }
 }
 
-static bool is_lists(uint32_t step) { return step == TSR_MATCH_lists || step == TSR_MATCH_wide_lists; }
-
 static void work_items(void *argument, uint64_t begin, uint64_t end) {
   const match_job *job = argument;
   const tsr_match *m = job->match;
@@ -49,7 +47,6 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_alone; i++) rows += tsr_match_alone_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_sketch; i++) rows += tsr_match_sketch_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_stray; i++) tsr_match_stray_item(m, i);
-  for (uint64_t i = begin; i < end && is_lists(job->step); i++) rows += tsr_match_list(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_bounds; i++) tsr_match_bounds_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_fold; i++) tsr_match_fold_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_mark; i++) tsr_match_mark_item(m, i);

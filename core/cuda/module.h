@@ -9,7 +9,7 @@
 #include "core/cuda/driver.h"
 #include "plugins/plugin.h"
 
-#define TSR_CUDA_MODULE_KERNELS_MAX 20u
+#define TSR_CUDA_MODULE_KERNELS_MAX 16u
 
 typedef struct tsr_cuda_module { /* all zero: not loaded yet */
   cu_module module;

@@ -70,21 +70,11 @@ MATCHES(found)
 MATCHES(alone)
 MATCHES(sketch)
 
-/* ---- Lists ----------------------------------------------------------------------------------- */
+/* ---- Pages ----------------------------------------------------------------------------------- */
 
 KERNEL(stray) {
   if (item_number() < a.n) tsr_match_stray_item(&a, item_number());
 }
-
-/* The widths are constants here. */
-static __device__ __forceinline__ void match_lists(tsr_match a, uint32_t key_bytes) {
-  a.key_bytes = a.left_keys.bytes = a.right_keys.bytes = key_bytes;
-  add_rows(a, item_number() < a.n ? tsr_match_list(&a, item_number()) : 0);
-}
-KERNEL(lists) { match_lists(a, 4); }
-KERNEL(wide_lists) { match_lists(a, 8); }
-
-/* ---- Pages ----------------------------------------------------------------------------------- */
 
 KERNEL(bounds) {
   if (item_number() < a.n) tsr_match_bounds_item(&a, item_number());

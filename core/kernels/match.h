@@ -22,10 +22,9 @@
 
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
- * stray: looks for pairs that lie in no page. lists, wide_lists: matches list by list, for keys of 32 and of 64 bits.
- * bounds: where each page's pairs begin. pages, wide_pages: matches page by page. rows: writes rows. fold: combines right
- * values, row by row. mark: which left pairs have a row; emit: these, with what was combined. sketch: about how many keys of
- * a column differ (../table/sketch.c). */
+ * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
+ * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
+ * row; emit: these, with what was combined. sketch: about how many keys of a column differ (../table/sketch.c). */
 #define TSR_MATCH_STEPS(F)                                                                                             \
   F(group)                                                                                                             \
   F(rank)                                                                                                              \
@@ -34,8 +33,6 @@
   F(found)                                                                                                             \
   F(alone)                                                                                                             \
   F(stray)                                                                                                             \
-  F(lists)                                                                                                             \
-  F(wide_lists)                                                                                                        \
   F(bounds)                                                                                                            \
   F(pages)                                                                                                             \
   F(wide_pages)                                                                                                        \
@@ -61,8 +58,6 @@ enum {
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* of the keys that a page's index has room for, */
   TSR_MATCH_PROBES = 256,             /* ... of which so many are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
-  TSR_MATCH_KEPT = 4,                 /* right keys of a list that a thread has at hand, */
-  TSR_MATCH_LIST_ITEMS = 16,          /* ... and pairs of a side that it may have to compare with those of the other */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it tells */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
@@ -74,7 +69,7 @@ typedef struct tsr_numbers {
 } tsr_numbers;
 
 typedef struct tsr_match {
-  uint64_t n; /* items of this step: pairs, pages, lists, rows, or threads of fold */
+  uint64_t n; /* items of this step: pairs, pages, rows, or threads of fold */
   uint32_t key_bytes, left_bytes, right_bytes;
   uint32_t rows_as;   /* TSR_ROWS_ */
   uint32_t keys_once; /* 1: of a left key only the leader's rows */
@@ -97,15 +92,15 @@ typedef struct tsr_match {
    * with the zeros of sampled_mask; total: how many of mask + 1 bits of `entries`, clear at first, were set */
   uint64_t sampled_mask;
 
-  /* stray, lists, bounds, pages: both tables. The two largest keys are those of slots without a pair */
+  /* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair */
   uint64_t tail_slots[2];     /* behind all pages */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
   uint64_t lists, page_slots[2];
   uint64_t *page_begins[2]; /* pages + 1 */
   uint64_t pages;
-  uint32_t *gave_up; /* 1: a pair lies in no page, or a page or list has too many pairs or keys: nothing counts */
+  uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
 
-  /* out of look, found, alone, lists and pages: */
+  /* out of look, found, alone and pages: */
   uint64_t *total;  /* of all rows; added to, where begins is NULL */
   uint64_t *begins; /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
   uint32_t *firsts; /* lefts: the first match, or TSR_MATCH_NONE */
@@ -260,7 +255,7 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p)
   return tsr_match_tell(m, p, 0, 0, tsr_match_leads(m, p));
 }
 
-/* ---- Pages and lists ------------------------------------------------------------------------- */
+/* ---- Pages ----------------------------------------------------------------------------------- */
 
 /* Slots without a pair have this key, or a larger one. */
 TSR_MATCH_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
@@ -272,53 +267,6 @@ TSR_MATCH_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) < vacant) ||
       (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) < vacant))
     *m->gave_up = 1;
-}
-
-/* Writes the right values of a list in the order of their keys. */
-TSR_MATCH_FUNCTION void tsr_match_sort_list(const tsr_match *m, uint32_t begin, uint32_t end) {
-  for (uint32_t i = begin; i < end; i++) {
-    const uint64_t key = tsr_match_number(&m->right_keys, i);
-    uint32_t to = begin;
-    for (uint32_t other = begin; other < end; other++) {
-      const uint64_t seen = tsr_match_number(&m->right_keys, other);
-      to += seen < key || (seen == key && other < i);
-    }
-    tsr_match_put(m->grouped, to, m->right_bytes, tsr_match_number(&m->right_values, i));
-  }
-}
-
-/* Lists are short, so that a thread compares each left pair of one with each right pair: nothing is hashed, and what
- * threads of a warp read lies together. Returns the rows of all left pairs. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_list(const tsr_match *m, uint64_t list) {
-  const uint32_t left = m->offsets[0][list], left_end = m->offsets[0][list + 1];
-  const uint32_t right = m->offsets[1][list], right_end = m->offsets[1][list + 1];
-  const uint64_t none = tsr_match_vacant(m) + 1;
-  uint64_t kept[TSR_MATCH_KEPT], rows = 0;
-  if (left == left_end) return 0;
-  if (left_end - left > TSR_MATCH_LIST_ITEMS || right_end - right > TSR_MATCH_LIST_ITEMS) {
-    *m->gave_up = 1;
-    return 0;
-  }
-  for (uint32_t j = 0; j < TSR_MATCH_KEPT; j++)
-    kept[j] = j < right_end - right ? tsr_match_number(&m->right_keys, right + j) : none;
-  if (m->grouped) tsr_match_sort_list(m, right, right_end);
-  for (uint32_t p = left; p < left_end; p++) {
-    const uint64_t key = tsr_match_number(&m->left_keys, p);
-    uint32_t lesser = 0, equal = 0, leads = 1;
-    for (uint32_t j = 0; j < TSR_MATCH_KEPT; j++) {
-      lesser += kept[j] < key;
-      equal += kept[j] == key;
-    }
-    for (uint32_t j = TSR_MATCH_KEPT; j < right_end - right; j++) {
-      const uint64_t other = tsr_match_number(&m->right_keys, right + j);
-      lesser += other < key;
-      equal += other == key;
-    }
-    for (uint32_t other = left; m->keys_once && other < p; other++)
-      leads &= tsr_match_number(&m->left_keys, other) != key;
-    rows += tsr_match_tell(m, p, right + lesser, equal, leads);
-  }
-  return rows;
 }
 
 /* Where page `page` of a side begins, the end of the last one for `pages`. */

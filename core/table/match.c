@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matches (match.h), in one of four ways. Tables whose keys lie in the same lists meet list by list, or where lists are long,
- * and where keys lie in the same pages, page by page in shared memory (HashGraph 3.4, "probe new"). Else a right table of distinct keys is asked for each left key ("probe standard"),
+ * Matches (match.h), in one of three ways. Tables whose keys lie in the same pages, or lists, meet page by page in shared
+ * memory (HashGraph 3.4, "probe new"). Else a right table of distinct keys is asked for each left key ("probe standard"),
  * and one that keeps every pair of a key is put into an index by key first, so that no list is walked by one thread. Why:
  * ../design/0020-joins.md. Read next: join.c.
  */
@@ -296,56 +296,38 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   return status ? status : left_phase;
 }
 
-/* One of two steps that find all matches in the tables' own order. *matched: false: it gave up. */
-static tsr_status try_step(tsr_joining *j, uint32_t step, uint64_t n, const char *way, bool *matched) {
-  const tsr_table *t = j->left;
-  const tsr_match *m = &j->match;
-  const uint64_t tail = m->tail_slots[LEFT] > m->tail_slots[RIGHT] ? m->tail_slots[LEFT] : m->tail_slots[RIGHT];
-  uint32_t gave_up = 1;
-  tsr_status status = t->backend->fill(t->device, m->gave_up, 0, sizeof gave_up, NULL, j->error);
-  if (status == TSR_OK) status = t->backend->fill(t->device, m->total, 0, sizeof *m->total, NULL, j->error);
-  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
-  if (status == TSR_OK) status = tsr_joining_step(j, step, n);
-  if (status == TSR_OK) status = read_number(j, m->gave_up, &gave_up, sizeof gave_up);
-  *matched = gave_up == 0;
-  j->way = way;
-  return status;
-}
-
-static tsr_status match_page_by_page(tsr_joining *j, bool *matched) {
-  tsr_match *m = &j->match;
-  void *begins[SIDES] = {NULL};
-  tsr_status status = TSR_OK;
-  for (uint32_t side = 0; status == TSR_OK && side < SIDES; side++) {
-    status = tsr_joining_take(j, "where pages begin", (m->pages + 1) * sizeof(uint64_t), -1, &begins[side]);
-    m->page_begins[side] = begins[side];
-  }
-  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages + 1);
-  if (status) return status;
-  return try_step(j, m->key_bytes == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages, "page by page", matched);
-}
-
 /* *matched: false: some pairs lie in no page, or a page has too many. */
-static tsr_status match_in_order(tsr_joining *j, bool *matched) {
+static tsr_status match_pages(tsr_joining *j, bool *matched) {
   const tsr_shape *s = shape_of(j->left);
   tsr_match *m = &j->match;
-  void *grouped = NULL, *flag = NULL;
+  void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
+  uint32_t gave_up = 1;
   bool whole = true;
   tsr_status status = TSR_OK;
   m->lists = s->lists;
   m->pages = s->has_lists ? (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS : s->pages;
-  for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) status = read_slots(j, side, &whole);
+  j->way = "page by page";
+  for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
+    status = read_slots(j, side, &whole);
+    if (status == TSR_OK)
+      status = tsr_joining_take(j, "where pages begin", (m->pages + 1) * sizeof(uint64_t), -1, &begins[side]);
+    m->page_begins[side] = begins[side];
+  }
   if (status || !whole) return status;
+  const uint64_t tail = m->tail_slots[LEFT] > m->tail_slots[RIGHT] ? m->tail_slots[LEFT] : m->tail_slots[RIGHT];
   status = take_rows(j);
   if (status == TSR_OK && j->wants_right_values)
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof *m->gave_up, -1, &flag);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
   m->grouped = grouped;
   m->gave_up = flag;
-  if (status == TSR_OK && s->has_lists)
-    status = try_step(j, m->key_bytes == 8 ? TSR_MATCH_wide_lists : TSR_MATCH_lists, m->lists, "list by list", matched);
-  if (status == TSR_OK && !*matched) status = match_page_by_page(j, matched);
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages + 1);
+  if (status == TSR_OK)
+    status = tsr_joining_step(j, m->key_bytes == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages);
+  if (status == TSR_OK) status = read_number(j, m->gave_up, &gave_up, sizeof gave_up);
   if (grouped) m->right_values = numbers_at(grouped, m->right_bytes);
+  *matched = gave_up == 0;
   return status;
 }
 
@@ -375,7 +357,7 @@ static tsr_status estimate_size(const tsr_joining *j, tsr_table *t, double *pair
   return status ? status : left_phase;
 }
 
-/* In their order both tables are read whole. A few left keys are found faster, but in lists, which are short to read where
+/* Page by page both tables are read whole. A few left keys are found faster, but in lists, which are short to read where
  * they are empty. */
 static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
   enum { FEW = 8 };
@@ -389,7 +371,7 @@ static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
 }
 
 /* Where there is no memory for it, another way may need less. */
-static tsr_status match_in_order_if_better(tsr_joining *j, bool *matched) {
+static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
   bool finds;
   *matched = false;
   if (!have_same_pages(j->left, j->right)) return TSR_OK;
@@ -397,7 +379,7 @@ static tsr_status match_in_order_if_better(tsr_joining *j, bool *matched) {
   if (status || finds) return status;
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
   j->error = &why; /* which the caller hears of only where nothing else is tried */
-  status = match_in_order(j, matched);
+  status = match_pages(j, matched);
   j->error = callers;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
   if (status && callers) *callers = why;
@@ -408,7 +390,7 @@ tsr_status tsr_joining_match(tsr_joining *j) {
   bool matched = false;
   tsr_status status = TSR_OK;
   begin_match(j);
-  if (j->right) status = match_in_order_if_better(j, &matched);
+  if (j->right) status = match_pages_if_better(j, &matched);
   if (status) return status;
   if (!matched) {
     begin_match(j);
