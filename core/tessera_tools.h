@@ -186,9 +186,9 @@ typedef struct tsr_join_rows {
  * seed, they meet page by page (HashGraph 3.4, "probe new"). Else each left key is found in the right table ("probe
  * standard"), one find a left pair in its report; or, where that one keeps every pair of a key, in an index of its keys that
  * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
- * tables. Needs device memory meanwhile: a copy of the keys and of the values that are wanted, for rows 12 bytes a left pair,
- * and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys come again and count once); if that is
- * not there, TSR_NO_MEMORY, and nothing is written. */
+ * tables. Needs device memory meanwhile: where tables are not read in place a copy of the keys and of the values that are
+ * wanted, for rows 12 bytes a left pair, and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys
+ * come again and count once); if that is not there, TSR_NO_MEMORY, and nothing is written. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
 

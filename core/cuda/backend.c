@@ -423,6 +423,8 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   const uint32_t place_bytes = pages->places_to ? sizeof *pages->places_to : 0;
   grid of_threads = a_thread_each(n);
   if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
+  if (step == TSR_PAGES_count_pages)
+    of_threads = (grid){n, TSR_COUNT_THREADS, (uint32_t)pages->bins * (uint32_t)sizeof(uint32_t)};
   if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes)};
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;

@@ -96,6 +96,42 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
 }
 
+/* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
+extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
+    tsr_pages_count_pages_kernel(const __grid_constant__ tsr_pages a) {
+  enum { ROWS = 4 };
+  __shared__ io_key hot[TSR_HOT_SLOTS];
+  uint32_t *count = (uint32_t *)tsr_page_memory;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint32_t has_hot = hot_load(&c, &a, hot);
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
+  __syncthreads();
+  for (uint64_t row = blockIdx.x * (uint64_t)(ROWS * TSR_COUNT_THREADS); row < a.bulk.n;
+       row += gridDim.x * (uint64_t)(ROWS * TSR_COUNT_THREADS)) {
+    io_key key[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      key[r] = io_key_at(a.bulk.keys, i, i < a.bulk.n);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      if (i < a.bulk.n && !(has_hot && hot_find(hot, key[r]) != HOT_NONE))
+        atomicAdd(&count[page_of_item(&c, key[r])], 1u);
+    }
+  }
+  __syncthreads();
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS)
+    if (count[page]) IO_ADD(&a.counts[page], count[page]);
+}
+
+extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t bin = io_item(0), page = bin << a.shift;
+  if (bin <= a.bins) a.counts[bin] = a.page_ends[page < a.pages ? page : a.pages];
+}
+
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
   if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
@@ -278,6 +314,13 @@ static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key k
   }
 }
 
+/* The same for who often finds a bucket full: then nothing is counted, so that any number may ask. */
+static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
+  const uint32_t *word = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
+  const uint32_t seen = *(const volatile uint32_t *)word >> bucket % 2 * 16 & 0xFFFFu;
+  return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
+}
+
 /* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. */
 static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
                                                        tsr_payload payload, uint32_t first, uint32_t end) {
@@ -285,7 +328,9 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
   uint32_t there = walk_begin(c, key, &probe);
 #pragma unroll 1
   for (uint32_t i = 0; there && i < end; i++) {
-    const uint32_t slot = i < first ? TSR_FACT(c, bucket_slots) : count_slot(a, (uint32_t)probe.ref);
+    const uint32_t slot = i < first  ? TSR_FACT(c, bucket_slots)
+                          : end == 1 ? count_slot(a, (uint32_t)probe.ref)
+                                     : count_slot_if_any(c, a, (uint32_t)probe.ref);
     if (slot < TSR_FACT(c, bucket_slots)) {
       if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
       layout_put(c, probe.ref, slot, key, payload);
@@ -356,6 +401,81 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
   for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
     hits += put_later(c, a, begin, left->first[at], left, gives_up);
+  return hits;
+}
+
+/* Where a scheme moves pairs, what no bucket of its walk had room for takes the slot of a pair that the scheme chooses, and
+ * that one gets a slot of any bucket of its own walk, by counting, or takes another's in turn. A slot that was given out
+ * may still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take
+ * their next item as soon as they are done with one, and lanes go on together: each alone would take several times as long
+ * (core/design/0014-pages.md). */
+static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
+  return TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && TSR_FACT(c, places_first) && !TSR_FACT(c, warp_sync) &&
+         !TSR_FACT(c, has_notes);
+}
+
+/* A pair in hand, and the item that it came from, or came after. */
+struct page_pair {
+  tsr_key key;
+  tsr_payload payload;
+  uint32_t item;
+  tsr_placing placing;
+};
+
+/* One eviction. Returns whether the pair in hand has a slot now; *gives_up: the scheme knows no place for it. */
+static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
+                                                         uint32_t *gives_up) {
+  tsr_bucket b;
+  look_at(c, own->placing.ref, 1, &b);
+  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
+  const tsr_sight seen = {&b, ref - begin, 0};
+  const tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
+  uint32_t leaves = choice.passes, evicts = choice.evicts && !(layout_vacant(c, &b) >> choice.slot & 1u);
+  if (!(choice.passes | choice.evicts)) *gives_up = 1;
+  const tsr_key victim = layout_key(c, &b, choice.slot);
+  const tsr_payload payload = layout_payload(c, &b, choice.slot);
+  if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
+  if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
+  if (choice.evicts && !evicts) own->placing.lost++;
+  if (evicts) {
+    own->key = victim;
+    own->payload = payload;
+    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED)) return 1;
+    leaves = 1;
+  }
+  if (leaves) {
+    own->placing.passed++;
+    own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
+  }
+  return 0;
+}
+
+static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                          const page_left *left, uint32_t *gives_up) {
+  const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
+  const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
+  uint32_t next = threadIdx.x, has = 0, hits = 0;
+  page_pair own;
+#pragma unroll 1
+  while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
+    if (!has && next < items) {
+      own.item = left->item[next];
+      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
+      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
+      place_begin(c, own.key, &own.placing);
+      next += TSR_PAGES_EVICTORS;
+      has = 1;
+    }
+    if (has && evict_counted(c, a, &own, gives_up)) {
+      put_result(&a->bulk, begin + own.item, 1, TSR_RESULT_INSERTED);
+      has = 0;
+      hits++;
+    }
+    if (*(volatile uint32_t *)gives_up) { /* the page is as it was */
+      has = 0;
+      next = items;
+    }
+  }
   return hits;
 }
 
@@ -450,7 +570,9 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
     if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
-    const uint32_t items = looks ? 0 : counts ? left.items : (uint32_t)(end - begin);                                  \
+    const uint32_t evicts = counts && evicts_counted(&c);                                                              \
+    if (evicts) hits += page_evict_for(&c, &a, begin, &left, &gives_up);                                               \
+    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)(end - begin);                        \
     for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
       const uint32_t at = row + threadIdx.x;                                                                           \
       stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \
