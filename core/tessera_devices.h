@@ -6,8 +6,8 @@
  * differs:
  *
  * Waiting: an operation returns when its work is done, on all devices, and begins after what call->stream has.
- * Arrays: they lie in the host's memory or on any of the devices, each on its own; tsr_memory_allocate gives memory of the
- * first one. Each device holds buffers for three chunks ([devices] chunk) until the table is destroyed.
+ * Arrays: they lie in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
+ * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until the table is destroyed.
  * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not deal evenly; one
  * that is full hands back what it cannot place, though others have room; with growth = double it grows by itself.
  * split = hash: the hash of a key says on which device its pairs are. Where every pair needs a slot of its own (multiset,
@@ -31,6 +31,45 @@ extern "C" {
 
 /* The keys of a spec's section [devices], as tsr_settings_list has those of [table]. */
 TSR_API size_t tsr_devices_settings_list(const tsr_setting_info **list);
+
+/* ---- Batches in parts -------------------------------------------------------------------------- */
+
+/* What a call takes and writes, for the items of one part of a batch; each member as the call has it. */
+typedef struct tsr_batch_part {
+  size_t size; /* sizeof(tsr_batch_part), of the first part of an array at least: it says where the next one begins */
+  uint64_t n;  /* also 0 */
+  const void *keys, *values; /* values: of insert, erase_pairs and apply; offered by find_or_insert */
+  const uint8_t *operations; /* apply */
+  void *found;               /* the values that find, find_all, find_or_insert and apply write */
+  uint8_t *present;          /* contains */
+  uint64_t *counts;          /* count_all: n; find_all: its n + 1 offsets into `found` */
+  uint64_t room;             /* find_all: of `found` */
+  const tsr_call *call;      /* NULL: none */
+} tsr_batch_part;
+
+/* One batch whose arrays are split among the devices: part i is dealt with by the i-th device of the table (in a group:
+ * of this process, which has one), so that no GPU has to hold or send all. Its arrays may lie anywhere; those in the memory
+ * of its own device are read and written where they are. Lengths may differ. call: which, as TSR_PREPARE_INSERT, up to
+ * TSR_PREPARE_APPLY. Means what the call of all parts together would, and waits; answers are in the order of each part. */
+TSR_API tsr_status tsr_call_parts(tsr_table *table, uint32_t call, uint32_t count, const tsr_batch_part *parts,
+                                  tsr_error *error);
+/* Memory of the device that deals with a part. The caller frees it by tsr_memory_free. */
+TSR_API tsr_status tsr_memory_allocate_on(tsr_table *table, uint32_t part, uint64_t bytes, void **memory,
+                                          tsr_error *error);
+
+/* What the phases of batches cost, of each the slowest device's, summed over chunks; with several chunks they overlap, so
+ * that the whole takes less than their sum. */
+typedef struct tsr_phases {
+  size_t size;
+  double split_ms;     /* keys and values brought into the order of devices */
+  double exchange_ms;  /* ... and to the devices; and the answers back */
+  double work_ms;      /* what a table of one device does */
+  double answer_ms;    /* answers brought into the caller's order */
+  uint64_t sent_bytes; /* by the device that sent most, to others, in exchange_ms */
+} tsr_phases;
+/* Measures the batches between the two, which costs some 10 us for each chunk. */
+TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);
+TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_error *error);
 
 /* ---- Groups of processes ------------------------------------------------------------------------ */
 
