@@ -699,13 +699,15 @@ static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_er
   tsr_status status = begin(&j);
   const bool has_answers = any_answer(&j);
   if (status == TSR_OK && !stays) status = balance(&j);
+  /* Answers of a chunk travel when the next one is being worked on, since an exchange between processes waits for its end. */
   for (uint64_t round = 0; status == TSR_OK && round < j.rounds; round++) {
     const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
     status = split_chunk(&j, slot, round);
     if (status == TSR_OK) status = travel(&j, slot);
     if (status == TSR_OK) status = work(&j, slot);
-    if (status == TSR_OK && has_answers) status = bring_back(&j, slot);
+    if (status == TSR_OK && has_answers && round) status = bring_back(&j, (slot + TSR_SLOTS - 1) % TSR_SLOTS);
   }
+  if (status == TSR_OK && has_answers && j.rounds) status = bring_back(&j, (uint32_t)((j.rounds - 1) % TSR_SLOTS));
   if (j.rows) status = end(&j, status);
   free_job(&j);
   return status;

@@ -2,6 +2,7 @@
 //
 // Groups of processes: tables whose shards are each in a process of its own. Every test forks its processes before it
 // does anything else, and each of them is judged by its exit status. Read next: shards_test.cc.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -28,6 +29,19 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+// An address on this machine at which nobody listens: asked from the system, which does not give it to another so soon.
+std::string new_address() {
+  sockaddr_in name = {};
+  socklen_t bytes = sizeof name;
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int one = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(bind(one, reinterpret_cast<sockaddr *>(&name), sizeof name), 0);
+  EXPECT_EQ(getsockname(one, reinterpret_cast<sockaddr *>(&name), &bytes), 0);
+  close(one);
+  return "tcp://127.0.0.1:" + std::to_string(ntohs(name.sin_port));
+}
+
 // A name that fits into that of a socket, whatever folder tests have.
 std::string new_id() {
   static int number = 0;
@@ -53,8 +67,7 @@ std::string new_id() {
 using Life = std::function<int(uint32_t rank, const std::string &id)>;
 
 // Each rank in a process. Returns what they exit with; 128 and a signal if they were killed.
-std::vector<int> live(uint32_t size, const Life &life) {
-  const std::string id = new_id();
+std::vector<int> live(uint32_t size, const Life &life, const std::string &id = new_id()) {
   std::vector<pid_t> children;
   std::vector<int> statuses;
   fflush(nullptr);
@@ -208,6 +221,13 @@ TEST_P(Group, Multimaps) {
             std::vector<int>(size, 0));
 }
 
+TEST_P(Group, MapsOverTcp) {
+  const uint32_t size = GetParam();
+  EXPECT_EQ(live(
+                size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }, new_address()),
+            std::vector<int>(size, 0));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Group, testing::Values(1u, 2u, 3u));
 
 // ---- Failures ----------------------------------------------------------------------------------
@@ -250,6 +270,22 @@ TEST(Failing, ARankIsKilled) {
     return failed;
   });
   EXPECT_EQ(statuses, (std::vector<int>{0, 128 + SIGKILL, 0}));
+}
+
+// The same over TCP: the end of a stream is told there, too.
+TEST(Failing, ARankIsKilledOverTcp) {
+  const auto life = [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 3, id, 20, &group, &error));
+    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank == 0) kill(getpid(), SIGKILL);
+    const int failed = survive(rank, table, 15);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return failed;
+  };
+  EXPECT_EQ(live(3, life, new_address()), (std::vector<int>{128 + SIGKILL, 0, 0}));
 }
 
 TEST(Failing, ARankStandsStill) {
@@ -331,6 +367,19 @@ TEST(Meeting, SomebodyDoesNotCome) {
   EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
 }
 
+TEST(Meeting, SomebodyDoesNotComeOverTcp) {
+  const auto life = [](uint32_t rank, const std::string &id) {
+    if (rank == 1) return 0;
+    tsr_group *group = nullptr;
+    tsr_error error = {};
+    const Clock::time_point begin = Clock::now();
+    NEED(join(rank, 3, id, .5, &group, &error) == TSR_IO); // 0 waits for 1, and 2 for the book
+    NEED(seconds_since(begin) < 10);
+    return 0;
+  };
+  EXPECT_EQ(live(3, life, new_address()), (std::vector<int>{0, 0, 0}));
+}
+
 // A socket that a killed process has left, and one that greets with nonsense.
 TEST(Meeting, OldSocketsAndStrangers) {
   const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
@@ -365,6 +414,9 @@ TEST(Meeting, Arguments) {
   EXPECT_EQ(tsr_group_create(0, 1, "/tmp/x", nullptr, nullptr, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_group_create(0, 1, std::string(200, 'x').c_str(), nullptr, &group, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_group_create(0, 1, "/nowhere/at/all", nullptr, &group, &error), TSR_IO) << error.message;
+  for (const char *address : {"tcp://", "tcp://host", "tcp://:80", "tcp://127.0.0.1:", "tcp://127.0.0.1:nine",
+                              "tcp://[::1:80", "tcp://no such host:80"})
+    EXPECT_EQ(tsr_group_create(0, 1, address, nullptr, &group, &error), TSR_BAD_ARGUMENT) << address;
   EXPECT_EQ(group, nullptr);
   ASSERT_EQ(tsr_group_create(0, 1, new_id().c_str(), nullptr, &group, &error), TSR_OK) << error.message;
   tsr_table *table = nullptr;
