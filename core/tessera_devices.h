@@ -61,10 +61,11 @@ TSR_API tsr_status tsr_memory_allocate_on(tsr_table *table, uint32_t part, uint6
  * that the whole takes less than their sum. */
 typedef struct tsr_phases {
   size_t size;
-  double split_ms;     /* keys and values brought into the order of devices */
-  double exchange_ms;  /* ... and to the devices; and the answers back */
-  double work_ms;      /* what a table of one device does */
-  double answer_ms;    /* answers brought into the caller's order */
+  double split_ms;    /* keys and values brought into the order of devices */
+  double exchange_ms; /* ... and to the devices; and the answers back */
+  double work_ms;     /* what a table of one device does */
+  double answer_ms;   /* answers brought into the caller's order */
+  uint64_t chunks;
   uint64_t sent_bytes; /* by the device that sent most, to others, in exchange_ms */
 } tsr_phases;
 /* Measures the batches between the two, which costs some 10 us for each chunk. */

@@ -192,6 +192,7 @@ static tsr_status add_times(const job *j, uint32_t slot, tsr_error *error) {
       status = take_time(m, k->begun[TSR_LANE_RETURN], k->back_at, &back, error);
     for (uint32_t lane = 0; lane < TSR_LANES; lane++) k->is_timed[lane] = false;
   }
+  j->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
   j->s->phases.split_ms += longest[TSR_LANE_SPLIT];
   j->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
   j->s->phases.work_ms += longest[TSR_LANE_WORK];
