@@ -5,7 +5,9 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,19 +97,28 @@ tsr_status join(uint32_t rank, uint32_t size, const std::string &id, double limi
   return tsr_group_create(rank, size, id.c_str(), &options, group, error);
 }
 
-tsr_status make(tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
+// Every process has a device of its own, where there are several.
+std::string device_of(uint32_t rank) {
+  const std::string all = numbers(rank + 1);
+  return all.substr(all.rfind(',') + 1);
+}
+
+// How many processes the tests of failures have: NCCL wants a GPU for each.
+uint32_t most() { return backend() == "cpu" ? 3 : 2; }
+
+tsr_status make(uint32_t rank, tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators";
-  tsr_spec *spec = spec_of(words);
+  tsr_spec *spec = spec_of(words + " devices=" + device_of(rank));
   const tsr_status status = tsr_group_table_create(group, spec, &options, table, error);
   tsr_spec_free(spec);
   return status;
 }
 
-const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 devices=0 "
+const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 "
                          "devices.chunk=256 ";
 const char *const kMulti = "kind=multimap key_bits=64 value_bits=32 layout=soa probing=double_hashing hasher=murmur3 "
-                           "devices=0 devices.chunk=256 ";
+                           "devices.chunk=256 ";
 
 uint32_t key_of(uint32_t i) { return i * 2654435761u; }
 
@@ -119,7 +130,7 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
   tsr_group *group = nullptr;
   tsr_table *table = nullptr;
   NEED_OK(join(rank, size, id, 20, &group, &error));
-  NEED_OK(make(group, std::string(kMap) + "capacity=3000", &table, &error));
+  NEED_OK(make(rank, group, std::string(kMap) + "capacity=3000", &table, &error));
   NEED(info_of(table).capacity == n);
   std::vector<uint32_t> keys, values, all, found(n + 5), wanted;
   for (uint32_t i = 0; i < n + 5; i++) {
@@ -173,6 +184,7 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
 
 TEST_P(Group, Maps) {
   const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
@@ -182,7 +194,7 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
   tsr_group *group = nullptr;
   tsr_table *table = nullptr;
   NEED_OK(join(rank, size, id, 20, &group, &error));
-  NEED_OK(make(group, std::string(kMulti) + "capacity=12000", &table, &error));
+  NEED_OK(make(rank, group, std::string(kMulti) + "capacity=12000", &table, &error));
   std::vector<uint64_t> keys, queries;
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < 1500; i++) { // key k comes k + 1 times from each process
@@ -217,12 +229,14 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
 
 TEST_P(Group, Multimaps) {
   const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return multimap_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
 
 TEST_P(Group, MapsOverTcp) {
   const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(
                 size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }, new_address()),
             std::vector<int>(size, 0));
@@ -252,12 +266,19 @@ int survive(uint32_t rank, tsr_table *table, double within_s) {
   return 0;
 }
 
+// All end well but one.
+std::vector<int> with(uint32_t rank, int status) {
+  std::vector<int> all(most(), 0);
+  all[rank] = status;
+  return all;
+}
+
 TEST(Failing, ARankIsKilled) {
-  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 3, id, 20, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
     if (rank == 1) {
       std::vector<uint32_t> keys(1000), values(1000);
       for (uint32_t i = 0; i < 1000; i++) keys[i] = key_of(i + 700000);
@@ -269,7 +290,7 @@ TEST(Failing, ARankIsKilled) {
     tsr_group_destroy(group);
     return failed;
   });
-  EXPECT_EQ(statuses, (std::vector<int>{0, 128 + SIGKILL, 0}));
+  EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
 }
 
 // The same over TCP: the end of a stream is told there, too.
@@ -277,30 +298,111 @@ TEST(Failing, ARankIsKilledOverTcp) {
   const auto life = [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 3, id, 20, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
     if (rank == 0) kill(getpid(), SIGKILL);
     const int failed = survive(rank, table, 15);
     tsr_table_destroy(table);
     tsr_group_destroy(group);
     return failed;
   };
-  EXPECT_EQ(live(3, life, new_address()), (std::vector<int>{128 + SIGKILL, 0, 0}));
+  EXPECT_EQ(live(most(), life, new_address()), with(0, 128 + SIGKILL));
 }
 
 TEST(Failing, ARankStandsStill) {
-  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 3, id, 2, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
-    if (rank == 2) sleep(5);
+    NEED_OK(join(rank, most(), id, 2, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank + 1 == most()) sleep(5);
     const int failed = survive(rank, table, 15); // also who stood still hears of it
     tsr_table_destroy(table);
     tsr_group_destroy(group);
     return failed;
   });
-  EXPECT_EQ(statuses, (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(statuses, std::vector<int>(most(), 0));
+}
+
+const uint32_t kBatch = 50000;
+
+// What a process does until it is struck in the middle of it: large batches, one after the other.
+int work_on(uint32_t rank, tsr_table *table, int within_ms) {
+  itimerval soon = {{0, 0}, {0, within_ms * 1000}};
+  std::vector<uint32_t> keys(kBatch), values(kBatch), found(kBatch);
+  for (uint32_t i = 0; i < kBatch; i++) keys[i] = key_of(i + rank * 100000000);
+  for (bool has_begun = false;; has_begun = true) { // the first round makes the code
+    if (has_begun && soon.it_value.tv_usec) NEED(setitimer(ITIMER_REAL, &soon, nullptr) == 0);
+    if (has_begun) soon = {};
+    NEED_OK(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error));
+    NEED_OK(tsr_find(table, keys.size(), keys.data(), found.data(), nullptr, &error));
+  }
+}
+
+// What the others do meanwhile, until a call fails: how, and how long that call took.
+tsr_status outlive(tsr_table *table, double *waited_s) {
+  std::vector<uint32_t> keys(kBatch), values(kBatch);
+  for (uint32_t i = 0; i < kBatch; i++) keys[i] = key_of(i);
+  for (;;) {
+    tsr_error error = {};
+    const Clock::time_point begin = Clock::now();
+    tsr_status status = tsr_insert(table, kBatch, keys.data(), values.data(), nullptr, &error);
+    if (status == TSR_OK) status = tsr_find(table, kBatch, keys.data(), values.data(), nullptr, &error);
+    *waited_s = seconds_since(begin);
+    if (status) return status;
+  }
+}
+
+const char *const kBusy = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 capacity=1M "
+                          "devices.chunk=1Ki ";
+
+// At some moment of a batch: splitting, sending, working.
+TEST(Failing, ARankIsKilledAtWork) {
+  for (int within_ms : {20, 57, 111, 230}) {
+    const std::vector<int> statuses = live(most(), [&](uint32_t rank, const std::string &id) {
+      tsr_group *group = nullptr;
+      tsr_table *table = nullptr;
+      NEED_OK(join(rank, most(), id, 20, &group, &error));
+      NEED_OK(make(rank, group, kBusy, &table, &error));
+      if (rank == 1) return work_on(rank, table, within_ms);
+      double waited_s = 0;
+      NEED(outlive(table, &waited_s) == TSR_IO);
+      NEED(waited_s < 15);
+      tsr_table_destroy(table);
+      tsr_group_destroy(group);
+      return 0;
+    });
+    EXPECT_EQ(statuses, with(1, 128 + SIGALRM)) << within_ms;
+  }
+}
+
+pid_t *sleeper; // in memory that the processes share
+
+// It is stopped there, the others give up in time, and it hears of that when it goes on.
+TEST(Failing, ARankIsStoppedAtWork) {
+  sleeper = static_cast<pid_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(sleeper, MAP_FAILED);
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 2, id, 2, &group, &error));
+    NEED_OK(make(rank, group, kBusy, &table, &error));
+    if (rank == 1) {
+      *sleeper = getpid();
+      signal(SIGALRM, [](int) { raise(SIGSTOP); });
+      return work_on(rank, table, 150) == 1 ? 0 : 2; // its calls fail in the end
+    }
+    double waited_s = 0;
+    const tsr_status status = outlive(table, &waited_s);
+    kill(*sleeper, SIGCONT);
+    NEED(status == TSR_IO);
+    NEED(waited_s < 15);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+  munmap(sleeper, 4096);
 }
 
 TEST(Failing, RanksMakeOtherCalls) {
@@ -308,7 +410,7 @@ TEST(Failing, RanksMakeOtherCalls) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
     NEED_OK(join(rank, 2, id, 5, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1000", &table, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1000", &table, &error));
     tsr_error error = {};
     uint32_t key = 1, value = 2;
     uint64_t size;
@@ -328,7 +430,7 @@ TEST(Failing, OneSpecIsAnother) {
     tsr_error error = {};
     NEED_OK(join(rank, 2, id, 5, &group, &error));
     const std::string words = std::string(kMap) + (rank ? "capacity=1000 seed=2" : "capacity=1000");
-    NEED(make(group, words, &table, &error) == TSR_BAD_ARGUMENT);
+    NEED(make(rank, group, words, &table, &error) == TSR_BAD_ARGUMENT);
     NEED(table == nullptr);
     tsr_group_destroy(group);
     return 0;
@@ -343,7 +445,8 @@ TEST(Failing, OneCannotMakeItsShard) {
     tsr_table *table = nullptr;
     tsr_error error = {};
     NEED_OK(join(rank, 2, id, 5, &group, &error));
-    NEED(make(group, std::string(kMap) + (rank ? "capacity=2^40" : "capacity=1000"), &table, &error) == TSR_NO_MEMORY);
+    NEED(make(rank, group, std::string(kMap) + (rank ? "capacity=2^40" : "capacity=1000"), &table, &error) ==
+         TSR_NO_MEMORY);
     NEED(rank == 1 || std::string(error.message).find("rank 1: ") == 0);
     NEED(table == nullptr);
     tsr_group_destroy(group);
