@@ -17,8 +17,9 @@
  * split = replicated: the first device is written, and all are read: before a find, contains or count after a change the
  * others become copies of its memory. tsr_find_all asks the first one.
  * tsr_table_load: its option `device` is a list here, of one device for each shard that was saved.
- * tsr_join takes two tables whose pairs of a key are on one device: of one seed and one list of devices, with split = hash
- * where keys are unique, or replicated.
+ * tsr_join takes two tables of one list of devices, with split = hash or replicated. Where their pairs of a key are not on one
+ * device, because their seeds differ or their first batches did, the right one's are copied to where the left one would
+ * have them, for as long as the join takes.
  */
 #ifndef TESSERA_DEVICES_H
 #define TESSERA_DEVICES_H
