@@ -242,6 +242,69 @@ TEST_P(Group, MapsOverTcp) {
             std::vector<int>(size, 0));
 }
 
+// Arrays in the memory of each process's own device; on GPUs TSR_GROUP_N pairs a process, and rank 0 says at what rate.
+int large_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const char *said = getenv("TSR_GROUP_N");
+  const uint32_t n = said ? static_cast<uint32_t>(atoi(said)) : 100000;
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 40, &group, &error));
+  NEED_OK(make(rank, group,
+               "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 "
+               "layout.bucket_slots=4 devices.chunk=" +
+                   std::to_string(n / 8) + " capacity=" + std::to_string(size * n),
+               &table, &error));
+  std::vector<uint32_t> keys(n), values(n), found(n);
+  void *arrays[3];
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i), values[i] = rank * n + i;
+  for (void *&array : arrays) NEED_OK(tsr_memory_allocate_on(table, 0, n * 4ull, &array, &error));
+  NEED_OK(tsr_memory_copy(table, arrays[0], keys.data(), n * 4ull, &error));
+  NEED_OK(tsr_memory_copy(table, arrays[1], values.data(), n * 4ull, &error));
+  double insert_s = 0, find_s = 0;
+  tsr_phases inserted = {}, asked = {};
+  for (int turn = 0; turn < 3; turn++) { // the first makes the code
+    NEED_OK(tsr_clear(table, nullptr, &error));
+    NEED_OK(tsr_phases_start(table, &error));
+    const Clock::time_point begin = Clock::now();
+    NEED_OK(tsr_insert(table, n, arrays[0], arrays[1], nullptr, &error));
+    insert_s = seconds_since(begin);
+    NEED_OK(tsr_phases_stop(table, &inserted, &error));
+  }
+  uint64_t count = 0;
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == uint64_t{size} * n);
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of((rank + 1) % size * n + n - 1 - i); // what another has inserted
+  NEED_OK(tsr_memory_copy(table, arrays[0], keys.data(), n * 4ull, &error));
+  for (int turn = 0; turn < 3; turn++) {
+    NEED_OK(tsr_phases_start(table, &error));
+    const Clock::time_point begin = Clock::now();
+    NEED_OK(tsr_find(table, n, arrays[0], arrays[2], nullptr, &error));
+    find_s = seconds_since(begin);
+    NEED_OK(tsr_phases_stop(table, &asked, &error));
+  }
+  NEED_OK(tsr_memory_copy(table, found.data(), arrays[2], n * 4ull, &error));
+  for (uint32_t i = 0; i < n; i++) NEED(found[i] == (rank + 1) % size * n + n - 1 - i);
+  if (rank == 0 && said)
+    for (int op = 0; op < 2; op++) {
+      const tsr_phases &p = op ? asked : inserted;
+      printf("%u processes, %u pairs each: %s %.0f M/s; split %.3f, exchange %.3f, work %.3f, answer %.3f ms\n", size,
+             n, op ? "find" : "insert", size * 1e-6 * n / (op ? find_s : insert_s), p.split_ms, p.exchange_ms,
+             p.work_ms, p.answer_ms);
+    }
+  fflush(stdout);
+  for (void *array : arrays) tsr_memory_free(table, array);
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, LargeBatches) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return large_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Group, testing::Values(1u, 2u, 3u));
 
 // ---- Failures ----------------------------------------------------------------------------------
