@@ -245,7 +245,7 @@ TEST_P(Group, MapsOverTcp) {
 // Arrays in the memory of each process's own device; on GPUs TSR_GROUP_N pairs a process, and rank 0 says at what rate.
 int large_life(uint32_t rank, uint32_t size, const std::string &id) {
   const char *said = getenv("TSR_GROUP_N");
-  const uint32_t n = said ? static_cast<uint32_t>(atoi(said)) : 100000;
+  const uint32_t n = said ? static_cast<uint32_t>(atoi(said)) : 20000;
   tsr_group *group = nullptr;
   tsr_table *table = nullptr;
   NEED_OK(join(rank, size, id, 40, &group, &error));
