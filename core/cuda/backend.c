@@ -12,6 +12,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
 #include "core/cuda/match.h"
+#include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
 #include "core/cuda/split.h"
 #include "core/sized.h"
@@ -637,6 +638,7 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
 }
 
 const tsr_backend tsr_cuda_backend = {
+    .wires = &tsr_nccl_wires,
     .name = "cuda",
     .tile_items = TSR_TILE_ITEMS,
     .open = cuda_open,

@@ -19,7 +19,7 @@ typedef struct cu_event_s *cu_event;
 typedef struct cu_pool_s *cu_pool;
 typedef void *cu_stream;
 
-enum { CU_OUT_OF_MEMORY = 2, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
+enum { CU_OUT_OF_MEMORY = 2, CU_NOT_READY = 600, CU_EVENT_UNTIMED = 2, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
 enum {
   CU_ATTRIBUTE_L2_BYTES = 38,
   CU_ATTRIBUTE_SM_MAJOR = 75,
@@ -88,6 +88,7 @@ typedef struct cu_pool_properties {
   F(event_create, cuEventCreate, (cu_event * event, unsigned flags))                                                   \
   F(event_destroy, cuEventDestroy_v2, (cu_event event))                                                                \
   F(event_record, cuEventRecord, (cu_event event, cu_stream stream))                                                   \
+  F(event_query, cuEventQuery, (cu_event event))                                                                       \
   F(event_synchronize, cuEventSynchronize, (cu_event event))                                                           \
   F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))                              \
   F(stream_wait, cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))                                \

@@ -35,7 +35,7 @@ for program in {device,races,races_without_guard,endurance,endurance_without_gua
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{shards,whole}_test \
+for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
   examples/{kmers,join_sum}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done

@@ -68,10 +68,24 @@ protected:
   }
 };
 
+// The functions of the public API that a Table calls; a test may put others of the same meaning in their place.
+struct Calls {
+  decltype(&tsr_insert) insert = tsr_insert;
+  decltype(&tsr_find_or_insert) find_or_insert = tsr_find_or_insert;
+  decltype(&tsr_find) find = tsr_find;
+  decltype(&tsr_contains) contains = tsr_contains;
+  decltype(&tsr_count_all) count_all = tsr_count_all;
+  decltype(&tsr_find_all) find_all = tsr_find_all;
+  decltype(&tsr_erase) erase = tsr_erase;
+  decltype(&tsr_erase_pairs) erase_pairs = tsr_erase_pairs;
+  decltype(&tsr_apply) apply = tsr_apply;
+};
+
 class Table : public Subject {
 public:
   // Takes over the table.
-  Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits) : Subject(key_bits, value_bits), table_(table) {}
+  Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits, const Calls &calls = Calls())
+      : Subject(key_bits, value_bits), calls_(calls), table_(table) {}
   ~Table() override { tsr_table_destroy(table_); }
   Table(const Table &) = delete;
 
@@ -86,7 +100,7 @@ public:
 
   std::string insert(Batch &batch) override {
     return inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
-      return tsr_insert(table_, n, keys, values, call, &error_);
+      return calls_.insert(table_, n, keys, values, call, &error_);
     });
   }
 
@@ -94,7 +108,7 @@ public:
     Array obtained(value_bits, batch.keys.size());
     std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
       call->missing = missing;
-      return tsr_find_or_insert(table_, n, keys, values, obtained.data(), call, &error_);
+      return calls_.find_or_insert(table_, n, keys, values, obtained.data(), call, &error_);
     });
     batch.obtained = obtained.numbers(batch.keys.size());
     return complaint;
@@ -108,7 +122,7 @@ public:
     const bool by_presence = asks_for_presence();
     (by_presence ? call.present : call.results) = batch.codes.data();
     call.missing = missing;
-    if (tsr_find(table_, n, keys.data(), values.data(), &call, &error_)) return error_.message;
+    if (calls_.find(table_, n, keys.data(), values.data(), &call, &error_)) return error_.message;
     if (by_presence) name_codes(batch, TSR_FOUND);
     batch.values = values.numbers(n);
     expected_.find_keys += n;
@@ -120,7 +134,7 @@ public:
     size_t n = batch.keys.size();
     Array keys(key_bits, batch.keys);
     batch.codes.assign(n, 255);
-    if (tsr_contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
+    if (calls_.contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
     expected_.find_keys += n;
     expected_.found += count(batch, 1);
     return "";
@@ -133,7 +147,7 @@ public:
     batch.counts.assign(n, canary);
     tsr_call call = {};
     call.results = batch.codes.data();
-    if (tsr_count_all(table_, n, keys.data(), batch.counts.data(), &call, &error_)) return error_.message;
+    if (calls_.count_all(table_, n, keys.data(), batch.counts.data(), &call, &error_)) return error_.message;
     expected_.find_keys += n;
     expected_.found += count(batch, TSR_FOUND);
     return "";
@@ -146,7 +160,8 @@ public:
     batch.counts.assign(n + 1, canary);
     tsr_call call = {};
     call.results = batch.codes.data();
-    if (tsr_find_all(table_, n, keys.data(), batch.counts.data(), room, room ? values.data() : nullptr, &call, &error_))
+    if (calls_.find_all(table_, n, keys.data(), batch.counts.data(), room, room ? values.data() : nullptr, &call,
+                        &error_))
       return error_.message;
     batch.values = values.numbers(room + 1);
     if (batch.values[room] != canary >> (64 - value_bits)) return "find_all wrote beyond the room that it was given";
@@ -157,14 +172,14 @@ public:
   }
 
   std::string erase(Batch &batch) override {
-    return erasing(batch,
-                   [&](uint64_t n, void *keys, tsr_call *call) { return tsr_erase(table_, n, keys, call, &error_); });
+    return erasing(
+        batch, [&](uint64_t n, void *keys, tsr_call *call) { return calls_.erase(table_, n, keys, call, &error_); });
   }
 
   std::string erase_pairs(Batch &batch) override {
     Array values(value_bits, batch.values);
     return erasing(batch, [&](uint64_t n, void *keys, tsr_call *call) {
-      return tsr_erase_pairs(table_, n, keys, values.data(), call, &error_);
+      return calls_.erase_pairs(table_, n, keys, values.data(), call, &error_);
     });
   }
 
@@ -176,7 +191,7 @@ public:
     if (tsr_size(table_, &before, &error_)) return error_.message;
     std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
       call->missing = missing;
-      return tsr_apply(table_, n, operations.data(), keys, values, found.data(), call, &error_);
+      return calls_.apply(table_, n, operations.data(), keys, values, found.data(), call, &error_);
     });
     if (!complaint.empty()) return complaint;
     if (tsr_size(table_, &after, &error_)) return error_.message;
@@ -264,7 +279,7 @@ private:
   }
 
   // Every other call asks for 1 and 0 in place of codes, which must say the same.
-  bool asks_for_presence() { return calls_++ % 2; }
+  bool asks_for_presence() { return asked_++ % 2; }
   static void name_codes(Batch &batch, uint8_t code) {
     for (uint8_t &told : batch.codes) told = told == 1 ? code : told == 0 ? static_cast<uint8_t>(TSR_MISSING) : 254;
   }
@@ -273,9 +288,10 @@ private:
     return static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), code));
   }
 
+  const Calls calls_;
   tsr_table *table_;
   tsr_report expected_ = {};
-  uint64_t calls_ = 0;
+  uint64_t asked_ = 0;
   tsr_error error_ = {};
 };
 
