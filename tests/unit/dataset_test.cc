@@ -233,7 +233,7 @@ TEST_F(Dataset, TsvRefusesMalformedLines) {
   EXPECT_EQ(fails(write("t.tsv", std::string(100, '1') + " 2\n"), widths(64, 64)).substr(0, 64),
             "t.tsv:1: the key '" + std::string(40, '1') + "'... i");
   EXPECT_EQ(fails(write("t.tsv", "1 2\n" + std::string(100000, ' ') + std::string(257, '1')), widths(64, 64)),
-            "t.tsv:2: has more than 256 bytes: a line holds a key and a value");
+            "t.tsv:2: has more than 768 bytes: a line holds a key and a value");
 }
 
 TEST_F(Dataset, TsvPassesOverLongComments) {
