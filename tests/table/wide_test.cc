@@ -157,6 +157,42 @@ TEST_P(Wide, RacesOfEqualKeys) {
 
 INSTANTIATE_TEST_SUITE_P(All, Wide, testing::ValuesIn(cases), name_of);
 
+// Keys of 128 bits whose hash is the table's key and which lie in the row, as README.md says. Their hashes are of 8 bits here,
+// so that most of them meet.
+TEST(WideKeys, AreKeptApartByTheirRows) {
+  struct Record {
+    uint64_t key[2], value[4];
+  };
+  Recipe recipe = recipe_of({"packed", "double_hashing", "", 64, sizeof(Record), TSR_DUPLICATES_KEEP});
+  recipe.capacity = 5000;
+  SpecPointer spec = spec_of(recipe);
+  Table table(made(spec.get()), 64, 64, 8 * sizeof(Record));
+  Random random(11);
+  std::vector<Record> records(3000), found(400000);
+  std::vector<uint64_t> hashes, offsets(records.size() + 1);
+  for (Record &r : records) {
+    r = {{random.bits(64), random.bits(64)}, {r.key[0], random.bits(64), 3, 4}};
+    hashes.push_back((r.key[0] ^ r.key[1]) & 255);
+  }
+  tsr_error e = {};
+  const uint64_t inserted = 2000; // the others are asked for, too
+  ASSERT_EQ(tsr_insert(table.get(), inserted, hashes.data(), records.data(), nullptr, &e), TSR_OK) << e.message;
+  ASSERT_EQ(
+      tsr_find_all(table.get(), hashes.size(), hashes.data(), offsets.data(), found.size(), found.data(), nullptr, &e),
+      TSR_OK)
+      << e.message;
+  ASSERT_LE(offsets.back(), found.size());
+  for (uint64_t i = 0; i < records.size(); i++) {
+    uint64_t matches = 0;
+    for (uint64_t at = offsets[i]; at < offsets[i + 1]; at++)
+      if (memcmp(found[at].key, records[i].key, sizeof found[at].key) == 0) {
+        matches++;
+        EXPECT_EQ(memcmp(&found[at], &records[i], sizeof(Record)), 0);
+      }
+    EXPECT_EQ(matches, i < inserted ? 1u : 0u) << i;
+  }
+}
+
 // Addresses that words of 16, 8 or 4 bytes would miss.
 TEST(WideArrays, LieAnywhere) {
   Recipe recipe = recipe_of(cases[1]);
