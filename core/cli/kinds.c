@@ -2,11 +2,16 @@
  *
  * Kinds that a scheme carries (kinds.h).
  */
+#define _POSIX_C_SOURCE 200809L /* fork, pipe */
 #include "core/cli/kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS_MAX = 20 }; /* that plan() of all parts may take together */
 
 /* A kind, what else [table] says of it, and how it is called. */
 typedef struct kind {
@@ -68,8 +73,8 @@ static bool is_carried(const kind *k, const char *scheme, const tsr_plugin_info 
   return false;
 }
 
-void tsr_kinds_of(const tsr_plugin_info *scheme, const tsr_plugin_info *plugins, size_t count, const char *folders,
-                  char text[TSR_KINDS_BYTES]) {
+static void list_kinds(const tsr_plugin_info *scheme, const tsr_plugin_info *plugins, size_t count, const char *folders,
+                       char text[TSR_KINDS_BYTES]) {
   const char *carried = ""; /* the last one: where it looks for keys, it carries distinct ones too */
   size_t used = 0;
   text[0] = '\0';
@@ -79,4 +84,24 @@ void tsr_kinds_of(const tsr_plugin_info *scheme, const tsr_plugin_info *plugins,
     used += (size_t)snprintf(text + used, TSR_KINDS_BYTES - used, "%s%s", used ? ", " : "", kinds[i].name);
     carried = kinds[i].kind;
   }
+}
+
+void tsr_kinds_of(const tsr_plugin_info *scheme, const tsr_plugin_info *plugins, size_t count, const char *folders,
+                  char text[TSR_KINDS_BYTES]) {
+  int ends[2];
+  snprintf(text, TSR_KINDS_BYTES, "unknown, as plan() of a part ended");
+  if (fflush(stdout) || pipe(ends)) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    char list[TSR_KINDS_BYTES];
+    alarm(SECONDS_MAX);
+    list_kinds(scheme, plugins, count, folders, list);
+    _exit(write(ends[1], list, sizeof list) != (ssize_t)sizeof list);
+  }
+  close(ends[1]);
+  char list[TSR_KINDS_BYTES];
+  const bool is_whole = child > 0 && read(ends[0], list, sizeof list) == (ssize_t)sizeof list;
+  if (child > 0) waitpid(child, NULL, 0);
+  if (is_whole) memcpy(text, list, sizeof list);
+  close(ends[0]);
 }
