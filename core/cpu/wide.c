@@ -27,11 +27,16 @@ static void put_item(const tsr_wide_run *w, uint64_t i) {
     memcpy(tsr_wide_row(w, w->numbers[i]), (const char *)w->values + i * w->row_bytes, w->row_bytes);
 }
 
+/* The missing value's bytes, over and over. */
+static void miss_item(const tsr_wide_run *w, char *to) {
+  for (uint32_t byte = 0; byte < w->row_bytes; byte++) to[byte] = (char)(w->missing >> byte % 8 * 8);
+}
+
 static void get_item(const tsr_wide_run *w, uint64_t i) {
   char *to = (char *)w->values + i * w->row_bytes;
   if (!tsr_wide_is_wanted(w, i)) return;
   if (w->numbers[i] == TSR_WIDE_NONE)
-    tsr_wide_miss(w, to, 0, w->row_bytes);
+    miss_item(w, to);
   else
     memcpy(to, tsr_wide_row(w, w->numbers[i]), w->row_bytes);
 }

@@ -64,6 +64,24 @@ static __device__ __forceinline__ void copy_word(const tsr_wide_run &a, void *to
   }
 }
 
+/* Word `word` of the missing value's bytes, over and over. */
+static __device__ __forceinline__ void miss_word(const tsr_wide_run &a, void *to, uint32_t word) {
+  const uint32_t low = (uint32_t)a.missing, high = (uint32_t)(a.missing >> 32);
+  switch (a.word_bytes) {
+  case 16:
+    ((uint4 *)to)[word] = make_uint4(low, high, low, high);
+    break;
+  case 8:
+    ((uint64_t *)to)[word] = a.missing;
+    break;
+  case 4:
+    ((uint32_t *)to)[word] = word % 2 ? high : low;
+    break;
+  default:
+    ((uint8_t *)to)[word] = (uint8_t)(a.missing >> word % 8 * 8);
+  }
+}
+
 KERNEL(put) {
   const place p = place_of(a);
   if (!p.is_one || a.numbers[p.item] == TSR_WIDE_NONE) return;
@@ -75,7 +93,7 @@ KERNEL(get) {
   if (!p.is_one) return;
   char *to = (char *)a.values + p.item * a.row_bytes;
   if (a.numbers[p.item] == TSR_WIDE_NONE)
-    tsr_wide_miss(&a, to, p.word * a.word_bytes, a.word_bytes);
+    miss_word(a, to, p.word);
   else
     copy_word(a, to, tsr_wide_row(&a, a.numbers[p.item]), p.word);
 }

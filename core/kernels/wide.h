@@ -53,11 +53,6 @@ TSR_WIDE_FUNCTION volatile uint32_t *tsr_wide_first(const tsr_wide_run *w, uint3
   return (volatile uint32_t *)(void *)tsr_wide_row(w, number);
 }
 
-TSR_WIDE_FUNCTION void tsr_wide_miss(const tsr_wide_run *w, void *value, uint32_t from, uint32_t bytes) {
-  for (uint32_t byte = from; byte < from + bytes; byte++)
-    ((uint8_t *)value)[byte] = (uint8_t)(w->missing >> byte % 8 * 8);
-}
-
 TSR_WIDE_FUNCTION void tsr_wide_judge_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] != TSR_WIDE_NONE && *tsr_wide_first(w, w->numbers[i]) != (uint32_t)i) w->numbers[i] = TSR_WIDE_NONE;
 }
