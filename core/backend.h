@@ -14,6 +14,7 @@
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/split.h"
+#include "core/kernels/wide.h"
 #include "core/tessera_tools.h"
 #include "core/user/code.h"
 
@@ -104,6 +105,9 @@ typedef struct tsr_backend {
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
   tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_WIDE_) on rows of values over run->n items. */
+  tsr_status (*wide)(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error);
 
   /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
   tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);

@@ -644,6 +644,18 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
   return TSR_OK;
 }
 
+#define ROWS_MAX 0xFFFFFFFEull /* what 32 bits can name, and one number that names none */
+
+static tsr_status check_rows(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  char where[512];
+  if (tsr_composition_rows(t) <= ROWS_MAX) return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "value_bytes"), where, sizeof where);
+  return tsr_fail(
+      error, TSR_INCOMPATIBLE,
+      "%s: the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables", where,
+      (unsigned long long)tsr_composition_rows(t));
+}
+
 /* ---- Composing ------------------------------------------------------------------------------- */
 
 tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
@@ -662,6 +674,7 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }
+  if (status == TSR_OK) status = check_rows(t, spec, error);
   if (status == TSR_OK) status = plan_windows(t, spec, error);
   if (status) {
     tsr_composition_free(t);
@@ -801,8 +814,20 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *regio
   return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
+/* One for each slot, so that no pair is without, and one for each item of a batch: those that the batch turns out not to
+ * need are not given back one by one (../table/wide.h), and more items than an eighth go in parts. */
+uint64_t tsr_composition_rows(const tsr_composition *t) {
+  enum { SHARE = 8, LEAST = 4096 };
+  const uint64_t slots = tsr_composition_refs(t) * t->shape.bucket_slots;
+  return t->settings.value_bytes ? slots + slots / SHARE + LEAST : 0;
+}
+
+uint64_t tsr_composition_row_bytes(const tsr_composition *t) {
+  return tsr_composition_rows(t) * (t->settings.value_bytes + sizeof(uint32_t));
+}
+
 uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  uint64_t bytes = t->lock_bytes;
+  uint64_t bytes = t->lock_bytes + tsr_composition_row_bytes(t);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
       bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);

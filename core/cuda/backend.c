@@ -15,6 +15,7 @@
 #include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
 #include "core/cuda/split.h"
+#include "core/cuda/wide.h"
 #include "core/sized.h"
 
 typedef struct cuda_device {
@@ -23,7 +24,7 @@ typedef struct cuda_device {
   cu_device number;
   cu_context context;
   cu_pool pool; /* of buffers that live for one operation */
-  tsr_cuda_module scan, split, match;
+  tsr_cuda_module scan, split, match, wide;
   uint64_t peers; /* a bit for each device that was asked for access to its memory */
 } cuda_device;
 
@@ -138,10 +139,11 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
-  if ((d->scan.module || d->split.module || d->match.module) && push(d, NULL) == TSR_OK) {
+  if ((d->scan.module || d->split.module || d->match.module || d->wide.module) && push(d, NULL) == TSR_OK) {
     tsr_cuda_module_unload(&d->scan, d->driver);
     tsr_cuda_module_unload(&d->split, d->driver);
     tsr_cuda_module_unload(&d->match, d->driver);
+    tsr_cuda_module_unload(&d->wide, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -544,6 +546,16 @@ static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split 
   return status ? status : popped;
 }
 
+static tsr_status cuda_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream,
+                            tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = tsr_cuda_wide_run(&d->wide, d->driver, d->base.info.sm, step, run, stream, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
 static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream,
                              tsr_error *error) {
   cuda_device *d = of(device);
@@ -664,6 +676,7 @@ const tsr_backend tsr_cuda_backend = {
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
     .split = cuda_split,
+    .wide = cuda_wide,
     .match = cuda_match,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,

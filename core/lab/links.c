@@ -26,12 +26,13 @@ struct tsr_links {
 };
 
 static void link_point(const tsr_point *point, tsr_bench_cost *costs) {
-  const char *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
+  const bool has_values =
+      tsr_spec_get(point->spec, "table", "value_bits") || tsr_spec_get(point->spec, "table", "value_bytes");
   uint32_t calls[TSR_BENCH_TABLE_OPS] = {0};
   for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
     tsr_error error;
     if (!point->options.ops[op]) continue;
-    calls[op] = tsr_bench_calls((tsr_bench_op)op, value_bits != NULL);
+    calls[op] = tsr_bench_calls((tsr_bench_op)op, has_values);
     size_t same = 0; /* all finds have one code */
     while (calls[same] != calls[op]) same++;
     if (same < op) {

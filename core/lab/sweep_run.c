@@ -14,6 +14,7 @@
 #include "core/lab/bench_pool.h"
 #include "core/lab/bench_session.h"
 #include "core/lab/links.h"
+#include "core/spec/number.h"
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
@@ -53,10 +54,17 @@ static bool is_composed_so(const tsr_results *r, size_t row, const char *composi
   return found == words;
 }
 
+/* A value of value_bytes has eight times as many bits. */
+static bool says_value(const tsr_results *results, size_t row, const tsr_spec *spec) {
+  const char *bits = tsr_spec_get(spec, "table", "value_bits"), *bytes = tsr_spec_get(spec, "table", "value_bytes");
+  uint64_t number;
+  if (bytes && tsr_parse_u64(bytes, &number)) return is_number(results, row, "value_bits", 8 * (double)number);
+  return says(results, row, "value_bits", bits ? bits : "0");
+}
+
 bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row) {
   const tsr_bench_options *o = &point->options;
-  const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits"),
-             *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
+  const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits");
   bool has_keys = false, has_load = false, takes_all = false;
   const bool is_pool = tsr_bench_wants_pools(o);
   const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
@@ -71,7 +79,7 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_same = says(results, row, "ok", "refused") || is_composed_so(results, row, point->composition);
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
-         says(results, row, "key_bits", key_bits) && says(results, row, "value_bits", value_bits ? value_bits : "0");
+         says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
 }
 
 /* Whether there is a row of each distribution, load and operation. */

@@ -17,8 +17,22 @@
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
+#include "core/table/wide.h"
 
 /* ---- What it is ------------------------------------------------------------------------------- */
+
+/* Of a value as its user sees it. */
+static uint32_t value_bits(const tsr_table *t) {
+  const tsr_composition *composition = t->store.composition;
+  return tsr_is_wide(t) ? 8 * (uint32_t)composition->settings.value_bytes : composition->shape.value_bits;
+}
+
+/* Of all memory; rows may be more than the composition plans, since those that are there stay. */
+static uint64_t bytes_of(const tsr_table *t) {
+  const tsr_composition *composition = t->store.composition;
+  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
+         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare);
+}
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
@@ -35,12 +49,12 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .device = t->device->info.name,
                        .backend_reason = t->reason,
                        .key_bits = shape->key_bits,
-                       .value_bits = shape->value_bits,
+                       .value_bits = value_bits(t),
                        .capacity = shape->capacity,
                        .seed = shape->seed,
                        .slots = tsr_composition_slots(t->store.composition),
                        .buckets = shape->buckets,
-                       .bytes = tsr_composition_bytes(t->store.composition),
+                       .bytes = bytes_of(t),
                        .bucket_slots = shape->bucket_slots,
                        .bucket_bytes = shape->bucket_bytes,
                        .tile_lanes = shape->tile_lanes,
@@ -194,7 +208,7 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
                  error);
 }
 
-tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+static tsr_status operate_single(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
   if (inserts && t->store.composition->settings.growth) {
     tsr_status status = tsr_capture_refuse(
@@ -207,6 +221,10 @@ tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *err
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
   return operate(t, r, error);
+}
+
+tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  return tsr_is_wide(t) ? tsr_wide_operate(t, r, operate_single, error) : operate_single(t, r, error);
 }
 
 /* What a grid of 2^31 - 1 blocks can count. */
@@ -286,13 +304,14 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
 
 tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_tally *tally, tsr_error *error) {
-  tsr_tally *counters = t->tallies + TSR_TALLY_COUNTED;
+  tsr_tally *counters = t->tallies + TSR_TALLY_TOLD;
   *tally = (tsr_tally){.hits = 0};
   if (n == 0) return TSR_OK;
   tsr_request request = inserting(t, TSR_BULK_insert, n, keys, values, call);
   request.tally = counters;
   tsr_status status = t->backend->fill(t->device, counters, 0, sizeof *counters, call->stream, error);
-  if (status == TSR_OK) status = operate(t, &request, error);
+  if (status == TSR_OK)
+    status = tsr_is_wide(t) ? tsr_wide_operate(t, &request, operate, error) : operate(t, &request, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, counters, sizeof *tally, call->stream, error);
   return status ? status : t->backend->synchronize(t->device, call->stream, error);
 }
@@ -527,15 +546,16 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   const bool has_chains = t->store.composition->facts.chain_first != 0;
   const double held =
-      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * shape->value_bits) / 8;
-  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
+      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * value_bits(t)) / 8;
+  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
+                 (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
   *usage = (tsr_usage){.pairs = tally.hits,
                        .tombstones = tally.tombstones,
                        .units = tally.units,
                        .slots = buckets * shape->bucket_slots,
                        .utilization = held / bytes,
                        .keys = tally.keys,
-                       .density = held / (double)tsr_composition_bytes(t->store.composition)};
+                       .density = held / (double)bytes_of(t)};
   return TSR_OK;
 }
 
@@ -577,7 +597,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
 }
 
-tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
@@ -590,6 +610,16 @@ tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *v
     if (status == TSR_OK) status = copied;
   }
   return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  void *numbers = NULL;
+  if (!tsr_is_wide(t) || !values) return write_out(t, size, keys, values, error);
+  tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
+  if (status == TSR_OK) status = write_out(t, size, keys, numbers, error);
+  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, error);
+  if (numbers) t->backend->free(t->device, numbers);
+  return status;
 }
 
 /* ---- Report ---------------------------------------------------------------------------------- */

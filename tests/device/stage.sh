@@ -36,7 +36,7 @@ for program in {device,races,races_without_guard,endurance,endurance_without_gua
   cp "$bin/tests/device/$program" "$target/"
 done
 for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
-  examples/{kmers,join_sum}_program; do
+  examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
 plugins=0
