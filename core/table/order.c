@@ -77,11 +77,11 @@ tsr_status tsr_single_wait(tsr_table *t, tsr_error *error) {
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_order_open(tsr_table *t, tsr_error *error) {
-  tsr_status status = t->backend->event_create(t->device, &t->order.gate, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_from, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_to, error);
+  tsr_status status = t->backend->event_create(t->device, false, &t->order.gate, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer_from, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer_to, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_USERS_MAX; i++)
-    status = t->backend->event_create(t->device, &t->order.users[i].event, error);
+    status = t->backend->event_create(t->device, false, &t->order.users[i].event, error);
   return status;
 }
 
