@@ -127,8 +127,8 @@ typedef struct tsr_backend {
   tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
                             tsr_error *error);
 
-  /* Events: a point in a stream that other streams and the host can wait for, and that tells time. */
-  tsr_status (*event_create)(tsr_device *device, tsr_event **event, tsr_error *error);
+  /* Events: a point in a stream that other streams and the host can wait for, and that tells time if it is timed. */
+  tsr_status (*event_create)(tsr_device *device, bool is_timed, tsr_event **event, tsr_error *error);
   void (*event_destroy)(tsr_device *device, tsr_event *event);
   tsr_status (*event_record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
   tsr_status (*event_wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);

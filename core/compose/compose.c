@@ -256,7 +256,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
+  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_chains(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
@@ -278,7 +278,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
                         s->duplicates != TSR_DUPLICATES_REPLACE,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
-      .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,
+      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates)) &&
+                      (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
@@ -482,6 +483,8 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
 
 const char *tsr_composition_overlap(const tsr_composition *t) {
   if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
+  if (TSR_TAKES_TURNS(&t->shape))
+    return "finds may overlap inserts or erases, inserts inserts, erases erases; the table orders inserts and erases";
   if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)
     return "insert, find, contains and erase may all overlap each other";
   if (t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
@@ -748,9 +751,10 @@ tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page)
   return link;
 }
 
-tsr_composition tsr_composition_of_kernel(const tsr_composition *t) {
+tsr_composition tsr_composition_of_kernel(const tsr_composition *t, bool all_at_once) {
   tsr_composition link = *t;
   link.shape.statistics = 0;
+  if (all_at_once && TSR_TAKES_TURNS(&t->shape)) link.shape.guard = TSR_GUARD_LOCK;
   return link;
 }
 

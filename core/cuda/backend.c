@@ -415,7 +415,10 @@ static grid a_thread_each(uint64_t n) {
 }
 
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  return launch(program, op, bulk, a_thread_each(bulk->n), stream, error);
+  grid of_threads = a_thread_each(bulk->n);
+  if ((op == TSR_BULK_apply || op == TSR_BULK_apply_inserts) && TSR_TAKES_TURNS(&program->composition->shape))
+    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS - 1) / TSR_TURN_ITEMS;
+  return launch(program, op, bulk, of_threads, stream, error);
 }
 
 static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
@@ -598,12 +601,12 @@ static tsr_status cuda_is_capturing(tsr_device *device, void *stream, bool *is, 
   return status;
 }
 
-static tsr_status cuda_event_create(tsr_device *device, tsr_event **event, tsr_error *error) {
+static tsr_status cuda_event_create(tsr_device *device, bool is_timed, tsr_event **event, tsr_error *error) {
   cuda_device *d = of(device);
   tsr_event *created = calloc(1, sizeof *created);
   if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
   tsr_status status = push(d, error);
-  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, 0), "cuEventCreate", error);
+  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, is_timed ? 0 : CU_EVENT_DISABLE_TIMING), "cuEventCreate", error);
   if (status)
     free(created);
   else

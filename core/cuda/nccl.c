@@ -112,7 +112,7 @@ static tsr_status wire_open(tsr_device *device, const uint8_t *name, uint32_t ra
   memcpy(id.bytes, name, sizeof id.bytes);
   status = push(w, error);
   if (status == TSR_OK) {
-    status = tsr_cuda_check(driver->event_create(&w->ended, CU_EVENT_UNTIMED), "cuEventCreate", error);
+    status = tsr_cuda_check(driver->event_create(&w->ended, CU_EVENT_DISABLE_TIMING), "cuEventCreate", error);
     if (status == TSR_OK)
       status = check(nccl.open(&w->communicator, (int)size, id, (int)rank, &config), "ncclCommInitRankConfig", error);
     status = pop(w, status, error);

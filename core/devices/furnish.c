@@ -72,9 +72,9 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     tsr_slot *k = &m->slots[i];
     tsr_event **const events[] = {&k->was_split, &k->arrived_at, &k->worked, &k->returned, &k->back_at};
     for (uint32_t e = 0; status == TSR_OK && e < sizeof events / sizeof events[0]; e++)
-      status = device->backend->event_create(device, events[e], error);
+      status = device->backend->event_create(device, true, events[e], error);
     for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++)
-      status = device->backend->event_create(device, &k->begun[lane], error);
+      status = device->backend->event_create(device, true, &k->begun[lane], error);
   }
   return status;
 }

@@ -279,7 +279,7 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 
 /* ---- Slots given out by counting -------------------------------------------------------------- */
 
-/* In an empty page where nobody looks keys up a bucket's slots can be given out in their order, by a count of each: so a
+/* In an empty page whose items have distinct keys a bucket's slots can be given out in their order, by a count of each: so a
  * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
  * behind the page. First each item tries the first bucket of its walk. Items that find it full are listed, and try the next
  * buckets when all others are done, so that no warp waits for a few of its lanes. An item that gets no slot at all is
@@ -288,6 +288,7 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 struct page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
+  uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
 
 static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
@@ -364,6 +365,57 @@ static __device__ __forceinline__ void page_prefetch(const char *column, uint64_
     asm volatile("prefetch.global.L2 [%0];" : : "l"(column + at));
 }
 
+/* Counting gives each item a slot, so where inserts look for their keys all but one item of each key are taken out first.
+ * Before the page is made its memory is a set of these keys, so room for half as many keys again as there are items is
+ * wanted. Only with policies by which it does not matter whose value a key gets. */
+static __device__ __forceinline__ bool counts_distinct(const tsr_ctx *c) {
+  return TSR_FACT(c, guard) != TSR_GUARD_NONE;
+}
+
+static __device__ __forceinline__ uint32_t repeats_room(const tsr_pages *a) {
+  return a->counts_offset_bytes / (uint32_t)sizeof(tsr_key);
+}
+
+static __device__ __forceinline__ void repeats_clear(const tsr_pages *a, page_left *left) {
+  const uint4 empty = {~0u, ~0u, ~0u, ~0u}; /* TSR_EMPTY_KEY */
+  uint4 *seen = (uint4 *)tsr_page_memory;
+  for (uint32_t at = threadIdx.x; at < a->counts_offset_bytes / 16; at += blockDim.x) seen[at] = empty;
+  for (uint32_t at = threadIdx.x; at < TSR_PAGES_COUNTED_ITEMS / 32; at += blockDim.x) left->repeats[at] = 0;
+}
+
+/* Whether an earlier item had the key. Relaxed: whoever is first, one is, and a barrier comes before the set is gone. */
+static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key key, uint32_t *gives_up) {
+  enum { TRIES = 256 }; /* only keys that were made for it need more */
+  const uint32_t room = repeats_room(a), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  uint32_t at = __umulhi(mixed, room);
+#pragma unroll 1
+  for (uint32_t try_ = 0; try_ < TRIES; try_++) {
+    const io_key found = atomicCAS((io_key *)tsr_page_memory + at, (io_key)TSR_EMPTY_KEY, (io_key)key);
+    if (found == (io_key)TSR_EMPTY_KEY) return false;
+    if (found == (io_key)key) return true;
+    at = at + 1 == room ? 0 : at + 1;
+  }
+  *gives_up = 1;
+  return false;
+}
+
+static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
+  repeats_clear(a, left);
+  __syncthreads();
+  for (uint32_t item = threadIdx.x; item < items; item += TSR_PAGES_THREADS) {
+    const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
+    if (walk_is_reserved(key) || !repeats_add(a, key, gives_up)) continue;
+    atomicOr(&left->repeats[item / 32], 1u << item % 32);
+    put_result(&a->bulk, begin + item, 1, result_for_present(TSR_FACT(c, duplicates)));
+  }
+  __syncthreads();
+}
+
+static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const page_left *left, uint32_t item) {
+  return counts_distinct(c) && left->repeats[item / 32] >> item % 32 & 1u;
+}
+
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
  * worked on, so that they are under way together. */
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
@@ -383,6 +435,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
       if (item >= items) break;
+      if (is_repeat(c, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
       } else if (put_counted(c, a, key[r], payload[r], 0, 1)) {
@@ -555,15 +608,18 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
-    const uint32_t counts =                                                                                            \
-        TSR_FACT(&c, counts_slots) && a.counts_offset_bytes && end - begin <= TSR_PAGES_COUNTED_ITEMS;                 \
-    const uint32_t looks = looks_first(&c);                                                                            \
+    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes &&                                     \
+                            end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                  \
+                            (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                       \
+    const uint32_t looks = looks_first(&c) && !counts;                                                                 \
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
+    if (counts && counts_distinct(&c))                                                                                 \
+      page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                                     \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \

@@ -57,8 +57,8 @@ enum {
   TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
   TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
-  TSR_PAGES_FIRSTS = 4096,         /* ... those that wait for another bucket, */
-  TSR_PAGES_LEFT = 1024,           /* ... and those for whom no bucket had room, */
+  TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
+  TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
   TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
@@ -84,6 +84,9 @@ typedef struct tsr_page_region {
   char *table;
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
+
+/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+#define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
 
 /* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
 #define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)

@@ -196,6 +196,7 @@ static const char help[] =
     "      file:PATH            Of a file: raw little-endian numbers of the key's width; all, or the first --n.\n"
     "                           The table is sized for the distinct keys, of a multimap for all pairs; finds ask for\n"
     "                           keys as often as they were inserted, find_all, count_all and erase for each once.\n"
+    "                           find_all and erase are measured in pairs, which a key may have many of.\n"
     "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
     "                           .2,.2,.3,.3.\n"
     "  --units N                Units of an allocation; 1.\n"

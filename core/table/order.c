@@ -7,6 +7,17 @@
 
 #include "core/table/form.h"
 
+/* The phase that an operation is of. Where all may overlap there is one; where inserts and erases take turns a find
+ * joins whichever of them runs. */
+static tsr_phase phase_of(const tsr_table *t, tsr_phase next) {
+  const tsr_composition *composition = t->store.composition;
+  const tsr_phase now = t->order.phase;
+  if (composition->shape.concurrency != TSR_CONCURRENCY_MIXED || next == TSR_PHASE_ALONE) return next;
+  if (!TSR_TAKES_TURNS(&composition->shape)) return TSR_PHASE_MIXED;
+  const bool may_join = now == TSR_PHASE_INSERT || now == TSR_PHASE_ERASE || now == TSR_PHASE_MIXED;
+  return next == TSR_PHASE_FIND && may_join ? now : next;
+}
+
 /* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
  */
 tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
@@ -19,8 +30,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
     t->store.is_clear = t->knows_pairs = false;
     return TSR_OK;
   }
-  if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
-    next = TSR_PHASE_MIXED;
+  next = phase_of(t, next);
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.user_count; i++)
       if (t->order.users[i].stream == stream) return TSR_OK;
@@ -67,11 +77,11 @@ tsr_status tsr_single_wait(tsr_table *t, tsr_error *error) {
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_order_open(tsr_table *t, tsr_error *error) {
-  tsr_status status = t->backend->event_create(t->device, &t->order.gate, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_from, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, &t->timer_to, error);
+  tsr_status status = t->backend->event_create(t->device, false, &t->order.gate, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer_from, error);
+  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer_to, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_USERS_MAX; i++)
-    status = t->backend->event_create(t->device, &t->order.users[i].event, error);
+    status = t->backend->event_create(t->device, false, &t->order.users[i].event, error);
   return status;
 }
 

@@ -98,6 +98,15 @@ static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   return status ? status : freed;
 }
 
+/* Where inserts and erases take turns: its erases and finds, then its inserts. The items of a call have no order, so this
+ * one is as good as any. */
+static tsr_status launch_apply(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  tsr_status status = launch(t, TSR_BULK_apply, bulk, stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_INSERT, stream, error);
+  return status ? status : launch(t, TSR_BULK_apply_inserts, bulk, stream, error);
+}
+
 /* Where the report counts the items of an operation; NULL: each as what it is, on the device. */
 static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   switch (op) {
@@ -156,6 +165,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
       status = launch_gather(t, &bulk, r->stream, error);
     else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
       status = launch_insert(t, &bulk, r->stream, error);
+    else if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
+      status = launch_apply(t, &bulk, r->stream, error);
     else
       status = launch(t, r->op, &bulk, r->stream, error);
   }
@@ -489,7 +500,8 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
   if (!shape->value_bits) values = values_out = NULL;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_apply,
-                                         .phase = TSR_PHASE_MIXED,
+                                         .phase = TSR_TAKES_TURNS(&t->store.composition->shape) ? TSR_PHASE_ERASE
+                                                                                                    : TSR_PHASE_MIXED,
                                          .n = n,
                                          .operations = operations,
                                          .keys = keys,
