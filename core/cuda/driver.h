@@ -28,6 +28,7 @@ enum {
   CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
   CU_POINTER_DEVICE = 9,        /* attribute: the number of the device whose memory it is */
   CU_STREAM_NON_BLOCKING = 1,   /* the default stream and it do not wait for each other */
+  CU_EVENT_DISABLE_TIMING = 2,
   CU_MEMORY_DEVICE = 2,
   CU_HOST_PORTABLE = 1, /* pinned in every context, */
   CU_HOST_MAPPED = 2    /* ... and visible to the device */

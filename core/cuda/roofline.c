@@ -146,8 +146,8 @@ static bool can_measure(const meter *m, const row_kernel *kernel) {
 static tsr_status measure_all(meter *m, tsr_roofline_row *rows, size_t *count, tsr_error *error) {
   const tsr_backend *backend = m->device->backend;
   tsr_status status = load_kernels(m, error);
-  if (status == TSR_OK) status = backend->event_create(m->device, &m->from, error);
-  if (status == TSR_OK) status = backend->event_create(m->device, &m->to, error);
+  if (status == TSR_OK) status = backend->event_create(m->device, true, &m->from, error);
+  if (status == TSR_OK) status = backend->event_create(m->device, true, &m->to, error);
   if (status == TSR_OK) status = backend->allocate(m->device, m->footprint_bytes, &m->memory, error);
   if (status == TSR_OK) status = backend->allocate(m->device, sizeof(uint32_t), &m->sink, error);
   for (size_t i = 0; status == TSR_OK && i < ROWS; i++)

@@ -72,7 +72,7 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     tsr_event **const events[] = {&m->slots[i].was_split, &m->slots[i].arrived_at, &m->slots[i].worked,
                                   &m->slots[i].returned};
     for (uint32_t e = 0; status == TSR_OK && e < 4; e++)
-      status = device->backend->event_create(device, events[e], error);
+      status = device->backend->event_create(device, false, events[e], error);
   }
   return status;
 }

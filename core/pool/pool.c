@@ -159,8 +159,8 @@ static tsr_status furnish(tsr_pool *p, tsr_error *error) {
   p->places = places;
   if (status == TSR_OK) status = b->allocate(p->device, sizeof *p->tally, &tally, error);
   p->tally = tally;
-  if (status == TSR_OK) status = b->event_create(p->device, &p->from, error);
-  if (status == TSR_OK) status = b->event_create(p->device, &p->to, error);
+  if (status == TSR_OK) status = b->event_create(p->device, true, &p->from, error);
+  if (status == TSR_OK) status = b->event_create(p->device, true, &p->to, error);
   if (status == TSR_OK && p->is_system) status = b->reserve_heap(p->device, heap, error);
   if (status == TSR_OK) status = b->program_create(p->device, p->composition, &p->program, error);
   p->code_composition = p->composition;

@@ -16,7 +16,8 @@ bool tsr_region_travels(const tsr_composition *composition, const tsr_region *re
 static tsr_status make_window(const tsr_table *t, uint64_t bytes, tsr_window *window, tsr_error *error) {
   tsr_event **events[] = {&window->filled, &window->worked, &window->emptied};
   tsr_status status = t->backend->allocate(t->device, bytes, &window->memory, error);
-  for (uint32_t i = 0; status == TSR_OK && i < 3; i++) status = t->backend->event_create(t->device, events[i], error);
+  for (uint32_t i = 0; status == TSR_OK && i < 3; i++)
+    status = t->backend->event_create(t->device, false, events[i], error);
   return status;
 }
 
@@ -25,7 +26,7 @@ tsr_status tsr_windows_make(const tsr_table *t, const tsr_composition *compositi
   const uint64_t bytes = tsr_composition_window_bytes(composition) / TSR_WINDOWS;
   tsr_windows *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's windows");
-  tsr_status status = t->backend->event_create(t->device, &made->begun, error);
+  tsr_status status = t->backend->event_create(t->device, false, &made->begun, error);
   if (status == TSR_OK) status = t->backend->stream_create(t->device, &made->in, error);
   if (status == TSR_OK) status = t->backend->stream_create(t->device, &made->out, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
