@@ -423,15 +423,29 @@ API int cuFuncSetAttribute(function *f, int attribute, int value) {
   return f && attribute == 8 && value >= 0 ? 0 : 1;
 }
 
+/* The default stream is the first; a stream is known from its first use on. */
+static uint32_t number_of_stream(void *stream) {
+  uint32_t i = 0;
+  if (!stream) return 0;
+  for (i = 1; i < FAKE_STREAMS - 1 && fake_cuda.order[i].stream != stream; i++)
+    if (!fake_cuda.order[i].stream) {
+      fake_cuda.order[i].stream = stream;
+      break;
+    }
+  return i;
+}
+
 API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
                        void **extra) {
   (void)shared_bytes;
-  (void)stream;
   (void)extra;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || grid_x > INT32_MAX) return 1;
+  const uint32_t on = number_of_stream(stream);
+  fake_cuda.order[on].after[on]++;
+  fake_cuda.launched_on = on;
   if (fake_cuda.launch) fake_cuda.launch(f->name, parameters);
   return 0;
 }
@@ -439,6 +453,7 @@ API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned g
 typedef struct event {
   object object;
   int recorded;
+  uint64_t after[FAKE_STREAMS]; /* what it was recorded behind */
 } event;
 
 /* Reads it, so that a sanitizer sees when it was destroyed before. One that was never recorded is as good as past. */
@@ -460,10 +475,11 @@ API int cuEventDestroy_v2(event *e) {
 
 API int cuEventRecord(event *e, void *stream) {
   NOT_IN_A_CAPTURE;
-  (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   e->recorded = 1;
+  fake_cuda.records++;
+  memcpy(e->after, fake_cuda.order[number_of_stream(stream)].after, sizeof e->after);
   return 0;
 }
 
@@ -497,10 +513,12 @@ API int cuStreamDestroy_v2(object *stream) {
 
 API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {
   NOT_IN_A_CAPTURE;
-  (void)stream;
   (void)flags;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
+  uint64_t *after = fake_cuda.order[number_of_stream(stream)].after;
+  for (uint32_t i = 0; i < FAKE_STREAMS; i++)
+    if (after[i] < e->after[i]) after[i] = e->after[i];
   return state_of(e);
 }
 
