@@ -127,12 +127,13 @@ typedef struct tsr_backend {
   tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
                             tsr_error *error);
 
-  /* Events: a point in a stream that other streams and the host can wait for, and that tells time if it is timed. */
-  tsr_status (*event_create)(tsr_device *device, bool is_timed, tsr_event **event, tsr_error *error);
+  /* Events: a point in a stream that other streams and the host can wait for; one that tells the time costs more. */
+  tsr_status (*event_create)(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error);
   void (*event_destroy)(tsr_device *device, tsr_event *event);
   tsr_status (*event_record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
   tsr_status (*event_wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
   tsr_status (*event_finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
+  /* pre: both tell the time. */
   tsr_status (*event_between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
                               tsr_error *error);
 } tsr_backend;

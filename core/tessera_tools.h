@@ -233,6 +233,14 @@ typedef struct tsr_code_cost {
  * into the cubin cache, where the table finds it. Several threads may do so at once. cost may be NULL. */
 TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
                                     tsr_code_cost *cost, tsr_error *error);
+/* Begins what takes longest of making a first table on a GPU, on threads of its own, while the caller does something else,
+ * such as reading its input: opens the device that the spec names, and links these calls as tsr_spec_prepare does. Then
+ * tsr_table_create has less to do; nothing else changes, and what fails here is told there. NULL where there is nothing to
+ * do ahead, and is fine for the other function. Spec and options are copied. */
+typedef struct tsr_ahead tsr_ahead;
+TSR_API tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *options, uint32_t calls);
+/* Waits for these threads, and lets the device go: call it when the table is there, which keeps the device open. */
+TSR_API_VOID void tsr_ahead_end(tsr_ahead *ahead);
 
 typedef struct tsr_kernel_info {
   const char *name;

@@ -23,7 +23,9 @@ typedef struct running {
   tsr_job *job;
   tsr_stream_file *files; /* of the steps */
   tsr_stream *stream;
+  tsr_ahead *ahead; /* the device and its code, made while the files are read */
   tsr_worker worker;
+  uint64_t pairs; /* in the table, after the last step */
 } running;
 
 static bool is_setting(const tsr_job *job, const char *key, const char *initial, const char *value) {
@@ -135,8 +137,19 @@ static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *err
                   tsr_job_verbs[step->verb], step->path, step->count, step->facts.bytes_read);
 }
 
+static void begin_ahead(running *r) {
+  const tsr_job *job = r->job;
+  const tsr_options options = {.plugins = job->plugins, .capacity = has_capacity(job) ? 0 : 1}; /* which no code has */
+  if (!job->load) r->ahead = tsr_ahead_begin(job->spec, &options, tsr_worker_calls(&r->worker));
+}
+
+static void end_ahead(running *r) {
+  tsr_ahead_end(r->ahead);
+  r->ahead = NULL;
+}
+
 /* Begins to read, and waits until much or all is read: what is wrong there is told before anything is done, and the size
- * of what is small is known. */
+ * of what is small is known. Meanwhile the device is opened. */
 static tsr_status open_files(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   bool is_settled = false;
@@ -144,6 +157,7 @@ static tsr_status open_files(running *r, tsr_error *error) {
   if (!r->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
   for (size_t i = 0; i < job->step_count; i++) r->files[i] = file_of(job, &job->steps[i]);
   tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
+  if (status == TSR_OK) begin_ahead(r);
   while (status == TSR_OK && !is_settled) {
     status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
     if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, NULL, error);
@@ -226,11 +240,13 @@ static tsr_status compose(running *r, tsr_error *error) {
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
-static tsr_status check_sums(const tsr_job *job, const tsr_job_step *step, uint64_t before, tsr_error *error) {
+static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_error *error) {
+  const tsr_job *job = running->job;
   const tsr_report *r = &step->report;
   const uint64_t asked = r->insert_keys + r->find_keys + r->erase_keys;
   const uint64_t answered =
       r->inserted + r->not_placed + r->found; /* of a multimap more pairs than keys may be erased */
+  const uint64_t before = running->pairs;
   uint64_t after = 0;
   tsr_status status = job->is_filter ? TSR_OK : tsr_size(job->table, &after, error);
   if (status) return status;
@@ -246,6 +262,7 @@ static tsr_status check_sums(const tsr_job *job, const tsr_job_step *step, uint6
                     " erased, and the table holds %" PRIu64
                     ": a part lost pairs or made some, see `tessera conform FILE.so --stress 2^22`",
                     step->path, before, r->inserted, r->erased, after);
+  running->pairs = after;
   return TSR_OK;
 }
 
@@ -285,11 +302,10 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_job *job = r->job;
   tsr_job_step *step = &job->steps[index];
   tsr_progress progress;
-  uint64_t before = 0;
+  tsr_status status = TSR_OK;
   if (!job->is_quiet) tsr_say("reading %s", step->path);
-  tsr_status status = job->is_filter ? TSR_OK : tsr_size(job->table, &before, error);
   tsr_progress_begin(&progress, doing[step->verb], "keys", job->is_quiet);
-  if (status == TSR_OK && !index) status = next_chunk(r, step, &progress, chunk, error);
+  if (!index) status = next_chunk(r, step, &progress, chunk, error);
   while (status == TSR_OK && chunk->file == index) {
     status = tsr_worker_do(&r->worker, step, chunk, error);
     if (status == TSR_OK && step->report.not_placed && job->on_full == TSR_FULL_STOP)
@@ -301,12 +317,13 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_report_step(job, step);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
   job->unplaced_count += step->report.not_placed;
-  return check_sums(job, step, before, error);
+  return check_sums(r, step, error);
 }
 
 static tsr_status run_steps(running *r, tsr_error *error) {
   tsr_chunk chunk = {.count = 0};
   tsr_status status = TSR_OK;
+  if (r->job->load && !r->job->is_filter) status = tsr_size(r->job->table, &r->pairs, error);
   for (size_t i = 0; status == TSR_OK && i < r->job->step_count; i++) status = run_step(r, i, &chunk, error);
   return status;
 }
@@ -390,6 +407,7 @@ static tsr_status run(running *r, tsr_error *error) {
   if (status == TSR_OK) status = read_spec(job, error);
   if (status == TSR_OK) status = open_files(r, error);
   if (status == TSR_OK) status = compose(r, error);
+  end_ahead(r);
   if (status == TSR_OK) {
     tsr_report_composition(job);
     status = tsr_worker_warm_up(&r->worker, error);
@@ -410,6 +428,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   running r = {.job = job, .worker = {.job = job}};
   tsr_interrupt_watch();
   tsr_status status = run(&r, &error);
+  end_ahead(&r);
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);

@@ -100,6 +100,17 @@ static tsr_status operate(const tsr_worker *w, tsr_job_verb verb, uint64_t n, ts
   return tsr_find(table, n, w->keys, w->values, &call, error);
 }
 
+uint32_t tsr_worker_calls(const tsr_worker *worker) {
+  const uint32_t finds = finds_numbers(worker)  ? TSR_PREPARE_COUNT_ALL
+                         : finds_values(worker) ? TSR_PREPARE_FIND_ALL
+                                                : TSR_PREPARE_FIND;
+  const uint32_t of_verb[TSR_JOB_VERBS] = {
+      [TSR_JOB_INSERT] = TSR_PREPARE_INSERT, [TSR_JOB_FIND] = finds, [TSR_JOB_ERASE] = TSR_PREPARE_ERASE};
+  uint32_t calls = worker->job->is_filter ? 0 : TSR_PREPARE_SIZE; /* its sums are checked */
+  for (size_t i = 0; i < worker->job->step_count; i++) calls |= of_verb[worker->job->steps[i].verb];
+  return calls;
+}
+
 /* A find with and one without codes are the same kernel. A loaded table allows finds only. */
 tsr_status tsr_worker_warm_up(const tsr_worker *worker, tsr_error *error) {
   const tsr_job *job = worker->job;

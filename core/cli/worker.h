@@ -26,6 +26,9 @@ typedef struct tsr_worker {
   char *host_keys, *host_values;
 } tsr_worker;
 
+/* The calls that the job's steps make: a sum of TSR_PREPARE_. */
+uint32_t tsr_worker_calls(const tsr_worker *worker);
+
 /* Links the operations of the job's steps, which is done when they are first used, with one key and no trace. */
 TSR_MUST_CHECK tsr_status tsr_worker_warm_up(const tsr_worker *worker, tsr_error *error);
 

@@ -574,9 +574,10 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
 
 /* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
 static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
+  if (tsr_spec_get(spec, "table", "load_factor")) return false;
   double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
   if (load < LOAD_MIN) load = LOAD_MIN;
-  if (tsr_spec_get(spec, "table", "load_factor") || load / LOAD_STEPS >= t->settings.load_factor) return false;
+  if (load / LOAD_STEPS >= t->settings.load_factor) return false;
   t->settings.load_factor = load / LOAD_STEPS;
   for (uint32_t role = 0; role < TSR_ROLES; role++) memset(&t->part[role].plan, 0, sizeof t->part[role].plan);
   return true;

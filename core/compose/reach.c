@@ -7,20 +7,29 @@
  */
 #include "core/compose/reach.h"
 
-#include <math.h>
-
 enum { SLOTS_MAX = 32, STEPS = 64 /* of one more pair a bucket */ };
 
 static const double UNPLACED_MAX = 0.01; /* that a table may have on average: then 99 of 100 have none */
 
+/* Of a whole exponent, which is small here: pow() would take more time than the rebuild of a table that grows. */
+static double power(double base, uint32_t exponent) {
+  double product = 1;
+  while (exponent--) product *= base;
+  return product;
+}
+
 /* A pair that comes now: how `shares` of buckets with at least k pairs, k = 0 .. slots, change by it. Returns the
  * probability that it finds no place. */
 static double place_one(const tsr_shape *s, const double *shares, double *change) {
-  const double d = s->choices, slots_full = shares[s->bucket_slots], all_full = pow(slots_full, d);
+  const uint32_t d = s->choices;
+  const double slots_full = shares[s->bucket_slots], all_full = power(slots_full, d);
   const double asks = s->first_slots ? shares[s->first_slots] : 1; /* P(it goes on to the choices) */
+  double fewer = 1;                                                /* P(all choices have k - 1 pairs or more) */
   for (uint32_t k = 1; k <= s->bucket_slots; k++) {
+    const double more = power(shares[k], d);
     const double first = shares[k - 1] - shares[k]; /* P(the first bucket has k - 1 pairs) */
-    change[k] = asks * (pow(shares[k - 1], d) - pow(shares[k], d));
+    change[k] = asks * (fewer - more);
+    fewer = more;
     if (s->first_slots)
       change[k] += k <= s->first_slots ? first : all_full * first; /* at last the first one after all */
   }

@@ -358,9 +358,9 @@ static void cpu_stream_destroy(tsr_device *device, void *stream) {
   (void)stream;
 }
 
-static tsr_status cpu_event_create(tsr_device *device, bool is_timed, tsr_event **event, tsr_error *error) {
+static tsr_status cpu_event_create(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error) {
   (void)device;
-  (void)is_timed;
+  (void)tells_time; /* all do */
   *event = calloc(1, sizeof **event);
   return *event ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
 }

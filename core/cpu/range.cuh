@@ -123,6 +123,35 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 /* The kind of an operation that goes so; a constant. */
 #define CPU_WALK_KIND(bulk) ((bulk) == TSR_BULK_find ? OP_FIND : (bulk) == TSR_BULK_contains ? OP_CONTAINS : OP_INSERT)
 
+/* ---- Inserts --------------------------------------------------------------------------------- */
+
+/* Items of one key behind each other are combined into the first, where the policy combines, as a warp's are: threads
+ * that share a hot key would take turns at its slot for each of them. Returns the item behind them. */
+TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint64_t end, tsr_tally *tally) {
+  tsr_item item = item_of(a, i, 1);
+  const tsr_key key = item.key;
+  uint64_t next = i + 1;
+  item.policy = insert_policy(c);
+  item.payload = offered_at(c, a->values, i, 1);
+  for (; next < end && io_key_at(a->keys, next, 1) == key; next++)
+    item.payload = tsr_combine(item.policy, item.payload, offered_at(c, a->values, next, 1));
+  insert(c, &item, 1);
+  count_hits(tally, item.result == TSR_RESULT_INSERTED);
+  const uint32_t is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == key;
+  for (; i < next; i++) {
+    if (is_unplaced) item.payload = offered_at(c, a->values, i, 1); /* each its own */
+    hand_back(c, a, i, &item);
+    put_result(a, i, 1, item.result);
+    if (!is_unplaced) item.result = result_for_present(item.policy); /* of those that follow */
+  }
+  return next;
+}
+
+/* Where pairs move combining is for later, and where a multimap's values have buckets each value is kept. */
+TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
+  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, filter_words);
+}
+
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 #define CPU_RANGE(op)                                                                                                  \
@@ -136,9 +165,14 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
       if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, filter_words) && !HAS_CHAINS(&c))            \
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
-        for (uint64_t i = from; i < to; i++) {                                                                         \
+        for (uint64_t i = from; i < to;) {                                                                             \
           if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                               \
-          CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
+          if (TSR_BULK_##op == TSR_BULK_insert && cpu_combines(&c)) {                                                  \
+            i = cpu_insert_equal(&c, bulk, i, to, tally);                                                              \
+          } else {                                                                                                     \
+            CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                               \
+            i++;                                                                                                       \
+          }                                                                                                            \
         }                                                                                                              \
       cpu_tally(tally, &scratch);                                                                                      \
     }                                                                                                                  \

@@ -601,12 +601,13 @@ static tsr_status cuda_is_capturing(tsr_device *device, void *stream, bool *is, 
   return status;
 }
 
-static tsr_status cuda_event_create(tsr_device *device, bool is_timed, tsr_event **event, tsr_error *error) {
+static tsr_status cuda_event_create(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error) {
   cuda_device *d = of(device);
   tsr_event *created = calloc(1, sizeof *created);
   if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
+  const unsigned flags = tells_time ? 0 : CU_EVENT_DISABLE_TIMING;
   tsr_status status = push(d, error);
-  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, is_timed ? 0 : CU_EVENT_DISABLE_TIMING), "cuEventCreate", error);
+  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, flags), "cuEventCreate", error);
   if (status)
     free(created);
   else

@@ -351,6 +351,17 @@ static void tell_of_lanes(const tsr_bench_session *s, const tsr_bench_entrant *e
           entrant->name, lanes);
 }
 
+/* Whether a table can take the keys, where some come again. */
+static tsr_status check_promise(const tsr_bench_session *s, const tsr_spec *spec, tsr_error *error) {
+  const tsr_keys *model = &s->models[s->model];
+  const char *duplicates = policy_of(spec).duplicates;
+  if (model->n == model->pairs || !duplicates || strcmp(duplicates, "promise_unique") != 0) return TSR_OK;
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "--keys %s: duplicates = promise_unique trusts that no key comes again: add --set "
+                  "table.duplicates=first, or another policy",
+                  s->options->keys[s->model].text);
+}
+
 static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error) {
   lane *l = &s->lanes[which];
   const tsr_spec *spec = l->entrant->spec;
@@ -362,6 +373,7 @@ static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error
   tsr_status status = make_spec(spec, at.load, false, &copy, error);
   if (status == TSR_OK) status = tsr_spec_resolve(copy, &options, &l->resolution, error);
   tsr_spec_free(copy);
+  if (status == TSR_OK) status = check_promise(s, spec, error);
   if (status == TSR_OK) status = create_table(s->options, spec, at.load, false, at.capacity, &l->subject.table, error);
   status = judge_status(s, which, TSR_BENCH_OPS, status, error);
   if (status || !l->subject.table) return status;
@@ -463,24 +475,13 @@ static tsr_status check_kind(const tsr_bench_session *s, const tsr_bench_entrant
   return TSR_OK;
 }
 
-/* Whether the tables and operations can take keys that come again. */
-static tsr_status check_repeated(const tsr_bench_session *s, size_t model, const tsr_bench_entrant *entrant,
-                                 tsr_error *error) {
-  const tsr_bench_options *o = s->options;
-  const char *keys = o->keys[model].text;
-  if (s->models[model].n == s->models[model].pairs) return TSR_OK;
-  if (o->ops[TSR_BENCH_MIXED])
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: --keys %s: a mixed batch names each key once, so that every result is known: leave out the "
-                    "one or the other",
-                    keys);
-  const char *duplicates = policy_of(entrant->spec).duplicates;
-  if (duplicates && strcmp(duplicates, "promise_unique") == 0)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: --keys %s: %s has duplicates = promise_unique, which trusts that no key comes again: add "
-                    "--set table.duplicates=first, or another policy",
-                    keys, entrant->name);
-  return TSR_OK;
+/* Whether the operations can take keys that come again. */
+static tsr_status check_repeated(const tsr_bench_session *s, size_t model, tsr_error *error) {
+  if (!s->options->ops[TSR_BENCH_MIXED] || s->models[model].n == s->models[model].pairs) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "bench: --keys %s: a mixed batch names each key once, so that every result is known: leave out the "
+                  "one or the other",
+                  s->options->keys[model].text);
 }
 
 tsr_status tsr_bench_session_check(tsr_bench_session *s, const tsr_bench_entrant *entrant, tsr_error *error) {
@@ -498,8 +499,7 @@ tsr_status tsr_bench_session_check(tsr_bench_session *s, const tsr_bench_entrant
   status = check_alike(s, entrant->name, &info, error);
   tsr_table_destroy(table);
   if (status == TSR_OK) status = check_kind(s, entrant, error);
-  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++)
-    status = check_repeated(s, model, entrant, error);
+  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) status = check_repeated(s, model, error);
   return status;
 }
 

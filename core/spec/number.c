@@ -72,6 +72,21 @@ static bool read_suffix(const char *suffix, uint64_t *scale) {
   return false;
 }
 
+/* Reads the exponent, which ends the text. */
+static bool read_power(const char *text, uint64_t base, uint64_t *out) {
+  uint64_t exponent, value = 1;
+  if (!read_digits(&text, 10, &exponent) || *text || exponent > 63) {
+    return false;
+  }
+  for (; exponent; exponent--) {
+    if (__builtin_mul_overflow(value, base, &value)) {
+      return false;
+    }
+  }
+  *out = value;
+  return true;
+}
+
 bool tsr_parse_u64(const char *text, uint64_t *out) {
   if (!text) {
     return false;
@@ -85,16 +100,14 @@ bool tsr_parse_u64(const char *text, uint64_t *out) {
     *out = value;
     return true;
   }
-  if (text[0] == '2' && text[1] == '^') {
-    text += 2;
-    if (!read_digits(&text, 10, &value) || *text || value > 63) {
-      return false;
-    }
-    *out = UINT64_C(1) << value;
-    return true;
-  }
   uint64_t scale = 1;
-  if (!read_digits(&text, 10, &value) || !read_suffix(text, &scale) || value > UINT64_MAX / scale) {
+  if (!read_digits(&text, 10, &value)) {
+    return false;
+  }
+  if (*text == '^') {
+    return read_power(text + 1, value, out);
+  }
+  if (!read_suffix(text, &scale) || value > UINT64_MAX / scale) {
     return false;
   }
   *out = value * scale;
@@ -137,19 +150,11 @@ static bool scale_by_ten(int64_t power, uint64_t *value) {
   return true;
 }
 
-/* digits [. digits] [e [+] digits] [suffix], or digits ^ digits */
+/* digits [. digits] [e [+] digits] [suffix] */
 static bool guess(const char *text, uint64_t *out) {
   uint64_t value, exponent = 0, scale;
   int64_t power = 0;
   if (!read_grouped(&text, &value)) return false;
-  if (*text == '^') {
-    text++;
-    if (!read_digits(&text, 10, &exponent) || *text || exponent > 64) return false;
-    for (scale = 1; exponent; exponent--)
-      if (__builtin_mul_overflow(scale, value, &scale)) return false;
-    *out = scale;
-    return true;
-  }
   if (*text == '.')
     for (text++; *text >= '0' && *text <= '9'; text++, power--)
       if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||

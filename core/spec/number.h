@@ -22,14 +22,14 @@ extern "C" {
 /* Reads a whole number of 64 bits:
  *   123, 0123 (decimal as well: there is no octal), 0x7f,
  *   100K M G T = times 10^3 10^6 10^9 10^12, 64Ki Mi Gi Ti = times 2^10 2^20 2^30 2^40,
- *   2^27 (base 2 only, exponent up to 63).
+ *   2^27, 10^6: decimal numbers.
  * Suffixes are written exactly so ("k" or "m" would be read as kilo and milli by some) and follow
  * decimal numbers only. False, and *out untouched, for anything else: NULL, an empty text, a sign,
  * blanks, trailing characters, a value beyond 64 bits. Thread-safe. */
 TSR_MUST_CHECK bool tsr_parse_u64(const char *text, uint64_t *out);
 
 /* The number that somebody meant by a text that tsr_parse_u64 refuses: 1e6, 1.5M, 1,000,000 or 1_000_000 (groups of
- * three), 10^6, 64k, 1MB, "5" in quotes. False, and *out untouched, where that is no whole number of 64 bits, exactly.
+ * three), 64k, 1MB, "5" in quotes. False, and *out untouched, where that is no whole number of 64 bits, exactly.
  * Nothing is read by it: it is for the sentence that refuses. Thread-safe. */
 TSR_MUST_CHECK bool tsr_guess_u64(const char *text, uint64_t *out);
 

@@ -18,6 +18,17 @@ static tsr_phase phase_of(const tsr_table *t, tsr_phase next) {
   return next == TSR_PHASE_FIND && may_join ? now : next;
 }
 
+/* Marks on `stream`, which waits for all users of the former phase, where the next one begins. Where there was one user that
+ * is the event after its last operation, and recording another would cost the host as much as a launch. */
+static tsr_status open_gate(tsr_table *t, void *stream, tsr_error *error) {
+  tsr_order *order = &t->order;
+  tsr_event *recorded = order->users[0].event;
+  if (order->user_count != 1) return t->backend->event_record(t->device, order->gate, stream, error);
+  order->users[0].event = order->gate;
+  order->gate = recorded;
+  return TSR_OK;
+}
+
 /* A new phase starts after every user of the former one; a stream that joins a running phase waits for its start only.
  */
 tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
@@ -39,7 +50,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
   for (uint32_t i = 0; status == TSR_OK && i < t->order.user_count; i++)
     if (t->order.users[i].stream != stream)
       status = t->backend->event_wait(t->device, t->order.users[i].event, stream, error);
-  if (status == TSR_OK) status = t->backend->event_record(t->device, t->order.gate, stream, error);
+  if (status == TSR_OK) status = open_gate(t, stream, error);
   if (status) return status;
   t->order.phase = next;
   t->order.user_count = t->order.oldest_user = 0;

@@ -162,4 +162,24 @@ expect_status 0
 expect_out '^the jobs --help$'
 (($(builds) == before)) || fail "it built"
 
+case_of "so do pictures --help, wheel --help and words near to those that are the script's; none draws"
+mkdir -p "$checkout/specs/results"
+printf '#!/bin/sh\necho drawn "$@"\n' >"$checkout/specs/results/plot.sh"
+chmod +x "$checkout/specs/results/plot.sh"
+for word in pictures wheel; do
+  run "$word" --help
+  expect_status 0
+  expect_out "^usage: tessera $word"
+done
+run pictures now
+expect_status 2
+expect_err 'pictures: takes --check or nothing, not now$'
+for word in tests picture wheels; do
+  run "$word"
+  expect_status 2
+  expect_err "^tessera: there is no command $word; did you mean (test|pictures|wheel)\?$"
+done
+! grep -q drawn "$work/out" || fail "it drew"
+(($(builds) == before)) || fail "it built"
+
 finish

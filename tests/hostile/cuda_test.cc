@@ -180,6 +180,80 @@ TEST(Growing, AsksTheDriverHardlyMoreOftenFromASmallTable) {
   tsr_spec_free(spec);
 }
 
+// ---- The order of streams -----------------------------------------------------------------------
+
+// A launch, and what came before it by the waits of streams.
+struct Launched {
+  std::string phase;
+  uint32_t stream;
+  uint64_t after[FAKE_STREAMS];
+};
+std::vector<Launched> launched;
+
+void note_launch(const char *kernel, void **) {
+  const fake_cuda_state &f = fake();
+  Launched l = {kernel, f.launched_on, {}};
+  memcpy(l.after, f.order[f.launched_on].after, sizeof l.after);
+  launched.push_back(l);
+}
+
+bool is_before(const Launched &a, const Launched &b) { return b.after[a.stream] >= a.after[a.stream]; }
+
+class Streams : public testing::Test {
+protected:
+  void SetUp() override {
+    heal();
+    table_ = table_of("capacity=1000 backend=cuda");
+    fake().launch = note_launch;
+    launched.clear();
+    ASSERT_EQ(tsr_memory_allocate(table_, 4 * sizeof(uint32_t), &keys_, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(tsr_memory_allocate(table_, 4 * sizeof(uint32_t), &values_, &error_), TSR_OK) << error_.message;
+  }
+  void TearDown() override {
+    for (void *array : {keys_, values_}) tsr_memory_free(table_, array);
+    tsr_table_destroy(table_);
+    fake().launch = nullptr;
+  }
+  // stream: 0 is the default one.
+  void call(char operation, uint32_t stream) {
+    tsr_call call = {};
+    call.size = sizeof call;
+    call.stream = stream ? &streams_[stream] : nullptr;
+    const tsr_status status = operation == 'i'   ? tsr_insert(table_, 4, keys_, values_, &call, &error_)
+                              : operation == 'f' ? tsr_find(table_, 4, keys_, values_, &call, &error_)
+                                                 : tsr_erase(table_, 4, keys_, &call, &error_);
+    ASSERT_EQ(status, TSR_OK) << error_.message;
+  }
+
+  tsr_error error_ = {};
+  tsr_table *table_ = nullptr;
+  void *keys_ = nullptr, *values_ = nullptr;
+  char streams_[6] = {};
+};
+
+TEST_F(Streams, WaitForAllOfTheFormerPhaseAndForNothingElse) {
+  Random random(7);
+  for (int i = 0; i < 600; i++) call("iiifffe"[random.next() % 7], static_cast<uint32_t>(random.next() % 6));
+  ASSERT_EQ(launched.size(), 600u);
+  size_t begin = 0, overlapping = 0; // of the phase
+  for (size_t i = 1; i < launched.size(); i++) {
+    if (launched[i].phase != launched[i - 1].phase) begin = i;
+    for (size_t j = 0; j < begin; j++) ASSERT_TRUE(is_before(launched[j], launched[i])) << j << " " << i;
+    for (size_t j = begin; j < i; j++) {
+      ASSERT_EQ(is_before(launched[j], launched[i]), launched[j].stream == launched[i].stream) << j << " " << i;
+      overlapping += launched[j].stream != launched[i].stream;
+    }
+  }
+  EXPECT_GT(overlapping, 100u);
+}
+
+// To record an event costs the host up to a third of what a launch does.
+TEST_F(Streams, ThatAreOneRecordOneEventACall) {
+  const int64_t before = fake().records;
+  for (int i = 0; i < 60; i++) call("iiffef"[i % 6], 1);
+  EXPECT_EQ(fake().records, before + 60);
+}
+
 TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
   tsr_table *table = table_of("");
   tsr_error error = {};

@@ -6,6 +6,7 @@
 #include "tests/hostile/fake_cuda.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,26 +65,33 @@ typedef struct object {
   int64_t *counter;
 } object;
 static object *objects;
+static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER; /* a table may be made while another is opened ahead */
 
 static void *make(size_t bytes, void (*release)(object *), int64_t *counter) {
   object *made = calloc(1, bytes);
   if (!made) return NULL;
+  pthread_mutex_lock(&objects_lock);
   *made = (object){objects, release, counter};
   objects = made;
   ++*counter;
+  pthread_mutex_unlock(&objects_lock);
   return made;
 }
 
 static int destroy(void *handle) {
+  pthread_mutex_lock(&objects_lock);
   object **at = &objects, *o;
   while (*at && *at != handle) at = &(*at)->next;
   o = *at;
-  if (!o) return 400; /* CUDA_ERROR_INVALID_HANDLE */
-  *at = o->next;
-  if (o->release) o->release(o);
-  --*o->counter;
-  free(o);
-  return 0;
+  const int result = o ? 0 : 400; /* CUDA_ERROR_INVALID_HANDLE */
+  if (o) {
+    *at = o->next;
+    if (o->release) o->release(o);
+    --*o->counter;
+    free(o);
+  }
+  pthread_mutex_unlock(&objects_lock);
+  return result;
 }
 
 /* All that is left goes with its context, and stays counted. */
@@ -143,27 +151,27 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
 API int cuDevicePrimaryCtxRetain(void **context, int device) {
   (void)device;
   MAY_FAIL(false);
-  fake_cuda.contexts++;
+  __atomic_fetch_add(&fake_cuda.contexts, 1, __ATOMIC_RELAXED);
   *context = &fake_cuda;
   return 0;
 }
 
 API int cuDevicePrimaryCtxRelease_v2(int device) {
   (void)device;
-  if (--fake_cuda.contexts == 0) lose_objects();
+  if (__atomic_sub_fetch(&fake_cuda.contexts, 1, __ATOMIC_RELAXED) == 0) lose_objects();
   return result_of(__func__, false);
 }
 
 API int cuCtxPushCurrent_v2(void *context) {
   MAY_FAIL(false);
   if (context != &fake_cuda || fake_cuda.contexts <= 0) return 201;
-  fake_cuda.pushed++;
+  __atomic_fetch_add(&fake_cuda.pushed, 1, __ATOMIC_RELAXED);
   return 0;
 }
 
 API int cuCtxPopCurrent_v2(void **context) {
   NEEDS_CONTEXT;
-  fake_cuda.pushed--;
+  __atomic_fetch_sub(&fake_cuda.pushed, 1, __ATOMIC_RELAXED);
   *context = &fake_cuda;
   return result_of(__func__, false);
 }
@@ -415,15 +423,29 @@ API int cuFuncSetAttribute(function *f, int attribute, int value) {
   return f && attribute == 8 && value >= 0 ? 0 : 1;
 }
 
+/* The default stream is the first; a stream is known from its first use on. */
+static uint32_t number_of_stream(void *stream) {
+  uint32_t i = 0;
+  if (!stream) return 0;
+  for (i = 1; i < FAKE_STREAMS - 1 && fake_cuda.order[i].stream != stream; i++)
+    if (!fake_cuda.order[i].stream) {
+      fake_cuda.order[i].stream = stream;
+      break;
+    }
+  return i;
+}
+
 API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
                        void **extra) {
   (void)shared_bytes;
-  (void)stream;
   (void)extra;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || grid_x > INT32_MAX) return 1;
+  const uint32_t on = number_of_stream(stream);
+  fake_cuda.order[on].after[on]++;
+  fake_cuda.launched_on = on;
   if (fake_cuda.launch) fake_cuda.launch(f->name, parameters);
   return 0;
 }
@@ -431,6 +453,7 @@ API int cuLaunchKernel(function *f, unsigned grid_x, unsigned grid_y, unsigned g
 typedef struct event {
   object object;
   int recorded;
+  uint64_t after[FAKE_STREAMS]; /* what it was recorded behind */
 } event;
 
 /* Reads it, so that a sanitizer sees when it was destroyed before. One that was never recorded is as good as past. */
@@ -452,10 +475,11 @@ API int cuEventDestroy_v2(event *e) {
 
 API int cuEventRecord(event *e, void *stream) {
   NOT_IN_A_CAPTURE;
-  (void)stream;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   e->recorded = 1;
+  fake_cuda.records++;
+  memcpy(e->after, fake_cuda.order[number_of_stream(stream)].after, sizeof e->after);
   return 0;
 }
 
@@ -495,10 +519,12 @@ API int cuStreamDestroy_v2(object *stream) {
 
 API int cuStreamWaitEvent(void *stream, event *e, unsigned flags) {
   NOT_IN_A_CAPTURE;
-  (void)stream;
   (void)flags;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
+  uint64_t *after = fake_cuda.order[number_of_stream(stream)].after;
+  for (uint32_t i = 0; i < FAKE_STREAMS; i++)
+    if (after[i] < e->after[i]) after[i] = e->after[i];
   return state_of(e);
 }
 
@@ -538,7 +564,7 @@ API int nvrtcCreateProgram(program **created, const char *source, const char *na
   (void)names;
   MAY_FAIL(false);
   *created = calloc(1, sizeof **created);
-  fake_cuda.programs++;
+  __atomic_fetch_add(&fake_cuda.programs, 1, __ATOMIC_RELAXED);
   return *created ? 0 : 1;
 }
 
@@ -579,7 +605,7 @@ API int nvrtcGetLTOIR(program *p, char *code) {
 API int nvrtcDestroyProgram(program **p) {
   free(*p);
   *p = NULL;
-  fake_cuda.programs--;
+  __atomic_fetch_sub(&fake_cuda.programs, 1, __ATOMIC_RELAXED);
   return result_of(__func__, false);
 }
 
@@ -636,7 +662,7 @@ API int nvJitLinkCreate(jitlink **created, uint32_t count, const char **options)
   for (uint32_t i = 0; i < count; i++)
     if (strncmp(options[i], used, sizeof used - 1) == 0 && j->count < KERNELS_MAX)
       snprintf(j->kernels[j->count++], NAME_BYTES, "%s", options[i] + sizeof used - 1);
-  fake_cuda.links++;
+  __atomic_fetch_add(&fake_cuda.links, 1, __ATOMIC_RELAXED);
   *created = j;
   return 0;
 }
@@ -685,6 +711,6 @@ API int nvJitLinkGetErrorLog(jitlink *j, char *log) {
 API int nvJitLinkDestroy(jitlink **j) {
   free(*j);
   *j = NULL;
-  fake_cuda.links--;
+  __atomic_fetch_sub(&fake_cuda.links, 1, __ATOMIC_RELAXED);
   return result_of(__func__, false);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { FAKE_STREAMS = 8 }; /* whose order is known; all further ones are one */
 enum { FAKE_OUT_OF_MEMORY = 2, FAKE_ILLEGAL_ADDRESS = 700 };
 
 typedef struct fake_cuda_state {
@@ -32,6 +33,14 @@ typedef struct fake_cuda_state {
   /* The stream that is being captured, and how many calls a capture cannot record were made meanwhile. */
   void *captured;
   int64_t unrecordable;
+
+  /* What is enqueued to a stream now comes after so many launches of each stream. */
+  struct {
+    void *stream;
+    uint64_t after[FAKE_STREAMS];
+  } order[FAKE_STREAMS];
+  uint32_t launched_on; /* the number there of the last launch's stream */
+  int64_t records;      /* of events */
 
   uint64_t heap_bytes, heap_bytes_max; /* of malloc on the device; a request for more gets the most */
 

@@ -222,6 +222,80 @@ TEST(Toolkit, OfAnotherReleaseLinksAnew) { // the cache knows code by who made i
   });
 }
 
+// ---- What is begun ahead -------------------------------------------------------------------------
+
+// The device is held and its code in the cache before there is a table; what was not asked for is not.
+TEST(Ahead, TheDeviceIsOpenedAndTheCallsAreLinked) {
+  in_a_process([] {
+    char folder[] = "/tmp/tessera-ahead.XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    tsr_spec *spec = spec_of("backend=cuda");
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    options.capacity = 1; // a table of any size finds the code
+    tsr_ahead *ahead = tsr_ahead_begin(spec, &options, TSR_PREPARE_INSERT | TSR_PREPARE_FIND);
+    ASSERT_NE(ahead, nullptr);
+    tsr_ahead_end(ahead);
+    EXPECT_EQ(fake().contexts, 0);
+    EXPECT_EQ(fake().links, 0);
+    options.capacity = 1000;
+    auto is_linked = [&](uint32_t call) {
+      tsr_code_cost cost = {};
+      cost.size = sizeof cost;
+      tsr_error error = {};
+      EXPECT_EQ(tsr_spec_prepare(spec, &options, 90, call, &cost, &error), TSR_OK) << error.message;
+      return cost.link_ms == 0;
+    };
+    EXPECT_TRUE(is_linked(TSR_PREPARE_INSERT));
+    EXPECT_TRUE(is_linked(TSR_PREPARE_FIND));
+    EXPECT_FALSE(is_linked(TSR_PREPARE_ERASE));
+    tsr_spec_free(spec);
+    EXPECT_EQ(system((std::string("rm -r ") + folder).c_str()), 0);
+  });
+}
+
+TEST(Ahead, ATableMadeMeanwhileKeepsTheDevice) {
+  in_a_process([] {
+    tsr_spec *spec = spec_of("backend=cuda");
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    tsr_ahead *ahead = tsr_ahead_begin(spec, &options, TSR_PREPARE_SIZE);
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    ASSERT_EQ(create("backend=cuda", &table, &error), TSR_OK) << error.message;
+    tsr_ahead_end(ahead);
+    EXPECT_EQ(fake().contexts, 1);
+    tsr_table_destroy(table);
+    EXPECT_EQ(fake().contexts, 0);
+    tsr_spec_free(spec);
+  });
+}
+
+TEST_P(Machines, NothingThatFailsAheadIsHeardOfThen) {
+  in_a_process([] {
+    tsr_spec *spec = spec_of(std::string("backend=auto") + GetParam().extra);
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    GetParam().break_it();
+    tsr_ahead_end(tsr_ahead_begin(spec, &options, TSR_PREPARE_INSERT | TSR_PREPARE_SIZE));
+    EXPECT_EQ(fake().contexts, 0);
+    tsr_spec_free(spec);
+  });
+}
+
+TEST(Ahead, IsNothingForTheCpu) {
+  in_a_process([] {
+    tsr_spec *spec = spec_of("backend=cpu");
+    tsr_options options = {};
+    options.plugins = plugin_folders();
+    EXPECT_EQ(tsr_ahead_begin(spec, &options, TSR_PREPARE_INSERT), nullptr);
+    EXPECT_EQ(tsr_ahead_begin(nullptr, &options, TSR_PREPARE_INSERT), nullptr);
+    tsr_ahead_end(nullptr);
+    tsr_spec_free(spec);
+  });
+}
+
 // ---- Where the code cannot be linked ------------------------------------------------------------
 
 struct Linker {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What takes longest of making a table, begun ahead (tsr_ahead_begin). One thread opens the device, for the driver takes
+ * tenths of a second to make its context; a further one for each call links its code, for which it needs to know the
+ * device but not its context. They share nothing with the table that is made later but what is the process's and safe for
+ * threads: the driver, the device's primary context, which lives while anybody holds it, and the cubin cache.
+ */
+#define _POSIX_C_SOURCE 200809L /* strdup */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/cuda/link.h"
+#include "core/sized.h"
+#include "core/tessera_tools.h"
+
+enum { CALLS_MAX = 11 };
+_Static_assert(TSR_PREPARE_EXPORT == 1 << (CALLS_MAX - 1), "a thread for each call");
+
+/* What one of the threads does. */
+typedef struct task {
+  tsr_ahead *ahead;
+  tsr_spec *spec; /* its own, because a spec is one thread's */
+  uint32_t call;  /* TSR_PREPARE_; 0: the device is opened */
+  pthread_t thread;
+} task;
+
+struct tsr_ahead {
+  tsr_options options;
+  char *plugins; /* a copy, which options name */
+  int number;    /* of the device */
+  tsr_device *device;
+  task tasks[CALLS_MAX + 1];
+  uint32_t task_count; /* whose threads run */
+};
+
+/* Whatever fails here fails again where the table is made, and is told there. */
+static void *work(void *argument) {
+  task *t = argument;
+  tsr_ahead *a = t->ahead;
+  tsr_device_info info = {.size = sizeof info};
+  tsr_error ignored;
+  if (!t->call) {
+    if (tsr_cuda_backend.open(a->number, &a->device, &ignored)) a->device = NULL;
+  } else if (tsr_cuda_linker(&ignored) == TSR_OK && tsr_device_describe(a->number, &info, &ignored) == TSR_OK) {
+    tsr_status status = tsr_spec_prepare(t->spec, &a->options, info.sm, t->call, NULL, &ignored);
+    (void)status;
+  }
+  return NULL;
+}
+
+static bool start(tsr_ahead *a, const tsr_spec *spec, uint32_t call) {
+  task *t = &a->tasks[a->task_count];
+  *t = (task){.ahead = a, .call = call};
+  if (tsr_spec_copy(spec, &t->spec, NULL)) return false;
+  if (pthread_create(&t->thread, NULL, work, t)) {
+    tsr_spec_free(t->spec);
+    return false;
+  }
+  a->task_count++;
+  return true;
+}
+
+tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *options, uint32_t calls) {
+  tsr_settings settings;
+  tsr_options known;
+  if (!spec || tsr_take_over("tsr_ahead_begin", &known, options, sizeof known, NULL) ||
+      tsr_settings_read(spec, &known, &settings, NULL) || settings.backend == TSR_BACKEND_CPU)
+    return NULL;
+  tsr_ahead *a = calloc(1, sizeof *a);
+  if (!a) return NULL;
+  a->options = known;
+  a->number = (int)settings.device;
+  if (known.plugins && !(a->plugins = strdup(known.plugins))) {
+    free(a);
+    return NULL;
+  }
+  a->options.plugins = a->plugins;
+  bool goes = start(a, spec, 0);
+  for (uint32_t i = 0; goes && i < CALLS_MAX; i++)
+    if (calls >> i & 1) goes = start(a, spec, 1u << i);
+  return a;
+}
+
+void tsr_ahead_end(tsr_ahead *ahead) {
+  if (!ahead) return;
+  for (uint32_t i = 0; i < ahead->task_count; i++) {
+    pthread_join(ahead->tasks[i].thread, NULL);
+    tsr_spec_free(ahead->tasks[i].spec);
+  }
+  if (ahead->device) tsr_cuda_backend.close(ahead->device);
+  free(ahead->plugins);
+  free(ahead);
+}
