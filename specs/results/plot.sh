@@ -327,19 +327,29 @@ plot every_row using (0):1:(0):2:($1 - 0.4):($1):ytic(4) with boxxyerror lc rgb 
 END
 }
 
+draw_best_count() {
+  terminal 900 400
+  slanted_bars giga
+  cat <<'END'
+set key top right
+at(keys) = rows("best_count.csv", sprintf("$1 == \"insert\" && $3 == \"%s\"", keys), "$2, $4")
+plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("zipf:1.0") using 2 t "Zipf 1.0" lc rgb vermilion
+END
+}
+
 # head_of NAME KEY: what a line `# KEY: ...` of NAME.csv says.
 head_of() { sed -n "s/^# $2: //p" "$1.csv"; }
 
 # The figure of a paper's experiment, of rows op,line,x,y: a panel for each operation.
 draw_figure() {
-  local name=$1 axes place=0 line of_panel='' of_key=''
+  local name=$1 axes tics place=0 line of_panel='' of_key=''
   local colours=(black blue vermilion green purple orange sky grey) panels lines
   mapfile -t panels < <(awk -F, '!/^#/ && $1 != "op" && !seen[$1]++ { print $1 }' "$name.csv")
   mapfile -t lines < <(awk -F, '!/^#/ && $1 != "op" && !seen[$2]++ { print $2 }' "$name.csv")
-  axes=$(head_of "$name" logarithmic)
+  axes=$(head_of "$name" logarithmic) tics=$(head_of "$name" tics)
   for line in "${lines[@]}"; do
-    of_panel+="${of_panel:+, }at(op, \"$line\") lc rgb ${colours[place % 8]} pt $((place + 4))"
-    of_key+="${of_key:+, }NaN with linespoints t \"$line\" lc rgb ${colours[place % 8]} pt $((place + 4))"
+    of_panel+="${of_panel:+, }at(op, \"$line\") lc rgb ${colours[place % 8]} pt $((place + 4)) dt $((place / 8 + 1))"
+    of_key+="${of_key:+, }NaN with linespoints t \"$line\" lc rgb ${colours[place % 8]} pt $((place + 4)) dt $((place / 8 + 1))"
     place=$((place + 1))
   done
   terminal $((200 + 260 * ${#panels[@]})) 380
@@ -348,6 +358,7 @@ set multiplot layout 1,$((${#panels[@]} + 1))
 set label 1 "$(head_of "$name" y)" at screen 0.015,0.5 rotate center
 set xlabel "$(head_of "$name" x)"; set lmargin 9; set rmargin 0; unset key
 ${axes:+set logscale $axes 2}
+${tics:+set xtics $tics}
 at(op, line) = rows("$name.csv", sprintf("\$1 == \"%s\" && \$2 == \"%s\"", op, line), "\$3, \$4")
 do for [op in "${panels[*]}"] {
   set title op noenhanced
