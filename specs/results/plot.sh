@@ -128,14 +128,14 @@ at(spec, lanes, op) = rows("shapes.csv", sprintf("$1 == \"%s\" && $14 == \"%s\" 
 do for [op in "insert find100 find0"] {
   set title op
   plot at("speed/bcht_16_16.ini", "-", op) lc rgb black pt 1, at("speed/bcht_8_8.ini", "-", op) lc rgb purple pt 2, \
-    at("speed/bcht_8_4.ini", "-", op) lc rgb green pt 9, at("best_find.ini", "-", op) lc rgb vermilion pt 7, \
+    at("speed/bcht_8_4.ini", "-", op) lc rgb green pt 9, at("speed/bcht_8_2.ini", "-", op) lc rgb vermilion pt 7, \
     at("speed/bcht_8_1.ini", "-", op) lc rgb orange pt 5, at("speed/bcht_4_1.ini", "-", op) lc rgb blue pt 13
   unset label 1
 }
 unset title; unset border; unset tics; unset xlabel; unset ylabel; set yrange [0:1]; unset grid
 set key at graph -0.3,0.95 left top Left reverse title "slots of a bucket,\nlanes of a tile" left
 plot NaN with linespoints t "16, 16" lc rgb black pt 1, NaN with linespoints t "8, 8" lc rgb purple pt 2, NaN with linespoints t "8, 4" lc rgb green pt 9, \
-  NaN with linespoints t "8, 2 (best_find)" lc rgb vermilion pt 7, NaN with linespoints t "8, 1" lc rgb orange pt 5, NaN with linespoints t "4, 1" lc rgb blue pt 13
+  NaN with linespoints t "8, 2" lc rgb vermilion pt 7, NaN with linespoints t "8, 1" lc rgb orange pt 5, NaN with linespoints t "4, 1" lc rgb blue pt 13
 END
 }
 
