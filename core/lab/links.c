@@ -5,6 +5,9 @@
 #define _GNU_SOURCE /* sysconf */
 #include "core/lab/links.h"
 
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -46,6 +49,9 @@ static void link_point(const tsr_point *point, tsr_bench_cost *costs) {
 
 static void *work(void *argument) {
   tsr_links *l = argument;
+#ifndef TSR_PTHREADS
+  omp_set_num_threads(1); /* a team for each of these threads would keep the measuring one from the processors */
+#endif
   pthread_mutex_lock(&l->mutex);
   while (!l->is_stopped && l->next < l->plan->count) {
     const size_t i = l->next++;

@@ -133,12 +133,12 @@ static tsr_status find_wanted(sweep *s, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Rows of two devices in one file would be compared with each other. */
+/* Rows of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
 static tsr_status check_device(const sweep *s, tsr_error *error) {
   const tsr_table_info *info = tsr_bench_session_info(s->session);
   const size_t device = tsr_results_column(&s->former, "device");
   for (size_t row = 0; row < s->former.row_count; row++)
-    if (!says(&s->former, row, "device", info->device))
+    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has rows of %s, and this is %s: name another file by --csv", s->csv,
                       tsr_results_field(&s->former, row, device), info->device);
   return TSR_OK;
