@@ -136,7 +136,7 @@ typedef struct tsr_plan {
     tsr_probing_facts probing;
   };
   tsr_region regions[TSR_REGIONS_MAX];
-  tsr_slot_column keys, payloads;       /* of a layout, if it likes */
+  tsr_slot_column keys, payloads;  /* of a layout, if it likes */
   uint64_t state[TSR_STATE_WORDS]; /* becomes c->t->part[role].word on the device */
 } tsr_plan;
 

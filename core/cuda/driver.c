@@ -20,7 +20,7 @@ static void load_driver(void) {
     return;
   }
 #define LOAD(name, symbol, parameters)                                                                                 \
-  if (!tsr_cuda_symbol(library, #symbol, &driver.name, sizeof driver.name)) {                                              \
+  if (!tsr_cuda_symbol(library, #symbol, &driver.name, sizeof driver.name)) {                                          \
     tsr_fail(&driver_error, TSR_NO_DEVICE,                                                                             \
              "the CUDA driver is too old: it has no " #symbol "; 12.0 or newer is needed");                            \
     return;                                                                                                            \

@@ -189,7 +189,7 @@ TEST_P(Parts, RandomOperations) {
   cut = {c.devices, c.made.key_bits / 8, c.made.value_bits / 8, 1};
   Table subject(table_of(c.made.words + " devices=" + numbers(c.devices) + " devices.split=" + c.split +
                          " devices.chunk=256 capacity=1500"),
-                c.made.key_bits, c.made.value_bits, in_parts());
+                c.made.key_bits, c.made.value_bits, 0, in_parts());
   Exercise::Options options;
   options.slots = 1500;
   options.batch_max = 900;
@@ -208,7 +208,7 @@ TEST(Mixed, OperationsOfAllKinds) {
   TSR_TRACE_SEED;
   Random random(6);
   cut = {3, 4, 4, 1};
-  Table subject(table_of(kMixed + ("devices.chunk=256 devices=" + numbers(3))), 32, 32, in_parts());
+  Table subject(table_of(kMixed + ("devices.chunk=256 devices=" + numbers(3))), 32, 32, 0, in_parts());
   Exercise::Options options;
   options.slots = 1500;
   options.batch_max = 900;
