@@ -322,9 +322,20 @@ static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, c
   return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
 }
 
-/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. */
+/* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
+ * what can change before is the bucket's flag, once. */
+static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key,
+                                                tsr_payload payload) {
+  tsr_bucket b;
+  do {
+    look_at(c, ref, 1, &b);
+  } while (!layout_cas(c, &b, slot, key, payload));
+}
+
+/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. are_seen: others may look at it. */
 static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload, uint32_t first, uint32_t end) {
+                                                       tsr_payload payload, uint32_t first, uint32_t end,
+                                                       uint32_t are_seen) {
   tsr_probe probe;
   uint32_t there = walk_begin(c, key, &probe);
 #pragma unroll 1
@@ -334,7 +345,10 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
                                      : count_slot_if_any(c, a, (uint32_t)probe.ref);
     if (slot < TSR_FACT(c, bucket_slots)) {
       if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
-      layout_put(c, probe.ref, slot, key, payload);
+      if (are_seen)
+        put_seen(c, probe.ref, slot, key, payload);
+      else
+        layout_put(c, probe.ref, slot, key, payload);
       return 1;
     }
     there = walk_after(c, key, &probe, TSR_NO_HANDLE);
@@ -346,7 +360,7 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
 static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
   const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
-  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED)) {
+  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED, 0)) {
     put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
     return 1;
   }
@@ -438,7 +452,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
       if (is_repeat(c, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
-      } else if (put_counted(c, a, key[r], payload[r], 0, 1)) {
+      } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
         put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
         hits++;
       } else {
@@ -493,7 +507,7 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   if (evicts) {
     own->key = victim;
     own->payload = payload;
-    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED)) return 1;
+    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED, 1)) return 1;
     leaves = 1;
   }
   if (leaves) {
