@@ -5,8 +5,8 @@
  * travel back and are put into the caller's order.
  *
  * Each phase has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
- * next travels and the one after it is split; events order what depends on what. The host waits for one thing only, how
- * many items go where, while the devices work on the chunks before.
+ * next travels and the one after it is split; events order what depends on what. The host waits for how many items go
+ * where, and between processes for the end of an exchange (group.c), while the devices work on the chunks before.
  */
 #include "core/devices/batch.h"
 
