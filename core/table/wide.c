@@ -44,7 +44,7 @@ void tsr_wide_free(tsr_table *t) {
   t->wide = (tsr_wide){.count = 0};
 }
 
-/* The former rows and numbers into longer arrays, the numbers of the new rows behind. */
+/* The former rows and numbers into longer arrays. The new rows are listed when the list is made anew. */
 static tsr_status lengthen(const tsr_table *t, const tsr_wide *old, const tsr_wide *new, tsr_error *error) {
   const uint64_t bytes = t->store.composition->settings.value_bytes, more = new->count - old->count;
   tsr_status status = TSR_OK;

@@ -50,6 +50,7 @@ constexpr Case cases[] = {
     {"slab", "slab_list", "slab", 32, 16, TSR_DUPLICATES_REPLACE},
     {"soa", "linear", "", 32, 28, TSR_DUPLICATES_KEEP},
     {"packed", "double_hashing", "", 32, 32, TSR_DUPLICATES_KEEP},
+    {"packed", "hashgraph", "", 32, 64, TSR_DUPLICATES_KEEP},
 };
 
 class Wide : public testing::TestWithParam<Case>, protected Judged {
@@ -140,6 +141,24 @@ TEST_P(Wide, IsRehashedSavedAndLoaded) {
   Batch more = batch_of(200, 3000, &random);
   ASSERT_NO_FATAL_FAILURE(insert(more));
   ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+}
+
+// Batches page by page, and pairs in the stash.
+TEST_P(Wide, GoesPageByPage) {
+  Random random(6);
+  const std::string probing = GetParam().probing;
+  if (probing == "slab_list" || probing == "hashgraph" || probing == "robin_hood")
+    return; // which have no pages or stash
+  ASSERT_NO_FATAL_FAILURE(
+      create(recipe_of(GetParam()), {"table.capacity=4000", "table.load_factor=0.9", "table.stash=64",
+                                     "table.page_bytes=4Ki", "table.page_batch=100"}));
+  std::vector<uint64_t> keys;
+  for (int call = 0; call < 3; call++) {
+    Batch batch = batch_of(1300, 3000, &random);
+    ASSERT_NO_FATAL_FAILURE(insert(batch));
+    keys.insert(keys.end(), batch.keys.begin(), batch.keys.end());
+    ASSERT_NO_FATAL_FAILURE(expect_all(keys));
+  }
 }
 
 // Many items of few keys at once: what a key has in the end is one of their values, whole.
