@@ -591,7 +591,9 @@ static tsr_status cuda_event_create(tsr_device *device, bool is_timed, tsr_event
   tsr_event *created = calloc(1, sizeof *created);
   if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for an event");
   tsr_status status = push(d, error);
-  if (status == TSR_OK) status = pop(d, d->driver->event_create(&created->handle, is_timed ? 0 : CU_EVENT_DISABLE_TIMING), "cuEventCreate", error);
+  if (status == TSR_OK)
+    status = pop(d, d->driver->event_create(&created->handle, is_timed ? 0 : CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                 error);
   if (status)
     free(created);
   else

@@ -136,7 +136,8 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
   const uint32_t guard = op_guard(c, kind);
   const bool sees_keys = kind == OP_MIXED || !op_inserts(kind) || guard != TSR_GUARD_NONE;
   const bool sees_empties = op_inserts(kind) && (op_claims_empties(c, kind) || op_has_end(c, kind));
-  const bool sees_vacant = op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
+  const bool sees_vacant =
+      op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
   tsr_view v = {0, 0, 0, 0};
   if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key));
   if (!op->walking) v.matches = 0;

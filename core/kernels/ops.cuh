@@ -322,8 +322,8 @@ TSR_INLINE uint32_t class_of(uint32_t policy) {
 }
 
 /* Writes what became of an item, and counts it. */
-TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t report_class,
-                                   const tsr_item *item) {
+TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
+                                   uint32_t report_class, const tsr_item *item) {
   bulk_answer answer = {0, 0};
   hand_back(c, a, i, item);
   const uint32_t result = item->pairs ? TSR_RESULT_ERASED : item->result;
@@ -352,7 +352,8 @@ TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
 
 /* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps, because
  * where keys are erased there are erased slots, and past one the whole walk has to be seen. */
-TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t report_class) {
+TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
+                                   uint32_t report_class) {
   tsr_item item = item_of(a, i, mine);
   item.times = a->times;
   item.i = i;

@@ -498,8 +498,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
-    if (counts && counts_distinct(&c))                                                                                 \
-      page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                                     \
+    if (counts && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);    \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \

@@ -49,7 +49,8 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   uint64_t at = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->at, turn) : 0;
   uint64_t end = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->end, turn) : 0;
   if (!begins) return;
-  if (!resumes && own->times && c->lane == turn) own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i))] = io_clock();
+  if (!resumes && own->times && c->lane == turn)
+    own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i))] = io_clock();
   op->pairs = 0;
   op->at = at;
   op->end = end;

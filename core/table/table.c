@@ -479,22 +479,22 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
                     needs_values(t) && !values ? "values" : "values_out");
   if (!shape->value_bits) values = values_out = NULL;
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_apply,
-                                         .phase = TSR_TAKES_TURNS(&t->store.composition->shape) ? TSR_PHASE_ERASE
-                                                                                                    : TSR_PHASE_MIXED,
-                                         .n = n,
-                                         .operations = operations,
-                                         .keys = keys,
-                                         .values = values,
-                                         .values_out = values_out,
-                                         .unplaced_keys = call->unplaced_keys,
-                                         .unplaced_values = shape->value_bits ? call->unplaced_values : NULL,
-                                         .results = call->results,
-                                         .times = call->times,
-                                         .missing = call->missing,
-                                         .stream = call->stream},
-                          error);
+  return t->form->operate(
+      t,
+      &(tsr_request){.op = TSR_BULK_apply,
+                     .phase = TSR_TAKES_TURNS(&t->store.composition->shape) ? TSR_PHASE_ERASE : TSR_PHASE_MIXED,
+                     .n = n,
+                     .operations = operations,
+                     .keys = keys,
+                     .values = values,
+                     .values_out = values_out,
+                     .unplaced_keys = call->unplaced_keys,
+                     .unplaced_values = shape->value_bits ? call->unplaced_values : NULL,
+                     .results = call->results,
+                     .times = call->times,
+                     .missing = call->missing,
+                     .stream = call->stream},
+      error);
 }
 
 /* Runs an operation over all buckets. */

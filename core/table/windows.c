@@ -16,7 +16,8 @@ bool tsr_region_travels(const tsr_composition *composition, const tsr_region *re
 static tsr_status make_window(const tsr_table *t, uint64_t bytes, tsr_window *window, tsr_error *error) {
   tsr_event **events[] = {&window->filled, &window->worked, &window->emptied};
   tsr_status status = t->backend->allocate(t->device, bytes, &window->memory, error);
-  for (uint32_t i = 0; status == TSR_OK && i < 3; i++) status = t->backend->event_create(t->device, false, events[i], error);
+  for (uint32_t i = 0; status == TSR_OK && i < 3; i++)
+    status = t->backend->event_create(t->device, false, events[i], error);
   return status;
 }
 
