@@ -2,6 +2,7 @@
  *
  * Runs jobs (job_run.h): inputs, composition, steps, outputs. Read next: worker.c (what is done with a chunk).
  */
+#define _POSIX_C_SOURCE 200809L /* setenv */
 #include "core/cli/job_run.h"
 
 #include <inttypes.h>
@@ -423,9 +424,17 @@ static tsr_status run(running *r, tsr_error *error) {
   return status == TSR_OK ? put_pairs(job, error) : status;
 }
 
+/* A context with one queue to the device is made and given back in half the time, and a job that has one stream needs no
+ * more. The driver asks when it is initialised; what the caller has set stands. */
+static void want_one_queue(const tsr_job *job) {
+  if (is_setting(job, "device_bytes", "0", "0") && !tsr_job_setting(job, "devices", NULL))
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0);
+}
+
 tsr_exit tsr_job_run(tsr_job *job) {
   tsr_error error;
   running r = {.job = job, .worker = {.job = job}};
+  want_one_queue(job);
   tsr_interrupt_watch();
   tsr_status status = run(&r, &error);
   end_ahead(&r);

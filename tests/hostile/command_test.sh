@@ -41,6 +41,18 @@ without_cuda 'the CUDA driver is for CUDA 11\.8; 12\.0 or newer is needed' FAKE_
 without_cuda 'device = 0: there are 0 GPUs, numbered from 0' FAKE_CUDA_DEVICES=0
 without_cuda 'a device of paper has compute capability 7\.5: the parts. code is for 8\.0 and newer' FAKE_CUDA_SM=75
 
+case_of "a job with one stream asks for one queue, unless the caller asks for others"
+# queues NUMBER ARGUMENTS... : so many are asked for.
+queues() {
+  FAKE_CUDA_INIT=queues LD_LIBRARY_PATH=$work/driver run "${@:2}" --set table.backend=cuda
+  expect_status 1
+  expect_err "^tessera: the CUDA driver found no usable GPU \\(error $1\\)"
+}
+queues 1 run "$specs/quickstart.ini" --insert pairs.tsv
+CUDA_DEVICE_MAX_CONNECTIONS=4 queues 4 run "$specs/quickstart.ini" --insert pairs.tsv
+queues 8 run "$specs/larger.ini" --insert pairs.tsv
+queues 8 run "$specs/devices.ini" --insert pairs.tsv
+
 case_of "a driver that is none"
 mkdir -p broken
 head -c 5000 /dev/zero >broken/libcuda.so.1

@@ -105,9 +105,11 @@ static void lose_objects(void) {
 
 /* ---- The driver: devices and contexts -------------------------------------------------------- */
 
+/* FAKE_CUDA_INIT=queues: fails with the number of queues that are asked for. */
 API int cuInit(unsigned flags) {
+  const char *asked = getenv("FAKE_CUDA_INIT");
   (void)flags;
-  return fake_cuda.init_result;
+  return asked && strcmp(asked, "queues") == 0 ? number_of("CUDA_DEVICE_MAX_CONNECTIONS", 8) : fake_cuda.init_result;
 }
 
 API int cuDriverGetVersion(int *version) {
