@@ -327,15 +327,30 @@ plot every_row using (0):1:(0):2:($1 - 0.4):($1):ytic(4) with boxxyerror lc rgb 
 END
 }
 
-draw_best_count() {
-  terminal 900 400
-  slanted_bars giga
+draw_workloads() {
+  terminal 900 420
+  lying_bars 'nanoseconds an operation'
   cat <<'END'
-set key top right
-at(keys) = rows("best_count.csv", sprintf("$1 == \"insert\" && $3 == \"%s\"", keys), "$2, $4")
-plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("zipf:1.0") using 2 t "Zipf 1.0" lc rgb vermilion
+set lmargin 34
+set datafile separator tab
+plot rows("workloads.csv", "$1 ~ /_heavy/", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
 END
 }
+
+# bars_of NAME OP OP OP: a group of bars for each table and keys, of rows op,line,keys,y.
+bars_of() {
+  terminal 1040 420
+  slanted_bars giga
+  cat <<END
+set key outside right
+set datafile separator tab
+at(op) = rows("$1.csv", sprintf("\$1 == \"%s\"", op), "\$2 \" \" \$3 \"\\\\t\" \$4")
+plot at("$2") using 2:xtic(1) t "$2" lc rgb grey, at("$3") using 2 t "$3" lc rgb blue, at("$4") using 2 t "$4" lc rgb orange
+END
+}
+
+draw_best_multi() { bars_of best_multi insert find_all count_all; }
+draw_best_count() { bars_of best_count insert find100 find0; }
 
 # head_of NAME KEY: what a line `# KEY: ...` of NAME.csv says.
 head_of() { sed -n "s/^# $2: //p" "$1.csv"; }
