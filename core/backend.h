@@ -14,6 +14,7 @@
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/split.h"
+#include "core/kernels/wide.h"
 #include "core/tessera_tools.h"
 #include "core/user/code.h"
 
@@ -26,9 +27,34 @@ typedef struct tsr_program tsr_program; /* the operations of one composition on 
 typedef struct tsr_event tsr_event;
 typedef struct tsr_user_program tsr_user_program; /* a user's kernel, linked with its tables */
 
+/* ---- Devices of several processes -------------------------------------------------------------- */
+
+typedef struct tsr_wire tsr_wire; /* from one device to those of other processes */
+enum { TSR_WIRE_NAME_BYTES = 128 };
+
+/* What goes to each process, and comes from it; a process's own is left out. Device memory. */
+typedef struct tsr_wire_load {
+  const void *out[TSR_DEVICES_MAX];
+  void *in[TSR_DEVICES_MAX];
+  uint64_t out_bytes[TSR_DEVICES_MAX], in_bytes[TSR_DEVICES_MAX];
+} tsr_wire_load;
+
+/* No function waits for another process; after open and exchange is_done is to be asked until it says so. */
+typedef struct tsr_wires {
+  /* One process makes a name, which all need: TSR_WIRE_NAME_BYTES. */
+  tsr_status (*name)(uint8_t *name, tsr_error *error);
+  /* The caller closes *wire, before the device. */
+  tsr_status (*open)(tsr_device *device, const uint8_t *name, uint32_t rank, uint32_t size, tsr_wire **wire,
+                     tsr_error *error);
+  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *load, void *stream, tsr_error *error);
+  tsr_status (*is_done)(tsr_wire *wire, bool *is_done, tsr_error *error);
+  void (*close)(tsr_wire *wire); /* also ends what is under way */
+} tsr_wires;
+
 typedef struct tsr_backend {
   const char *name;
-  uint64_t tile_items; /* that a partition orders at once */
+  const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
+  uint64_t tile_items;    /* that a partition orders at once */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
   void (*close)(tsr_device *device);
@@ -79,6 +105,9 @@ typedef struct tsr_backend {
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
   tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_WIDE_) on rows of values over run->n items. */
+  tsr_status (*wide)(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error);
 
   /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
   tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);

@@ -50,6 +50,7 @@ device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
 device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
 device tsr_split_images none core/kernels/split.cu
+device tsr_wide_images none core/kernels/wide.cu
 finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"

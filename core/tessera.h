@@ -8,7 +8,7 @@
  * what happened. tessera_tools.h has the rest: memory use, timers, plugins, linking without a GPU, pools, the device's limits.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
- * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too.
+ * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
@@ -73,12 +73,12 @@ TSR_API_VOID void tsr_table_destroy(tsr_table *table);
 
 typedef struct tsr_table_info {
   size_t size;
-  const char *backend;        /* "cuda" or "cpu" */
-  const char *device;         /* its name */
-  const char *backend_reason; /* why backend = auto chose it; "" if the spec named it */
-  uint32_t key_bits, value_bits;
-  uint64_t capacity; /* pairs asked for */
-  uint64_t slots;    /* pairs that fit: buckets * bucket_slots, with the units that can continue them */
+  const char *backend;           /* "cuda" or "cpu" */
+  const char *device;            /* its name */
+  const char *backend_reason;    /* why backend = auto chose it; "" if the spec named it */
+  uint32_t key_bits, value_bits; /* with value_bytes 8 times as many */
+  uint64_t capacity;             /* pairs asked for */
+  uint64_t slots;                /* pairs that fit: buckets * bucket_slots, with the units that can continue them */
   uint64_t buckets, bytes;
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   bool statistics;
@@ -114,7 +114,7 @@ typedef struct tsr_call {
   uint8_t *results;    /* a code per key */
   void *unplaced_keys; /* insert: at the index of each TSR_NOT_PLACED the pair that has no slot now, perhaps another */
   void *unplaced_values; /* one, which was in the table before; other indices are not written */
-  uint64_t missing;      /* find: the value written for absent keys */
+  uint64_t missing;      /* find: the value written for absent keys; with value_bytes its bytes, over and over */
   uint64_t *times;       /* tsr_apply: 2 n numbers, ns of one clock: item i began at [2 i], ended at [2 i + 1] */
   uint8_t *present;      /* find, erase, erase_pairs: 1 or 0 for a key that was there or not; results is NULL then */
 } tsr_call;

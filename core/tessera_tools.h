@@ -56,8 +56,7 @@ enum {
  * Where the stream of a call (tsr_call) is being captured into a CUDA graph, the call is recorded: it runs with each launch
  * of the graph, on what the arrays hold then. It takes device arrays and code that this function has made, and no event is
  * recorded: order a launch against other calls on the table by its stream. TSR_UNSUPPORTED, and the capture goes on, where
- * the host would have to wait: growth = double, inserts into mixed tables without locks, lists made in bulk, several
- * devices; an insert that combines values where pairs move needs `results`. tsr_find_all adds a memory node. The report's
+ * the host would have to wait: growth = double, lists made in bulk, several devices; an insert that combines values where pairs move needs `results`. tsr_find_all adds a memory node. The report's
  * keys (insert_keys, ..) count calls that ran, its other numbers what launches did, too. A graph is of the table's memory:
  * after tsr_rehash or tsr_build capture anew. Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
@@ -186,9 +185,9 @@ typedef struct tsr_join_rows {
  * seed, they meet page by page (HashGraph 3.4, "probe new"). Else each left key is found in the right table ("probe
  * standard"), one find a left pair in its report; or, where that one keeps every pair of a key, in an index of its keys that
  * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
- * tables. Needs device memory meanwhile: a copy of the keys and of the values that are wanted, for rows 12 bytes a left pair,
- * and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys come again and count once); if that is
- * not there, TSR_NO_MEMORY, and nothing is written. */
+ * tables. Needs device memory meanwhile: where tables are not read in place a copy of the keys and of the values that are
+ * wanted, for rows 12 bytes a left pair, and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys
+ * come again and count once); if that is not there, TSR_NO_MEMORY, and nothing is written. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
 

@@ -14,6 +14,9 @@ static tsr_status aos_plan(const void *config, const tsr_shape *shape, tsr_plan 
   plan->layout.whole_pairs = shape->payload_bits == 0;
   plan->regions[0] =
       (tsr_region){.name = "slots", .bytes_per_bucket = (uint64_t)own->bucket_slots * slot_bytes, .fill = 0xFF};
+  plan->keys = (tsr_slot_column){.stride_bytes = slot_bytes};
+  if (!aos_turns(shape->duplicates))
+    plan->payloads = (tsr_slot_column){.offset_bytes = slot_bytes / 2, .stride_bytes = slot_bytes};
   return TSR_OK;
 }
 

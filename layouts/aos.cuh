@@ -47,11 +47,14 @@ TSR_INLINE tsr_payload aos_payload(const tsr_bucket *b, uint32_t j) {
 #endif
 }
 
+/* Whether values are stored complemented. */
+TSR_INLINE bool aos_turns(uint32_t policy) {
+  return policy == TSR_DUPLICATES_ADD || policy == TSR_DUPLICATES_MAX || TSR_POLICY_COUNTS(policy);
+}
+
 /* Between a value and its stored form, both ways. */
 TSR_INLINE tsr_payload aos_stored(const tsr_ctx *c, tsr_payload payload) {
-  const uint32_t policy = TSR_FACT(c, duplicates);
-  const bool turned = policy == TSR_DUPLICATES_ADD || policy == TSR_DUPLICATES_MAX || TSR_POLICY_COUNTS(policy);
-  return turned ? (tsr_payload)~payload : payload;
+  return aos_turns(TSR_FACT(c, duplicates)) ? (tsr_payload)~payload : payload;
 }
 
 TSR_INLINE aos_slot *aos_address(const tsr_ctx *c, uint64_t ref, uint32_t slot) {

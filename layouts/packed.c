@@ -14,6 +14,8 @@ static tsr_status packed_plan(const void *config, const tsr_shape *shape, tsr_pl
   plan->layout.whole_pairs = 1;
   plan->regions[0] =
       (tsr_region){.name = "slots", .bytes_per_bucket = (uint64_t)own->bucket_slots * slot_bytes, .fill = 0xFF};
+  plan->keys = (tsr_slot_column){.stride_bytes = slot_bytes};
+  plan->payloads = (tsr_slot_column){.offset_bytes = slot_bytes / 2, .stride_bytes = slot_bytes};
   return TSR_OK;
 }
 

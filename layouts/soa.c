@@ -17,6 +17,8 @@ static tsr_status soa_plan(const void *config, const tsr_shape *shape, tsr_plan 
         (tsr_region){.name = "values",
                      .bytes_per_bucket = (uint64_t)own->bucket_slots * shape->payload_bits / 8,
                      .fill = shape->duplicates == TSR_DUPLICATES_MIN ? 0xFF : 0x00};
+  plan->keys = (tsr_slot_column){.region = SOA_KEYS, .stride_bytes = shape->key_bits / 8};
+  plan->payloads = (tsr_slot_column){.region = SOA_PAYLOADS, .stride_bytes = shape->payload_bits / 8};
   return TSR_OK;
 }
 

@@ -121,6 +121,13 @@ typedef struct tsr_region {
   uint8_t fill;              /* every byte of an empty table */
 } tsr_region;
 
+/* Where a layout keeps the keys, or the payloads, of all its slots as they are, so that whoever reads a whole table needs no
+ * bucket: item i lies offset_bytes + i * stride_bytes from where a region begins. Items of a bucket are neighbours, in the
+ * order of buckets, and their own order is that of their places, the same for keys and payloads. */
+typedef struct tsr_slot_column {
+  uint32_t region, offset_bytes, stride_bytes; /* stride_bytes = 0: there is none */
+} tsr_slot_column;
+
 /* What a plan() says. Of the facts the core reads those of the plugin's own role. */
 typedef struct tsr_plan {
   union {
@@ -129,6 +136,7 @@ typedef struct tsr_plan {
     tsr_probing_facts probing;
   };
   tsr_region regions[TSR_REGIONS_MAX];
+  tsr_slot_column keys, payloads;  /* of a layout, if it likes */
   uint64_t state[TSR_STATE_WORDS]; /* becomes c->t->part[role].word on the device */
 } tsr_plan;
 

@@ -28,14 +28,17 @@ typedef enum tsr_value_rule {
 } tsr_value_rule;
 
 typedef struct tsr_dataset_options {
-  uint32_t key_bits;         /* 32 or 64 */
-  uint32_t value_bits;       /* 0, 32 or 64; 0 only if want_values is false */
-  bool want_values;          /* every key needs a value; else values in a .tsv are read over */
-  uint32_t kmers;            /* letters per k-mer, 1 to key_bits / 2; 0 for files that are no sequences */
-  bool canonical;            /* the key is the smaller one of a k-mer and its reverse complement */
+  uint32_t key_bits;   /* 32 or 64 */
+  uint32_t value_bits; /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is so many bits in whole bytes,
+                                which a line has as two hexadecimal digits each, the first byte first */
+  bool want_values;    /* every key needs a value; else values in a .tsv are read over */
+  uint32_t kmers;      /* letters per k-mer, 1 to key_bits / 2; 0 for files that are no sequences */
+  bool canonical;      /* the key is the smaller one of a k-mer and its reverse complement */
   tsr_value_rule value_rule; /* where values are wanted */
   uint64_t value;            /* of TSR_VALUE_CONSTANT; fits value_bits */
 } tsr_dataset_options;
+
+enum { TSR_VALUE_BYTES_MAX = 256 };
 
 /* Numbers of an array whose width is known at run time. pre: bits is 32 or 64, and the number fits. */
 static inline uint64_t tsr_number_at(const void *array, uint32_t bits, uint64_t i) {

@@ -49,9 +49,12 @@ static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *er
   if (options->key_bits != 32 && options->key_bits != 64) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_input_open: key_bits = %u: allowed are 32, 64", options->key_bits);
   }
-  if (options->value_bits != 32 && options->value_bits != 64 && (options->value_bits != 0 || options->want_values)) {
+  if (options->value_bits > 64 ? options->value_bits % 8 || options->value_bits / 8 > TSR_VALUE_BYTES_MAX
+                               : options->value_bits != 32 && options->value_bits != 64 &&
+                                     (options->value_bits != 0 || options->want_values)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_input_open: value_bits = %u: allowed are 32, 64, and 0 without values", options->value_bits);
+                    "tsr_input_open: value_bits = %u: allowed are 32, 64, whole bytes up to 2048, and 0 without values",
+                    options->value_bits);
   }
   return TSR_OK;
 }
@@ -92,6 +95,11 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
                     "--kmers and --canonical away",
                     path);
   }
+  if (options->want_values && options->value_bits > 64 && in->kind != TSR_TSV && in->kind != TSR_CSV)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "%s: has no values of %u bytes: with value_bytes pairs are read from lines of text, a key and %u "
+                    "hexadecimal digits",
+                    path, options->value_bits / 8, options->value_bits / 4);
   if (raw_bits && raw_bits != options->key_bits) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: holds keys of %u bits, but key_bits = %u: they must be the same",
                     path, raw_bits, options->key_bits);

@@ -146,9 +146,11 @@ static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments
 static tsr_exit run(const tsr_arguments *arguments) {
   experiments e = {.names = NULL};
   const bool lists = tsr_arguments_has(arguments, "--list");
-  if (!lists && !tsr_arguments_has(arguments, "--all") && arguments->operand_count == 0)
+  bool needs_names = lists || tsr_arguments_has(arguments, "--all");
+  if (!needs_names && arguments->operand_count == 0)
     return tsr_say_usage("experiment: name one, such as `tessera experiment B1`, or say --list or --all");
-  tsr_exit status = find_experiments(&e);
+  for (size_t i = 0; i < arguments->operand_count; i++) needs_names = needs_names || !is_file(arguments->operands[i]);
+  tsr_exit status = needs_names ? find_experiments(&e) : TSR_EXIT_OK;
   if (status == TSR_EXIT_OK) status = lists ? list_all(&e) : run_several(&e, arguments);
   free_experiments(&e);
   return status;

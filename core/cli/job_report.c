@@ -25,7 +25,10 @@ void tsr_report_composition(const tsr_job *job) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fprintf(out, "table    %s of %u-bit keys", tsr_job_setting(job, "kind", "?"), info.key_bits);
-  if (info.value_bits) fprintf(out, " and %u-bit values", info.value_bits);
+  if (info.value_bits > 64)
+    fprintf(out, " and values of %u bytes", info.value_bits / 8);
+  else if (info.value_bits)
+    fprintf(out, " and %u-bit values", info.value_bits);
   if (job->is_filter)
     fprintf(out, "\nparts    ");
   else if (job->keeps_all)

@@ -71,6 +71,9 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   if (job->value_rule == TSR_VALUE_NATURAL) return TSR_OK;
   if (!job->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
+  if (job->value_bits > 64)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--value: a value of value_bytes is no number: files must have the values");
   if (job->value_rule == TSR_VALUE_CONSTANT && job->value_bits == 32 && job->value > UINT32_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value %" PRIu64 ": does not fit value_bits = 32: choose 64",
                     job->value);
@@ -79,18 +82,26 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 
 /* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
 static tsr_status read_spec(tsr_job *job, tsr_error *error) {
-  uint64_t key_bits = 0, value_bits = 0;
+  uint64_t key_bits = 0, value_bits = 0, value_bytes = 0;
   tsr_status status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
   if (status) return status;
   if (!tsr_parse_u64(tsr_job_setting(job, "key_bits", "0"), &key_bits) ||
-      !tsr_parse_u64(tsr_job_setting(job, "value_bits", "0"), &value_bits))
-    return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits and value_bits must be whole numbers");
+      !tsr_parse_u64(tsr_job_setting(job, "value_bits", "0"), &value_bits) ||
+      !tsr_parse_u64(tsr_job_setting(job, "value_bytes", "0"), &value_bytes))
+    return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
   job->key_bits = (uint32_t)key_bits;
   job->value_bits = value_bits && value_bits < 32 ? 32 : (uint32_t)value_bits; /* counts of 8 and 16 bits */
+  if (value_bytes) job->value_bits = 8 * (uint32_t)value_bytes;
   job->is_filter = is_setting(job, "kind", "", "filter");
   job->is_multimap = is_setting(job, "kind", "", "multimap");
   job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
+  const char *const outputs[][2] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  for (size_t i = 0; status == TSR_OK && i < sizeof outputs / sizeof outputs[0]; i++)
+    status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
+  if (status) return status;
+  if (job->has_histogram && value_bytes && !job->keeps_all)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
   if (job->has_histogram && !job->value_bits && !job->keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--histogram: in a set each key is there once: use a multiset, or a counter");

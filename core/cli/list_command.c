@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
+#include "core/cli/kinds.h"
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
 
@@ -94,11 +95,25 @@ static void print_parameters(const tsr_plugin_info *plugin) {
   }
 }
 
-static void print_plugin(const tsr_plugin_info *plugin) {
+/* What is described, and what is there besides. */
+typedef struct described {
+  const tsr_plugin_info *plugins;
+  size_t count;
+  const char *what, *folders;
+} described;
+
+static bool has_kinds(const tsr_plugin_info *plugin) { return strcmp(plugin->role, "probing") == 0; }
+
+static void print_plugin(const described *d, const tsr_plugin_info *plugin) {
   printf("%s/%s  %s\n", plugin->role, plugin->name, plugin->summary);
   printf("source       %s\n", plugin->source);
   printf("file         %s\n", plugin->path);
   printf("device code  %s\n", plugin->has_device_code ? "yes" : "no: cpu backend only");
+  char kinds[TSR_KINDS_BYTES];
+  if (has_kinds(plugin)) {
+    tsr_kinds_of(plugin, d->plugins, d->count, d->folders, kinds);
+    printf("kinds        %s\n", kinds);
+  }
   print_parameters(plugin);
 }
 
@@ -135,14 +150,24 @@ static void print_parameter_markdown(const tsr_plugin_info *plugin, const tsr_pa
   printf("\n");
 }
 
-static void print_plugins_markdown(const tsr_plugin_info *plugins, size_t count, const char *what) {
+static void print_plugins_markdown(const described *d) {
+  const tsr_plugin_info *plugins = d->plugins;
+  const size_t count = d->count;
+  const char *what = d->what;
+  const bool with_kinds = strncmp(what, "probing", strlen("probing")) == 0;
   size_t parameters = 0;
-  printf("| plugin | what it is | source |\n|---|---|---|\n");
+  printf("| plugin | what it is |%s source |\n|---|---|---|%s\n", with_kinds ? " kinds |" : "",
+         with_kinds ? "---|" : "");
   for (size_t i = 0; i < count; i++) {
+    char kinds[TSR_KINDS_BYTES];
     if (!is_about(&plugins[i], what)) continue;
     printf("|");
     print_code(plugins[i].name);
     print_cell(plugins[i].summary);
+    if (with_kinds) {
+      tsr_kinds_of(&plugins[i], plugins, count, d->folders, kinds);
+      print_cell(kinds);
+    }
     print_cell(plugins[i].source);
     printf("\n");
     parameters += plugins[i].parameter_count;
@@ -183,16 +208,16 @@ static void describe_settings(const char *section, bool as_markdown) {
     print_settings(section, rows, count);
 }
 
-static void describe_plugins(const tsr_plugin_info *plugins, size_t count, const char *what, bool as_markdown) {
+static void describe_plugins(const described *d, bool as_markdown) {
   if (as_markdown) {
-    print_plugins_markdown(plugins, count, what);
+    print_plugins_markdown(d);
     return;
   }
   const char *between = "";
-  for (size_t i = 0; i < count; i++) {
-    if (!is_about(&plugins[i], what)) continue;
+  for (size_t i = 0; i < d->count; i++) {
+    if (!is_about(&d->plugins[i], d->what)) continue;
     printf("%s", between);
-    print_plugin(&plugins[i]);
+    print_plugin(d, &d->plugins[i]);
     between = "\n";
   }
 }
@@ -219,8 +244,9 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
   tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
   if (status) return tsr_say_error(status, &error);
   for (size_t i = 0; i < count; i++) found += is_about(&plugins[i], what);
+  const described d = {plugins, count, what, tsr_arguments_value(arguments, "--plugins")};
   if (found)
-    describe_plugins(plugins, count, what, as_markdown);
+    describe_plugins(&d, as_markdown);
   else
     failed = not_found(plugins, count, what);
   tsr_plugins_free(plugins, count);

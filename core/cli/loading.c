@@ -72,7 +72,8 @@ static bool capacity_differs(const loading *l) {
 
 /* All of [table] but what cannot be changed, what is no matter of the pairs, and the capacity. */
 static bool table_differs(const loading *l) {
-  static const char *const others[] = {"kind", "key_bits", "value_bits", "backend", "device", "devices", "capacity"};
+  static const char *const others[] = {"kind",    "key_bits", "value_bits", "value_bytes",
+                                       "backend", "device",   "devices",    "capacity"};
   const tsr_setting_info *rows;
   const size_t count = tsr_settings_list(&rows);
   bool is_other = false;
@@ -103,7 +104,7 @@ static bool part_differs(const loading *l, const tsr_plugin_info *plugin) {
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 static tsr_status check_kind(const loading *l, tsr_error *error) {
-  static const char *const keys[] = {"kind", "key_bits", "value_bits"};
+  static const char *const keys[] = {"kind", "key_bits", "value_bits", "value_bytes"};
   const tsr_spec *saved = tsr_table_spec(l->table);
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
     if (!is_said_alike(l, "table", keys[i], "none"))

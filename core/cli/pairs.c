@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/cli/data_file.h"
 
@@ -31,8 +32,10 @@ tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error
   return tsr_export(table, room, pairs->keys, pairs->values, &pairs->count, error);
 }
 
+/* A value that is no number counts as 0. */
 static pair pair_at(const tsr_pairs *p, uint64_t i) {
-  return (pair){tsr_number_at(p->keys, p->key_bits, i), p->value_bits ? tsr_number_at(p->values, p->value_bits, i) : 0};
+  const bool has_number = p->value_bits == 32 || p->value_bits == 64;
+  return (pair){tsr_number_at(p->keys, p->key_bits, i), has_number ? tsr_number_at(p->values, p->value_bits, i) : 0};
 }
 
 static void put_pair(tsr_pairs *p, uint64_t i, pair put) {
@@ -57,7 +60,40 @@ static int by_key(const void *left, const void *right) {
   return order ? order : compare(a->value, b->value);
 }
 
+/* A pair with a value of bytes. */
+typedef struct wide_pair {
+  uint64_t key;
+  const char *value;
+  size_t bytes;
+} wide_pair;
+
+static int by_key_and_bytes(const void *left, const void *right) {
+  const wide_pair *a = left, *b = right;
+  const int order = compare(a->key, b->key);
+  return order ? order : memcmp(a->value, b->value, a->bytes);
+}
+
+static tsr_status sort_wide(tsr_pairs *pairs, tsr_error *error) {
+  const size_t bytes = pairs->value_bits / 8;
+  wide_pair *sorted = malloc((pairs->count + 1) * sizeof *sorted);
+  char *values = malloc((pairs->count + 1) * bytes);
+  const bool has_memory = sorted && values;
+  for (uint64_t i = 0; has_memory && i < pairs->count; i++)
+    sorted[i] = (wide_pair){tsr_number_at(pairs->keys, pairs->key_bits, i), (char *)pairs->values + i * bytes, bytes};
+  if (has_memory) qsort(sorted, pairs->count, sizeof *sorted, by_key_and_bytes);
+  for (uint64_t i = 0; has_memory && i < pairs->count; i++) {
+    tsr_number_put(pairs->keys, pairs->key_bits, i, sorted[i].key);
+    memcpy(values + i * bytes, sorted[i].value, bytes);
+  }
+  char *useless = has_memory ? pairs->values : values;
+  if (has_memory) pairs->values = values;
+  free(useless);
+  free(sorted);
+  return has_memory ? TSR_OK : no_memory(pairs, "sort", error);
+}
+
 tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
+  if (pairs->value_bits > 64) return sort_wide(pairs, error);
   pair *sorted = malloc((pairs->count + 1) * sizeof *sorted);
   if (!sorted) return no_memory(pairs, "sort", error);
   for (uint64_t i = 0; i < pairs->count; i++) sorted[i] = pair_at(pairs, i);

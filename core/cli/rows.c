@@ -19,8 +19,8 @@
 #include "core/spec/file.h"
 
 enum {
-  TSR_ROW_BYTES_MAX =
-      96, /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; four binary ones have 32 */
+  /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers have 32 */
+  TSR_ROW_BYTES_MAX = 96 + 2 * TSR_VALUE_BYTES_MAX,
   TSR_ROW_BLOCK = 1 << 16
 };
 
@@ -74,6 +74,16 @@ static void add_decimal(tsr_row_writer *w, uint64_t value) {
   w->used += sizeof digits - n;
 }
 
+static void add_value(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
+  const size_t bytes = rows->value_bits / 8;
+  const unsigned char *value = (const unsigned char *)rows->values + i * bytes;
+  if (rows->value_bits <= 64) add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
+  for (size_t at = 0; rows->value_bits > 64 && at < bytes; at++) {
+    add_byte(w, "0123456789abcdef"[value[at] >> 4]);
+    add_byte(w, "0123456789abcdef"[value[at] & 15]);
+  }
+}
+
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
   const uint64_t key = tsr_number_at(rows->keys, rows->key_bits, i);
   for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
@@ -81,7 +91,7 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
   if (rows->found || rows->value_bits > 0) {
     add_byte(w, w->is_csv ? ',' : '\t');
     if (is_found && rows->value_bits > 0) {
-      add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
+      add_value(w, rows, i);
     } else {
       add_byte(w, is_found ? '+' : '-');
     }
@@ -151,7 +161,9 @@ static bool is_regular(const tsr_file *file) {
 
 static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
   const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64;
-  const bool is_value_width = kind->value_bits == 0 || kind->value_bits == 32 || kind->value_bits == 64;
+  const uint32_t bits = kind->value_bits;
+  const bool is_bytes = bits > 64 && bits % 8 == 0 && bits / 8 <= TSR_VALUE_BYTES_MAX;
+  const bool is_value_width = bits == 0 || bits == 32 || bits == 64 || is_bytes;
   if (is_key_width && is_value_width) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rows_open: key_bits = %u, value_bits = %u: see rows.h", kind->key_bits,
                   kind->value_bits);
@@ -174,6 +186,13 @@ static int begin(tsr_row_writer *w, const tsr_rows *kind) {
       deflateInit2(&w->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip, memory_level, Z_DEFAULT_STRATEGY) != Z_OK)
     return ENOMEM;
   return 0;
+}
+
+tsr_status tsr_rows_check_values(const char *option, const char *path, uint32_t value_bits, tsr_error *error) {
+  if (!path || value_bits <= 64 || !tsr_name_ends(path, strlen(path), ".npy")) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s %s: an array of numbers has no values of %u bytes: name a file of text, .tsv or .csv", option,
+                  path, value_bits / 8);
 }
 
 tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer **writer, tsr_error *error) {

@@ -22,7 +22,7 @@ typedef struct tsr_rows {
   const uint8_t *found; /* not 0 for keys that were found; NULL: these are pairs */
   uint64_t count;
   uint32_t key_bits;   /* 32 or 64 */
-  uint32_t value_bits; /* 0, 32 or 64 */
+  uint32_t value_bits; /* 0, 32 or 64; or more: of whole bytes, in hexadecimal, the first one first */
   uint32_t letters;    /* not 0: the keys are k-mers of so many letters, and written as these */
   uint32_t right_bits; /* 0; or of a second value, 32 or 64: rows of a join */
   const void *rights;  /* NULL: none of these rows has one, which is written as '-', in an array as 0 */
@@ -40,6 +40,10 @@ typedef struct tsr_row_writer tsr_row_writer;
 /* TSR_BAD_ARGUMENT if the ending of an output's name is one of a form that rows cannot have. `option` is for the
  * sentence. "-" and NULL are fine. */
 TSR_MUST_CHECK tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *error);
+
+/* The same of values that are no numbers, in an array. */
+TSR_MUST_CHECK tsr_status tsr_rows_check_values(const char *option, const char *path, uint32_t value_bits,
+                                                tsr_error *error);
 
 /* Begins a file of rows that are like *kind: its widths, and whether there is `found`. `path` lives as long. The caller
  * closes *writer. Status: TSR_IO, TSR_NO_MEMORY, TSR_BAD_ARGUMENT. */

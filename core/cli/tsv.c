@@ -24,7 +24,7 @@ struct tsr_tsv {
   uint64_t line;
   size_t block_at, block_end;
   size_t length;
-  char text[256]; /* the line; two numbers need far less */
+  char text[256 + 2 * TSR_VALUE_BYTES_MAX]; /* the line; two numbers need far less */
   unsigned char block[1 << 16];
 };
 
@@ -120,6 +120,29 @@ static bool parse_number(const char *field, size_t length, uint32_t bits, uint64
   return length > 0;
 }
 
+static int digit_of(char c) {
+  const char lower = (char)(c | 0x20);
+  return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* A value that is no number; values: NULL where it is read over. */
+static tsr_status add_bytes(const tsr_tsv *t, const char *field, size_t length) {
+  const size_t bytes = t->options->value_bits / 8;
+  bool is_right = length == 2 * bytes;
+  for (size_t i = 0; is_right && i < bytes; i++) {
+    const int high = digit_of(field[2 * i]), low = digit_of(field[2 * i + 1]);
+    is_right = high >= 0 && low >= 0;
+    if (is_right && t->options->want_values)
+      ((unsigned char *)t->values)[t->count * bytes + i] = (unsigned char)(high * 16 + low);
+  }
+  if (is_right || (length == 0 && !t->options->want_values)) return TSR_OK;
+  return tsr_fail(
+      t->error, TSR_IO,
+      "%s:%llu: the value has %zu characters: with value_bytes = %zu it is %zu hexadecimal digits, the first "
+      "byte first",
+      t->path, (unsigned long long)t->line, length, bytes, 2 * bytes);
+}
+
 /* The value of a key that stands alone in its line. */
 static tsr_status add_value(const tsr_tsv *t, uint64_t *value) {
   const uint64_t ordinal = t->before + t->count;
@@ -161,6 +184,12 @@ static tsr_status add_row(tsr_tsv *t) {
   if (blank < field + value_length)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: the line has more than two columns: it holds a key and a value",
                     t->path, (unsigned long long)t->line);
+  if (t->options->value_bits > 64) {
+    const tsr_status status = add_bytes(t, field, value_length);
+    if (status) return status;
+    tsr_number_put(t->keys, t->options->key_bits, t->count++, key);
+    return TSR_OK;
+  }
   if (value_length > 0 && !parse_number(field, value_length, value_bits, &value)) {
     return bad_number(t, "value", field, value_length, value_bits);
   }

@@ -136,6 +136,10 @@ static void print_memory(FILE *out, const tsr_composition *t) {
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
       fprintf(out, "  %-18s %llu bytes\n", t->part[role].plan.regions[i].name,
               (unsigned long long)tsr_region_bytes(t, &t->part[role].plan.regions[i]));
+  if (tsr_composition_rows(t))
+    fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes and their numbers\n", "rows",
+            (unsigned long long)tsr_composition_row_bytes(t), (unsigned long long)tsr_composition_rows(t),
+            (unsigned long long)t->settings.value_bytes);
   if (t->lock_bytes) fprintf(out, "  %-18s %llu bytes\n", "key locks", (unsigned long long)t->lock_bytes);
   fprintf(out, "  %-18s %llu bytes\n", "in all", (unsigned long long)tsr_composition_bytes(t));
 }
@@ -250,8 +254,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
 static bool is_composed(const char *key) {
-  static const char *const others[] = {"key_bits", "value_bits", "capacity", "load_factor",
-                                       "seed",     "backend",    "device",   "statistics"};
+  static const char *const others[] = {"key_bits", "value_bits", "value_bytes", "capacity",  "load_factor",
+                                       "seed",     "backend",    "device",      "statistics"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(key, others[i]) == 0) return false;
   return true;

@@ -256,7 +256,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->concurrency == TSR_CONCURRENCY_MIXED && !s->has_link))
+  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_chains(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
@@ -278,7 +278,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
                         s->duplicates != TSR_DUPLICATES_REPLACE,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
-      .counts_slots = s->guard == TSR_GUARD_NONE && (s->counts_slots || !has_place) && has_put && !s->statistics,
+      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates)) &&
+                      (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
@@ -482,6 +483,8 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
 
 const char *tsr_composition_overlap(const tsr_composition *t) {
   if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
+  if (TSR_TAKES_TURNS(&t->shape))
+    return "finds may overlap inserts or erases, inserts inserts, erases erases; the table orders inserts and erases";
   if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)
     return "insert, find, contains and erase may all overlap each other";
   if (t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
@@ -645,6 +648,18 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
   return TSR_OK;
 }
 
+#define ROWS_MAX 0xFFFFFFFEull /* what 32 bits can name, and one number that names none */
+
+static tsr_status check_rows(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  char where[512];
+  if (tsr_composition_rows(t) <= ROWS_MAX) return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "value_bytes"), where, sizeof where);
+  return tsr_fail(
+      error, TSR_INCOMPATIBLE,
+      "%s: the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables", where,
+      (unsigned long long)tsr_composition_rows(t));
+}
+
 /* ---- Composing ------------------------------------------------------------------------------- */
 
 tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
@@ -663,6 +678,7 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }
+  if (status == TSR_OK) status = check_rows(t, spec, error);
   if (status == TSR_OK) status = plan_windows(t, spec, error);
   if (status) {
     tsr_composition_free(t);
@@ -736,9 +752,10 @@ tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page)
   return link;
 }
 
-tsr_composition tsr_composition_of_kernel(const tsr_composition *t) {
+tsr_composition tsr_composition_of_kernel(const tsr_composition *t, bool all_at_once) {
   tsr_composition link = *t;
   link.shape.statistics = 0;
+  if (all_at_once && TSR_TAKES_TURNS(&t->shape)) link.shape.guard = TSR_GUARD_LOCK;
   return link;
 }
 
@@ -802,8 +819,20 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *regio
   return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
+/* One for each slot, so that no pair is without, and one for each item of a batch: those that the batch turns out not to
+ * need are not given back one by one (../table/wide.h), and more items than an eighth go in parts. */
+uint64_t tsr_composition_rows(const tsr_composition *t) {
+  enum { SHARE = 8, LEAST = 4096 };
+  const uint64_t slots = tsr_composition_refs(t) * t->shape.bucket_slots;
+  return t->settings.value_bytes ? slots + slots / SHARE + LEAST : 0;
+}
+
+uint64_t tsr_composition_row_bytes(const tsr_composition *t) {
+  return tsr_composition_rows(t) * (t->settings.value_bytes + sizeof(uint32_t));
+}
+
 uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  uint64_t bytes = t->lock_bytes;
+  uint64_t bytes = t->lock_bytes + tsr_composition_row_bytes(t);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
       bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);

@@ -53,8 +53,9 @@ uint64_t tsr_composition_buckets(const tsr_composition *composition);
 tsr_composition tsr_composition_of_pages(const tsr_composition *composition, bool in_page);
 /* The memory that a block of threads can have on such a device. */
 uint32_t tsr_block_bytes(uint32_t sm);
-/* The composition of a link with a user's kernel, which keeps no statistics. Shares and is not freed, as above. */
-tsr_composition tsr_composition_of_kernel(const tsr_composition *composition);
+/* The composition of a link with a user's kernel, which keeps no statistics, and takes no turns: where it inserts and
+ * erases at once (all_at_once) keys have locks. Shares and is not freed, as above. */
+tsr_composition tsr_composition_of_kernel(const tsr_composition *composition, bool all_at_once);
 /* The smallest insert that goes page by page; UINT64_MAX where none does. */
 uint64_t tsr_composition_page_batch(const tsr_composition *composition);
 /* A table that lies in the host's memory. Bytes there, and of all windows; the smallest find whose pages travel, while
@@ -74,7 +75,10 @@ uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *
 /* What a page has of a region, and what the region has behind all pages. */
 uint64_t tsr_region_page_bytes(const tsr_composition *composition, const tsr_region *region);
 uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_region *region);
-/* Everything the table allocates: regions and locks. */
+/* With value_bytes: the rows of values, and what they and the list of the spare ones take. 0 without. */
+uint64_t tsr_composition_rows(const tsr_composition *composition);
+uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
+/* Everything the table allocates: regions, locks and rows. */
 uint64_t tsr_composition_bytes(const tsr_composition *composition);
 /* The state as the device sees it, all pointers NULL. */
 tsr_state tsr_composition_state(const tsr_composition *composition);

@@ -19,7 +19,7 @@
  * combines_later: 1: pairs move, and a policy combines payloads: inserts leave to `combine` what one attempt does not do.
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
- * counts_slots: 1: where nothing looks keys up, a new pair may go into the first bucket of its walk with room.
+ * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
  * filter_words, filter_functions: of a filter: words of 32 bits of a block, and bits that a key sets in it; else 0.
  * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
  * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the

@@ -23,6 +23,7 @@
 #include "core/cpu/pool.h"
 #include "core/cpu/split.h"
 #include "core/cpu/user.h"
+#include "core/cpu/wide.h"
 
 struct tsr_program {
   const tsr_composition *composition;
@@ -327,6 +328,14 @@ static tsr_status cpu_split(tsr_device *device, uint32_t step, const tsr_split *
   return TSR_OK;
 }
 
+static tsr_status cpu_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error) {
+  (void)device;
+  (void)stream;
+  (void)error;
+  tsr_cpu_wide(step, run);
+  return TSR_OK;
+}
+
 static tsr_status cpu_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error) {
   (void)device;
   (void)stream;
@@ -416,6 +425,7 @@ const tsr_backend tsr_cpu_backend = {
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
     .split = cpu_split,
+    .wide = cpu_wide,
     .match = cpu_match,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,

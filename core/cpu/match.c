@@ -46,6 +46,7 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_found; i++) rows += tsr_match_found_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_alone; i++) rows += tsr_match_alone_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_sketch; i++) rows += tsr_match_sketch_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_stray; i++) tsr_match_stray_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_bounds; i++) tsr_match_bounds_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_fold; i++) tsr_match_fold_item(m, i);
   for (uint64_t i = begin; i < end && job->step == TSR_MATCH_mark; i++) tsr_match_mark_item(m, i);
@@ -58,17 +59,18 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
 
 /* The groups of a page: the key of each, how many right pairs it has, later where these end, and whether a left pair of it
  * has come. */
+enum { GROUPS = 8192 };
 typedef struct page_groups {
-  uint64_t keys[TSR_MATCH_GROUPS];
-  uint32_t ends[TSR_MATCH_GROUPS];
-  bool seen[TSR_MATCH_GROUPS];
-  uint64_t none; /* the key of a slot without a pair */
+  uint64_t keys[GROUPS];
+  uint32_t ends[GROUPS];
+  bool seen[GROUPS];
+  uint64_t vacant, none; /* the least key of a slot without a pair, and that of a free group */
 } page_groups;
 
 /* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. */
 static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
-  uint32_t e = (uint32_t)(tsr_match_hash(key) >> 40) % TSR_MATCH_GROUPS;
-  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % TSR_MATCH_GROUPS) {
+  uint32_t e = (uint32_t)(tsr_match_hash(key) >> 40) % GROUPS;
+  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % GROUPS) {
     if (g->keys[e] == key) return e;
     if (g->keys[e] != g->none) continue;
     if (!makes) return TSR_MATCH_NONE;
@@ -81,8 +83,8 @@ static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
 /* Whether all right pairs of the page found a group. */
 static bool group_page(const tsr_match *m, uint64_t begin, uint64_t end, page_groups *g) {
   for (uint64_t i = begin; i < end; i++) {
-    const uint64_t key = tsr_match_number(m->right_keys, i, m->key_bytes);
-    if (key == g->none) continue;
+    const uint64_t key = tsr_match_number(&m->right_keys, i);
+    if (key >= g->vacant) continue;
     const uint32_t e = group_of(g, key, true);
     if (e == TSR_MATCH_NONE) return false;
     g->ends[e]++;
@@ -92,16 +94,16 @@ static bool group_page(const tsr_match *m, uint64_t begin, uint64_t end, page_gr
 
 static void place_page(const tsr_match *m, uint64_t begin, uint64_t end, page_groups *g) {
   uint32_t next = 0;
-  for (uint32_t e = 0; e < TSR_MATCH_GROUPS; e++) {
+  for (uint32_t e = 0; e < GROUPS; e++) {
     const uint32_t count = g->ends[e];
     g->ends[e] = next;
     next += count;
   }
   for (uint64_t i = begin; i < end; i++) {
-    const uint64_t key = tsr_match_number(m->right_keys, i, m->key_bytes);
-    if (key != g->none)
+    const uint64_t key = tsr_match_number(&m->right_keys, i);
+    if (key < g->vacant)
       tsr_match_put(m->grouped, begin + g->ends[group_of(g, key, false)]++, m->right_bytes,
-                    tsr_match_number(m->right_values, i, m->right_bytes));
+                    tsr_match_number(&m->right_values, i));
   }
 }
 
@@ -110,8 +112,8 @@ static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, 
   const bool makes = m->keys_once && tsr_match_wants_absent(m);
   uint64_t rows = 0;
   for (uint64_t p = begin; p < end; p++) {
-    const uint64_t key = tsr_match_number(m->left_keys, p, m->key_bytes);
-    if (key == g->none) {
+    const uint64_t key = tsr_match_number(&m->left_keys, p);
+    if (key >= g->vacant) {
       tsr_match_tell(m, p, 0, 0, 0);
       continue;
     }
@@ -135,7 +137,7 @@ static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
   if (left[1] - left[0] > TSR_MATCH_PAGE_ITEMS || right[1] - right[0] > TSR_MATCH_PAGE_ITEMS) return false;
   memset(g->ends, 0, sizeof g->ends);
   memset(g->seen, 0, sizeof g->seen);
-  for (uint32_t e = 0; e < TSR_MATCH_GROUPS; e++) g->keys[e] = g->none;
+  for (uint32_t e = 0; e < GROUPS; e++) g->keys[e] = g->none;
   if (!group_page(m, right[0], right[1], g)) return false;
   if (m->grouped) place_page(m, right[0], right[1], g);
   return look_page(m, right[0], left[0], left[1], g);
@@ -144,14 +146,15 @@ static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
 static void work_pages(void *argument, uint64_t begin, uint64_t end) {
   const tsr_match *m = ((const match_job *)argument)->match;
   page_groups g;
-  g.none = ~(uint64_t)0 >> (64 - 8 * m->key_bytes);
+  g.vacant = tsr_match_vacant(m);
+  g.none = g.vacant + 1;
   for (uint64_t page = begin; page < end; page++)
     if (!match_page(m, page, &g)) __atomic_store_n(m->gave_up, 1, __ATOMIC_RELAXED);
 }
 
 void tsr_cpu_match(uint32_t step, const tsr_match *match) {
   match_job job = {match, step};
-  if (step == TSR_MATCH_narrow || step == TSR_MATCH_wide)
+  if (step == TSR_MATCH_pages || step == TSR_MATCH_wide_pages)
     tsr_parallel_each(match->n, work_pages, &job);
   else
     tsr_parallel_for(match->n, work_items, &job);

@@ -12,8 +12,10 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
 #include "core/cuda/match.h"
+#include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
 #include "core/cuda/split.h"
+#include "core/cuda/wide.h"
 #include "core/sized.h"
 
 typedef struct cuda_device {
@@ -22,7 +24,7 @@ typedef struct cuda_device {
   cu_device number;
   cu_context context;
   cu_pool pool; /* of buffers that live for one operation */
-  tsr_cuda_module scan, split, match;
+  tsr_cuda_module scan, split, match, wide;
   uint64_t peers; /* a bit for each device that was asked for access to its memory */
 } cuda_device;
 
@@ -137,10 +139,11 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
-  if ((d->scan.module || d->split.module || d->match.module) && push(d, NULL) == TSR_OK) {
+  if ((d->scan.module || d->split.module || d->match.module || d->wide.module) && push(d, NULL) == TSR_OK) {
     tsr_cuda_module_unload(&d->scan, d->driver);
     tsr_cuda_module_unload(&d->split, d->driver);
     tsr_cuda_module_unload(&d->match, d->driver);
+    tsr_cuda_module_unload(&d->wide, d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -412,7 +415,10 @@ static grid a_thread_each(uint64_t n) {
 }
 
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  return launch(program, op, bulk, a_thread_each(bulk->n), stream, error);
+  grid of_threads = a_thread_each(bulk->n);
+  if ((op == TSR_BULK_apply || op == TSR_BULK_apply_inserts) && TSR_TAKES_TURNS(&program->composition->shape))
+    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS - 1) / TSR_TURN_ITEMS;
+  return launch(program, op, bulk, of_threads, stream, error);
 }
 
 static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
@@ -423,6 +429,8 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   const uint32_t place_bytes = pages->places_to ? sizeof *pages->places_to : 0;
   grid of_threads = a_thread_each(n);
   if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
+  if (step == TSR_PAGES_count_pages)
+    of_threads = (grid){n, TSR_COUNT_THREADS, (uint32_t)pages->bins * (uint32_t)sizeof(uint32_t)};
   if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes)};
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
@@ -541,6 +549,16 @@ static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split 
   return status ? status : popped;
 }
 
+static tsr_status cuda_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream,
+                            tsr_error *error) {
+  cuda_device *d = of(device);
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = tsr_cuda_wide_run(&d->wide, d->driver, d->base.info.sm, step, run, stream, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
 static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream,
                              tsr_error *error) {
   cuda_device *d = of(device);
@@ -636,6 +654,7 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
 }
 
 const tsr_backend tsr_cuda_backend = {
+    .wires = &tsr_nccl_wires,
     .name = "cuda",
     .tile_items = TSR_TILE_ITEMS,
     .open = cuda_open,
@@ -661,6 +680,7 @@ const tsr_backend tsr_cuda_backend = {
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
     .split = cuda_split,
+    .wide = cuda_wide,
     .match = cuda_match,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,

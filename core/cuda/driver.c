@@ -6,18 +6,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
+
+#include "core/cuda/library.h"
 
 static cu_driver driver;
 static tsr_error driver_error;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
-
-/* Copies the address, because ISO C has no conversion from void * to a pointer to a function. */
-static bool load_symbol(void *library, const char *symbol, void *function, size_t bytes) {
-  void *address = dlsym(library, symbol);
-  if (address) memcpy(function, &address, bytes);
-  return address != NULL;
-}
 
 static void load_driver(void) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -26,7 +20,7 @@ static void load_driver(void) {
     return;
   }
 #define LOAD(name, symbol, parameters)                                                                                 \
-  if (!load_symbol(library, #symbol, &driver.name, sizeof driver.name)) {                                              \
+  if (!tsr_cuda_symbol(library, #symbol, &driver.name, sizeof driver.name)) {                                          \
     tsr_fail(&driver_error, TSR_NO_DEVICE,                                                                             \
              "the CUDA driver is too old: it has no " #symbol "; 12.0 or newer is needed");                            \
     return;                                                                                                            \

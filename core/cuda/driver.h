@@ -19,7 +19,7 @@ typedef struct cu_event_s *cu_event;
 typedef struct cu_pool_s *cu_pool;
 typedef void *cu_stream;
 
-enum { CU_OUT_OF_MEMORY = 2, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
+enum { CU_OUT_OF_MEMORY = 2, CU_NOT_READY = 600, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
 enum {
   CU_ATTRIBUTE_L2_BYTES = 38,
   CU_ATTRIBUTE_SM_MAJOR = 75,
@@ -28,7 +28,7 @@ enum {
   CU_POINTER_MEMORY_TYPE = 2,   /* attribute; 2 = device, 0 = no memory of CUDA's */
   CU_POINTER_DEVICE = 9,        /* attribute: the number of the device whose memory it is */
   CU_STREAM_NON_BLOCKING = 1,   /* the default stream and it do not wait for each other */
-  CU_EVENT_DISABLE_TIMING = 2,
+  CU_EVENT_DISABLE_TIMING = 2,  /* the device need not note the time */
   CU_MEMORY_DEVICE = 2,
   CU_HOST_PORTABLE = 1, /* pinned in every context, */
   CU_HOST_MAPPED = 2    /* ... and visible to the device */
@@ -89,6 +89,7 @@ typedef struct cu_pool_properties {
   F(event_create, cuEventCreate, (cu_event * event, unsigned flags))                                                   \
   F(event_destroy, cuEventDestroy_v2, (cu_event event))                                                                \
   F(event_record, cuEventRecord, (cu_event event, cu_stream stream))                                                   \
+  F(event_query, cuEventQuery, (cu_event event))                                                                       \
   F(event_synchronize, cuEventSynchronize, (cu_event event))                                                           \
   F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))                              \
   F(stream_wait, cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))                                \

@@ -13,6 +13,7 @@
 
 #include "core/cache.h"
 #include "core/compose/glue.h"
+#include "core/cuda/library.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
@@ -52,33 +53,13 @@ static struct { JITLINK_FUNCTIONS(MEMBER) } jitlink;
 static tsr_error toolkit_error;
 static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
 
-/* Looks on the loader's own path first, then where toolkits are installed. secure_getenv, because a program that has more
- * rights than its caller must not load code from a folder that the caller names. */
 static void *open_library(const char *name) {
-  static const char *const roots[] = {"CUDA_PATH", "CUDA_HOME", NULL};
-  char path[4096];
-  snprintf(path, sizeof path, "%s.13", name);
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  for (size_t i = 0; !library && i < sizeof roots / sizeof roots[0]; i++) {
-    const char *root = roots[i] ? secure_getenv(roots[i]) : "/usr/local/cuda";
-    if (!root || !*root) continue;
-    snprintf(path, sizeof path, "%s/lib64/%s", root, name);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library) break;
-    snprintf(path, sizeof path, "%s/lib64/%s.13", root, name);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  }
+  void *library = tsr_cuda_library(name, "13");
   if (!library)
     tsr_fail(&toolkit_error, TSR_NOT_FOUND,
              "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda",
              name);
   return library;
-}
-
-static bool load_symbol(void *library, const char *symbol, void *function, size_t bytes) {
-  void *address = dlsym(library, symbol);
-  if (address) memcpy(function, &address, bytes);
-  return address != NULL;
 }
 
 static void load_toolkit(void) {
@@ -87,9 +68,9 @@ static void load_toolkit(void) {
   if (!linker) return;
   const char *missing = NULL;
 #define LOAD_NVRTC(name, symbol, parameters)                                                                           \
-  if (!load_symbol(compiler, #symbol, &nvrtc.name, sizeof nvrtc.name)) missing = #symbol;
+  if (!tsr_cuda_symbol(compiler, #symbol, &nvrtc.name, sizeof nvrtc.name)) missing = #symbol;
 #define LOAD_JITLINK(name, symbol, parameters)                                                                         \
-  if (!load_symbol(linker, #symbol, &jitlink.name, sizeof jitlink.name)) missing = #symbol;
+  if (!tsr_cuda_symbol(linker, #symbol, &jitlink.name, sizeof jitlink.name)) missing = #symbol;
   NVRTC_FUNCTIONS(LOAD_NVRTC)
   JITLINK_FUNCTIONS(LOAD_JITLINK)
   if (missing) {

@@ -12,12 +12,17 @@ extern const tsr_image tsr_match_images[]; /* built by core/BUILD from kernels/m
 static const char *const names[] = {TSR_MATCH_STEPS(NAME)};
 _Static_assert(TSR_MATCH_STEP_COUNT <= TSR_CUDA_MODULE_KERNELS_MAX, "a module holds all steps");
 
+/* A page's index: keys, whether a left pair of each has come, and how many right pairs, if that counts. */
+static unsigned page_bytes(const tsr_match *match) {
+  const unsigned groups = TSR_MATCH_INDEX_BYTES / match->key_bytes;
+  return TSR_MATCH_INDEX_BYTES + groups / 8 + (tsr_match_counts(match) ? groups * (unsigned)sizeof(uint16_t) : 0);
+}
+
 tsr_status tsr_cuda_match_run(tsr_cuda_module *loaded, const cu_driver *driver, uint32_t sm, uint32_t step,
                               const tsr_match *match, void *stream, tsr_error *error) {
-  const bool is_pages = step == TSR_MATCH_narrow || step == TSR_MATCH_wide;
+  const bool is_pages = step == TSR_MATCH_pages || step == TSR_MATCH_wide_pages;
   const uint64_t blocks = is_pages ? match->n : (match->n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS;
-  const unsigned shared_bytes =
-      is_pages ? TSR_MATCH_GROUPS * (match->key_bytes + (unsigned)sizeof(uint32_t)) + TSR_MATCH_GROUPS / 8 : 0;
+  const unsigned shared_bytes = is_pages ? page_bytes(match) : 0;
   void *parameters[] = {(void *)(uintptr_t)match};
   if (blocks == 0) return TSR_OK;
   const tsr_status status =

@@ -5,8 +5,8 @@
  * travel back and are put into the caller's order.
  *
  * Each phase has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
- * next travels and the one after it is split; events order what depends on what. The host waits for one thing only, how
- * many items go where, while the devices work on the chunks before.
+ * next travels and the one after it is split; events order what depends on what. The host waits for how many items go
+ * where, and between processes for the end of an exchange (group.c), while the devices work on the chunks before.
  */
 #include "core/devices/batch.h"
 
@@ -17,7 +17,6 @@
 #include "core/table/stage.h"
 
 typedef struct answer {
-  char *users; /* NULL: only the other answers need it */
   uint32_t bytes;
   bool is_partial; /* some items stay as the caller has them */
 } answer;
@@ -26,9 +25,9 @@ typedef struct job {
   tsr_table *t;
   tsr_shards *s;
   tsr_transport *x;
-  const tsr_request *r;
+  const tsr_request *parts; /* one for each member here; what is asked and wanted is the same in all */
   tsr_error *error;
-  const char *questions[TSR_QUESTIONS];
+  uint64_t share; /* items of a member's part in one chunk */
   uint32_t question_bytes[TSR_QUESTIONS];
   answer answers[TSR_ANSWERS]; /* bytes = 0: not wanted */
   uint32_t answer_bytes[TSR_ANSWERS];
@@ -42,29 +41,50 @@ typedef struct job {
 
 /* ---- What is asked --------------------------------------------------------------------------- */
 
-static job job_of(tsr_table *t, const tsr_request *r, tsr_error *error) {
+static const void *question_in(const tsr_request *r, tsr_column c) {
+  const void *const questions[TSR_QUESTIONS] = {
+      [TSR_KEYS] = r->keys, [TSR_VALUES] = r->values, [TSR_OPERATIONS] = r->operations};
+  return questions[c];
+}
+
+/* Where the caller wants an answer; NULL: only the other answers need it. */
+static void *answer_in(const tsr_request *r, tsr_answer a) {
+  void *const answers[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = r->values_out,
+                                      [TSR_UNPLACED_KEYS] = r->unplaced_keys,
+                                      [TSR_UNPLACED_VALUES] = r->unplaced_values,
+                                      [TSR_CODES] = r->results,
+                                      [TSR_COUNTS] = r->counts,
+                                      [TSR_TIMES] = r->times};
+  return answers[a];
+}
+
+static uint64_t max_part(const job *j) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < j->x->here; i++) n = j->parts[i].n > n ? j->parts[i].n : n;
+  return n;
+}
+
+static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
-  const bool hands_back = r->unplaced_keys || r->unplaced_values;
-  job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .r = r, .error = error};
-  j.questions[TSR_KEYS] = r->keys;
+  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8, op = parts->op;
+  job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
+  j.share = j.s->chunk > j.x->here ? j.s->chunk / j.x->here : 1;
+  const uint32_t bytes[TSR_ANSWERS] = {
+      value_bytes, key_bytes, value_bytes, 1, sizeof *parts->counts, 2 * sizeof *parts->times};
+  bool has_values = false, hands_back = false, wants[TSR_ANSWERS] = {false};
+  for (uint32_t i = 0; i < j.x->here; i++) {
+    has_values = has_values || parts[i].values;
+    hands_back = hands_back || parts[i].unplaced_keys || parts[i].unplaced_values;
+    for (uint32_t a = 0; a < TSR_ANSWERS; a++) wants[a] = wants[a] || answer_in(&parts[i], (tsr_answer)a);
+  }
   j.question_bytes[TSR_KEYS] = key_bytes;
-  j.questions[TSR_VALUES] = r->values;
-  j.question_bytes[TSR_VALUES] = r->values ? value_bytes : 0;
-  j.questions[TSR_OPERATIONS] = (const char *)r->operations;
-  j.question_bytes[TSR_OPERATIONS] = r->op == TSR_BULK_apply;
-  void *const users[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = r->values_out,
-                                    [TSR_UNPLACED_KEYS] = r->unplaced_keys,
-                                    [TSR_UNPLACED_VALUES] = r->unplaced_values,
-                                    [TSR_CODES] = r->results,
-                                    [TSR_COUNTS] = r->counts,
-                                    [TSR_TIMES] = r->times};
-  const uint32_t bytes[TSR_ANSWERS] = {value_bytes, key_bytes, value_bytes, 1, sizeof *r->counts, 2 * sizeof *r->times};
+  j.question_bytes[TSR_VALUES] = has_values ? value_bytes : 0;
+  j.question_bytes[TSR_OPERATIONS] = op == TSR_BULK_apply;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
     j.answer_bytes[a] = bytes[a];
-    j.answers[a] = (answer){users[a], users[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
-                            a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
-                                (a == TSR_FOUND_VALUES && r->op == TSR_BULK_apply)};
+    j.answers[a] =
+        (answer){wants[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
+                 a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES || (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
   return j;
 }
@@ -86,18 +106,18 @@ static tsr_status allocate_job(job *j) {
     j->back[i] = calloc(members * members, sizeof *j->back[i]);
     has_all = has_all && j->sizes[i] && j->back[i];
   }
-  const uint64_t chunk = j->r->n < j->s->chunk ? j->r->n : j->s->chunk;
-  j->tiles_max = (chunk / j->x->here + 1) / TSR_SPLIT_TILE + 1;
+  const uint64_t most = max_part(j);
+  j->tiles_max = (most < j->share ? most : j->share) / TSR_SPLIT_TILE + 1;
   j->rows = calloc(members * (members + 3), sizeof *j->rows);
   j->host_counts = calloc(j->x->here * (j->tiles_max * members + 1), sizeof *j->host_counts);
   if (has_all && j->rows && j->host_counts) return TSR_OK;
-  return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items", (unsigned long long)j->r->n);
+  return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items", (unsigned long long)max_part(j));
 }
 
 /* What a shard works on. */
 static void *question_of(const job *j, const tsr_slot *k, tsr_column c) {
   if (!j->question_bytes[c]) return NULL;
-  return j->stays ? k->in[c].memory : k->arrived[c].memory;
+  return j->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
 }
 
 /* What it has answered, where the item came from. */
@@ -136,6 +156,61 @@ static tsr_status reserve(const job *j, const tsr_member *m, tsr_buffer *buffer,
   return tsr_buffer_reserve(m, buffer, bytes, j->error);
 }
 
+/* ---- What the phases cost -------------------------------------------------------------------- */
+
+static tsr_status begin_phase(const job *j, const tsr_member *m, const tsr_slot *k, tsr_lane lane) {
+  return j->s->measures ? record(j, m, k->begun[lane], lane) : TSR_OK;
+}
+
+static tsr_status end_phase(const job *j, const tsr_member *m, tsr_slot *k, tsr_lane lane) {
+  tsr_event *const ends[TSR_LANES] = {k->was_split, k->arrived_at, k->worked, k->returned};
+  k->is_timed[lane] = j->s->measures;
+  return record(j, m, ends[lane], lane);
+}
+
+/* *longest becomes the time between two events of this slot, if that is longer. */
+static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to, double *longest, tsr_error *error) {
+  double ms = 0;
+  tsr_status status = device_of(m)->backend->event_between(device_of(m), from, to, &ms, error);
+  if (ms > *longest) *longest = ms;
+  return status;
+}
+
+/* Adds what a chunk has cost. pre: its events are finished. */
+static tsr_status add_times(const job *j, uint32_t slot, tsr_error *error) {
+  double longest[TSR_LANES] = {0}, back = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    tsr_slot *k = &j->s->members[i].slots[slot];
+    tsr_event *const ends[TSR_LANES] = {k->was_split, k->arrived_at, k->worked, k->returned};
+    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
+      tsr_event *begun = lane == TSR_LANE_RETURN ? k->back_at : k->begun[lane];
+      if (k->is_timed[lane]) status = take_time(m, begun, ends[lane], &longest[lane], error);
+    }
+    if (status == TSR_OK && k->is_timed[TSR_LANE_RETURN])
+      status = take_time(m, k->begun[TSR_LANE_RETURN], k->back_at, &back, error);
+    for (uint32_t lane = 0; lane < TSR_LANES; lane++) k->is_timed[lane] = false;
+  }
+  j->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
+  j->s->phases.split_ms += longest[TSR_LANE_SPLIT];
+  j->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
+  j->s->phases.work_ms += longest[TSR_LANE_WORK];
+  j->s->phases.answer_ms += longest[TSR_LANE_RETURN];
+  return status;
+}
+
+static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes) {
+  const uint32_t members = j->x->members;
+  uint64_t most = 0;
+  for (uint32_t from = j->x->first; from < j->x->first + j->x->here; from++) {
+    uint64_t items = 0;
+    for (uint32_t to = 0; to < members; to++) items += to == from ? 0 : sizes[from * members + to];
+    most = items > most ? items : most;
+  }
+  if (j->s->measures) j->s->phases.sent_bytes += most * item_bytes;
+}
+
 /* The chunk that had this slot is done, answers and all. */
 static tsr_status finish_slot(const job *j, uint32_t slot, tsr_error *error) {
   tsr_status status = TSR_OK;
@@ -149,7 +224,7 @@ static tsr_status finish_slot(const job *j, uint32_t slot, tsr_error *error) {
       if (status == TSR_OK) status = waited;
     }
   }
-  return status;
+  return status ? status : add_times(j, slot, error);
 }
 
 /* ---- Phase 1: split -------------------------------------------------------------------------- */
@@ -161,9 +236,9 @@ static tsr_split split_of(const job *j, const tsr_slot *k) {
                      .shards = j->x->members,
                      .key_bytes = j->question_bytes[TSR_KEYS],
                      .value_bytes = j->question_bytes[TSR_VALUES],
-                     .keys = k->in[TSR_KEYS].memory,
-                     .values = k->in[TSR_VALUES].memory,
-                     .operations = k->in[TSR_OPERATIONS].memory,
+                     .keys = k->asked[TSR_KEYS],
+                     .values = k->asked[TSR_VALUES],
+                     .operations = k->asked[TSR_OPERATIONS],
                      .keys_out = k->split[TSR_KEYS].memory,
                      .values_out = j->question_bytes[TSR_VALUES] ? k->split[TSR_VALUES].memory : NULL,
                      .operations_out = j->question_bytes[TSR_OPERATIONS] ? k->split[TSR_OPERATIONS].memory : NULL,
@@ -173,16 +248,33 @@ static tsr_split split_of(const job *j, const tsr_slot *k) {
   return split;
 }
 
+static bool is_here(const tsr_member *m, const void *memory) {
+  return device_of(m)->backend->is_device_memory(device_of(m), memory);
+}
+
+/* A column of the member's part of a chunk, where its device reads it at the full rate: the caller's own array, or a copy.
+ */
+static tsr_status fetch(const job *j, uint32_t member, tsr_slot *k, tsr_column c) {
+  const tsr_member *m = &j->s->members[member];
+  const uint64_t bytes = j->question_bytes[c];
+  const char *users = question_in(&j->parts[member], c);
+  k->asked[c] = NULL;
+  if (!users || !bytes || k->n == 0) return TSR_OK;
+  k->asked[c] = users + k->first * bytes;
+  if (is_here(m, k->asked[c])) return TSR_OK;
+  tsr_status status = reserve(j, m, &k->in[c], k->n * bytes);
+  if (status == TSR_OK) status = copy(j, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LANE_SPLIT);
+  k->asked[c] = k->in[c].memory;
+  return status;
+}
+
 /* A member's part of a chunk, on its device, and how many items each tile has for each shard. */
-static tsr_status count_part(const job *j, tsr_member *m, tsr_slot *k) {
+static tsr_status count_part(const job *j, uint32_t member, tsr_slot *k) {
+  const tsr_member *m = &j->s->members[member];
   tsr_status status = TSR_OK;
   for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++) {
-    const uint64_t bytes = j->question_bytes[c];
-    if (!bytes) continue;
-    status = reserve(j, m, &k->in[c], k->n * bytes);
-    if (status == TSR_OK && !j->stays) status = reserve(j, m, &k->split[c], k->n * bytes);
-    if (status == TSR_OK)
-      status = copy(j, m, k->in[c].memory, j->questions[c] + k->first * bytes, k->n * bytes, TSR_LANE_SPLIT);
+    status = fetch(j, member, k, (tsr_column)c);
+    if (status == TSR_OK && !j->stays) status = reserve(j, m, &k->split[c], k->n * j->question_bytes[c]);
   }
   if (status || j->stays) return status;
   const uint64_t numbers = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE * j->x->members;
@@ -220,23 +312,30 @@ static tsr_status share_sizes(const job *j, uint32_t slot, tsr_status status) {
   return status;
 }
 
-static tsr_status split_chunk(const job *j, uint32_t slot, uint64_t first, uint64_t n) {
+/* Every member's part has its items of a round, as long as it has any. */
+static void take_round(const job *j, uint32_t slot, uint64_t round) {
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    tsr_slot *k = &j->s->members[i].slots[slot];
+    const uint64_t n = j->parts[i].n;
+    k->first = round * j->share < n ? round * j->share : n;
+    k->n = n - k->first < j->share ? n - k->first : j->share;
+  }
+}
+
+static tsr_status split_chunk(const job *j, uint32_t slot, uint64_t round) {
   const uint32_t members = j->x->members, here = j->x->here;
   tsr_status status = finish_slot(j, slot, j->error);
-  for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
-    tsr_slot *k = &j->s->members[i].slots[slot];
-    const uint32_t part = (i + j->s->next) % here; /* so that small batches are not all one member's */
-    k->first = first + n * part / here;
-    k->n = first + n * (part + 1) / here - k->first;
-    status = count_part(j, &j->s->members[i], k);
-  }
+  take_round(j, slot, round);
+  for (uint32_t i = 0; status == TSR_OK && i < here; i++)
+    status = begin_phase(j, &j->s->members[i], &j->s->members[i].slots[slot], TSR_LANE_SPLIT);
+  for (uint32_t i = 0; status == TSR_OK && i < here; i++) status = count_part(j, i, &j->s->members[i].slots[slot]);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
     status = read_counts(j, i, &j->s->members[i].slots[slot], j->sizes[slot] + (j->x->first + i) * members);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
     tsr_member *m = &j->s->members[i];
     const tsr_split split = split_of(j, &m->slots[slot]);
     if (split.n && !j->stays) status = step(j, m, TSR_SPLIT_scatter, &split, TSR_LANE_SPLIT);
-    if (status == TSR_OK) status = record(j, m, m->slots[slot].was_split, TSR_LANE_SPLIT);
+    if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_SPLIT);
   }
   return share_sizes(j, slot, status);
 }
@@ -264,6 +363,7 @@ static tsr_status exchange(const job *j, uint32_t slot, uint32_t number, buffer_
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
   if (j->stays) return TSR_OK;
+  add_sent(j, sizes, item_bytes);
   for (uint32_t i = 0; i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
     sources[i] = from(&m->slots[slot], number)->memory;
@@ -297,13 +397,15 @@ static tsr_status travel(const job *j, uint32_t slot) {
     for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
       if (j->question_bytes[c] && !j->stays) status = reserve(j, m, &k->arrived[c], k->got * j->question_bytes[c]);
   }
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
+    status = begin_phase(j, &j->s->members[i], &j->s->members[i].slots[slot], TSR_LANE_TRAVEL);
   status = j->x->agree(j->x, status, j->error);
   for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
     if (j->question_bytes[c])
       status =
           exchange(j, slot, c, split_column, arrived_column, j->sizes[slot], j->question_bytes[c], TSR_LANE_TRAVEL);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
-    status = record(j, &j->s->members[i], j->s->members[i].slots[slot].arrived_at, TSR_LANE_TRAVEL);
+    status = end_phase(j, &j->s->members[i], &j->s->members[i].slots[slot], TSR_LANE_TRAVEL);
   return status;
 }
 
@@ -311,13 +413,16 @@ static void *answer_of(const tsr_slot *k, const job *j, tsr_answer a) {
   return j->answers[a].bytes ? k->answer[a].memory : NULL;
 }
 
-static tsr_status work_member(const job *j, tsr_member *m, tsr_slot *k) {
+static tsr_status work_member(const job *j, uint32_t member, tsr_slot *k) {
+  tsr_member *m = &j->s->members[member];
+  const tsr_request *r = &j->parts[member];
   tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
+  if (status == TSR_OK) status = begin_phase(j, m, k, TSR_LANE_WORK);
   for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
     if (j->answers[a].bytes) status = reserve(j, m, &k->answer[a], k->got * j->answers[a].bytes);
   if (status) return status;
-  const tsr_request mine = {.op = j->r->op,
-                            .phase = j->r->phase,
+  const tsr_request mine = {.op = r->op,
+                            .phase = r->phase,
                             .n = k->got,
                             .operations = question_of(j, k, TSR_OPERATIONS),
                             .keys = question_of(j, k, TSR_KEYS),
@@ -328,43 +433,60 @@ static tsr_status work_member(const job *j, tsr_member *m, tsr_slot *k) {
                             .results = answer_of(k, j, TSR_CODES),
                             .counts = answer_of(k, j, TSR_COUNTS),
                             .times = answer_of(k, j, TSR_TIMES),
-                            .missing = j->r->missing,
-                            .tells_presence = j->r->tells_presence,
+                            .missing = r->missing,
+                            .tells_presence = r->tells_presence,
                             .stream = m->streams[TSR_LANE_WORK],
-                            .tally = j->r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
+                            .tally = r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
   if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);
-  return status ? status : record(j, m, k->worked, TSR_LANE_WORK);
+  return status ? status : end_phase(j, m, k, TSR_LANE_WORK);
 }
 
 static tsr_status work(const job *j, uint32_t slot) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
-    status = work_member(j, &j->s->members[i], &j->s->members[i].slots[slot]);
+    status = work_member(j, i, &j->s->members[i].slots[slot]);
   return status;
 }
 
 /* ---- The way back ---------------------------------------------------------------------------- */
 
-/* An answer of a member's part of the chunk, to where the caller wants it. */
-static tsr_status put_in_order(const job *j, const tsr_member *m, tsr_slot *k, tsr_answer a) {
+/* An answer of a member's part of the chunk, to where the caller wants it: at once, if its device has that memory. */
+static tsr_status put_in_order(const job *j, uint32_t member, tsr_slot *k, tsr_answer a) {
+  const tsr_member *m = &j->s->members[member];
   const answer *wanted = &j->answers[a];
   const uint64_t bytes = k->n * wanted->bytes;
-  char *users = wanted->users + k->first * wanted->bytes;
-  const bool is_found = a == TSR_FOUND_VALUES;
-  tsr_status status = reserve(j, m, &k->ordered[a], bytes);
-  if (status == TSR_OK && wanted->is_partial) status = copy(j, m, k->ordered[a].memory, users, bytes, TSR_LANE_RETURN);
-  if (status || k->n == 0) return status;
+  char *users = answer_in(&j->parts[member], a);
+  tsr_status status = TSR_OK;
+  if (!users || k->n == 0) return TSR_OK;
+  users += k->first * wanted->bytes;
+  const bool is_found = a == TSR_FOUND_VALUES, is_at_once = is_here(m, users);
+  if (!is_at_once) status = reserve(j, m, &k->ordered[a], bytes);
+  void *ordered = is_at_once ? users : k->ordered[a].memory;
+  if (status == TSR_OK && wanted->is_partial && !is_at_once)
+    status = copy(j, m, ordered, users, bytes, TSR_LANE_RETURN);
+  if (status) return status;
   const tsr_split split = {.n = k->n,
                            .places = j->stays ? NULL : k->places.memory,
                            .column = back_of(j, k, a),
-                           .ordered = k->ordered[a].memory,
+                           .ordered = ordered,
                            .column_bytes = wanted->bytes,
                            .only = !wanted->is_partial ? NULL
                                    : is_found          ? k->split[TSR_OPERATIONS].memory
                                                        : back_of(j, k, TSR_CODES),
                            .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
   status = step(j, m, TSR_SPLIT_gather, &split, TSR_LANE_RETURN);
-  return status ? status : copy(j, m, users, k->ordered[a].memory, bytes, TSR_LANE_RETURN);
+  return status || is_at_once ? status : copy(j, m, users, ordered, bytes, TSR_LANE_RETURN);
+}
+
+/* Before the answers travel back, and when they have. */
+static tsr_status begin_return(const job *j, uint32_t slot, bool are_back) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && j->s->measures && i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    const tsr_slot *k = &m->slots[slot];
+    status = record(j, m, are_back ? k->back_at : k->begun[TSR_LANE_RETURN], TSR_LANE_RETURN);
+  }
+  return status;
 }
 
 static bool any_answer(const job *j) {
@@ -380,15 +502,17 @@ static tsr_status bring_back(const job *j, uint32_t slot) {
       tsr_member *m = &j->s->members[i];
       status = reserve(j, m, &m->slots[slot].back[a], m->slots[slot].n * j->answers[a].bytes);
     }
+  if (status == TSR_OK) status = begin_return(j, slot, false);
   status = j->x->agree(j->x, status, j->error);
   for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
     if (j->answers[a].bytes)
       status = exchange(j, slot, a, answer_column, back_column, j->back[slot], j->answers[a].bytes, TSR_LANE_RETURN);
+  if (status == TSR_OK) status = begin_return(j, slot, true);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
     for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
-      if (j->answers[a].users) status = put_in_order(j, m, &m->slots[slot], (tsr_answer)a);
-    if (status == TSR_OK) status = record(j, m, m->slots[slot].returned, TSR_LANE_RETURN);
+      if (j->answers[a].bytes) status = put_in_order(j, i, &m->slots[slot], (tsr_answer)a);
+    if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_RETURN);
   }
   return status;
 }
@@ -400,18 +524,20 @@ enum { WORDS = 3 }; /* that a member says of a batch */
 /* All processes must ask for the same, and go round as often as the one with the longest batch. */
 static tsr_status begin(job *j) {
   tsr_status status = allocate_job(j);
-  if (status == TSR_OK) /* what the caller has enqueued before */
-    status = j->t->backend->synchronize(j->t->device, j->r->stream, j->error);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) { /* what the caller has enqueued before */
+    tsr_device *device = device_of(&j->s->members[i]);
+    status = device->backend->synchronize(device, j->parts[i].stream, j->error);
+  }
   status = j->x->agree(j->x, status, j->error);
   if (status) return status;
-  const uint64_t what = j->r->op | (uint64_t)(j->question_bytes[TSR_VALUES] != 0) << 32;
+  const uint64_t what = j->parts->op | (uint64_t)(j->question_bytes[TSR_VALUES] != 0) << 32;
   uint64_t wanted = 0;
   j->rounds = 0;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) wanted |= (uint64_t)(j->answers[a].bytes != 0) << a;
   for (uint32_t i = 0; i < j->x->here; i++) {
     uint64_t *row = j->rows + (j->x->first + i) * WORDS;
     row[0] = what;
-    row[1] = (j->r->n + j->s->chunk - 1) / j->s->chunk;
+    row[1] = (max_part(j) + j->share - 1) / j->share;
     row[2] = wanted;
   }
   status = j->x->gather(j->x, j->rows, WORDS, j->error);
@@ -433,22 +559,19 @@ static tsr_status begin(job *j) {
 static tsr_status balance(const job *j) {
   const uint32_t policy = j->t->store.composition->shape.duplicates, key_bytes = j->question_bytes[TSR_KEYS];
   const uint32_t here = j->x->here;
-  const bool inserts = j->r->op == TSR_BULK_insert || j->r->op == TSR_BULK_apply;
+  const uint32_t op = j->parts->op;
+  const bool inserts = op == TSR_BULK_insert || op == TSR_BULK_apply;
+  const uint64_t most = max_part(j);
   tsr_status status = TSR_OK;
   if (!j->s->is_empty || !inserts) return TSR_OK;
   j->s->is_empty = false;
   if (TSR_POLICY_LOOKS(policy)) return TSR_OK;
-  for (uint64_t done = 0, n; status == TSR_OK && done < j->r->n; done += n) {
-    n = j->r->n - done < j->s->chunk ? j->r->n - done : j->s->chunk;
+  for (uint64_t round = 0; status == TSR_OK && round * j->share < most; round++) {
+    take_round(j, 0, round);
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
-      tsr_member *m = &j->s->members[i];
-      tsr_buffer *keys = &m->slots[0].in[TSR_KEYS];
-      const uint64_t first = n * i / here, count = n * (i + 1) / here - first;
-      if (count) status = reserve(j, m, keys, count * key_bytes);
-      if (status == TSR_OK)
-        status = copy(j, m, keys->memory, j->questions[TSR_KEYS] + (done + first) * key_bytes, count * key_bytes,
-                      TSR_LANE_SPLIT);
-      if (status == TSR_OK) status = tsr_balance_add(j->s, i, count, keys->memory, key_bytes, j->error);
+      tsr_slot *k = &j->s->members[i].slots[0];
+      status = fetch(j, i, k, TSR_KEYS);
+      if (status == TSR_OK) status = tsr_balance_add(j->s, i, k->n, k->asked[TSR_KEYS], key_bytes, j->error);
     }
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
       const tsr_member *m = &j->s->members[i];
@@ -472,7 +595,8 @@ static tsr_status size_values(const job *j, uint32_t slot, uint64_t *wants, uint
     const uint64_t bytes = (k->n + 1) * sizeof(uint64_t), *items = j->sizes[slot] + (j->x->first + i) * members;
     status = reserve(j, m, &k->offsets, bytes);
     if (status == TSR_OK) status = reserve(j, m, &k->spans, bytes);
-    if (status == TSR_OK) status = copy(j, m, k->offsets.memory, j->r->counts + k->first, bytes, TSR_LANE_SPLIT);
+    const uint64_t *users = j->parts[i].counts + k->first;
+    if (status == TSR_OK) status = copy(j, m, k->offsets.memory, users, bytes, TSR_LANE_SPLIT);
     const tsr_split split = {
         .n = k->n, .places = k->places.memory, .offsets = k->offsets.memory, .spans = k->spans.memory};
     if (status == TSR_OK && k->n) status = step(j, m, TSR_SPLIT_spans, &split, TSR_LANE_SPLIT);
@@ -489,9 +613,11 @@ static tsr_status size_values(const job *j, uint32_t slot, uint64_t *wants, uint
   return status ? status : j->x->gather(j->x, wants, members, j->error);
 }
 
-static tsr_status retrieve_member(const job *j, tsr_member *m, tsr_slot *k, uint64_t values) {
+static tsr_status retrieve_member(const job *j, uint32_t member, tsr_slot *k, uint64_t values) {
+  tsr_member *m = &j->s->members[member];
   const uint32_t value_bytes = j->answer_bytes[TSR_FOUND_VALUES];
   tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
+  if (status == TSR_OK) status = begin_phase(j, m, k, TSR_LANE_WORK);
   if (status == TSR_OK) status = reserve(j, m, &k->answer[TSR_COUNTS], (k->got + 1) * sizeof(uint64_t));
   if (status == TSR_OK) status = reserve(j, m, &k->values, values * value_bytes);
   if (status) return status;
@@ -502,17 +628,19 @@ static tsr_status retrieve_member(const job *j, tsr_member *m, tsr_slot *k, uint
                             .values_out = values ? k->values.memory : NULL,
                             .counts = k->answer[TSR_COUNTS].memory,
                             .room = values,
-                            .missing = j->r->missing,
+                            .missing = j->parts[member].missing,
                             .stream = m->streams[TSR_LANE_WORK],
                             .tally = m->shard->tallies + TSR_TALLY_UNREAD};
   if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);
-  return status ? status : record(j, m, k->worked, TSR_LANE_WORK);
+  return status ? status : end_phase(j, m, k, TSR_LANE_WORK);
 }
 
 /* The values of a member's part, to where the caller wants them, as far as there is room. first: where they begin. */
-static tsr_status spread(const job *j, const tsr_member *m, tsr_slot *k, uint64_t first, uint64_t count) {
+static tsr_status spread(const job *j, uint32_t member, tsr_slot *k, uint64_t first, uint64_t count) {
+  const tsr_member *m = &j->s->members[member];
+  const tsr_request *r = &j->parts[member];
   const uint32_t bytes = j->answer_bytes[TSR_FOUND_VALUES];
-  const uint64_t room = first < j->r->room ? j->r->room - first : 0, fitting = count < room ? count : room;
+  const uint64_t room = first < r->room ? r->room - first : 0, fitting = count < room ? count : room;
   tsr_status status = reserve(j, m, &k->ordered_values, count * bytes);
   if (status || k->n == 0) return status;
   const tsr_split split = {.n = k->n,
@@ -524,8 +652,7 @@ static tsr_status spread(const job *j, const tsr_member *m, tsr_slot *k, uint64_
                            .spans = k->spans.memory};
   status = step(j, m, TSR_SPLIT_spread, &split, TSR_LANE_RETURN);
   if (status || !fitting) return status;
-  return copy(j, m, (char *)j->r->values_out + first * bytes, k->ordered_values.memory, fitting * bytes,
-              TSR_LANE_RETURN);
+  return copy(j, m, (char *)r->values_out + first * bytes, k->ordered_values.memory, fitting * bytes, TSR_LANE_RETURN);
 }
 
 static tsr_status retrieve_chunk(const job *j, uint32_t slot, uint64_t *wants, uint64_t *back) {
@@ -539,20 +666,22 @@ static tsr_status retrieve_chunk(const job *j, uint32_t slot, uint64_t *wants, u
     uint64_t asked = 0;
     for (uint32_t to = 0; to < members; to++) asked += back[(j->x->first + i) * members + to];
     for (uint32_t from = 0; from < members; from++) counts[i] += wants[(j->x->first + i) * members + from];
-    status = retrieve_member(j, &j->s->members[i], &j->s->members[i].slots[slot], asked);
+    status = retrieve_member(j, i, &j->s->members[i].slots[slot], asked);
   }
   if (status == TSR_OK) status = meet(j, slot, worked_event, TSR_LANE_RETURN);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
     status = reserve(j, &j->s->members[i], &j->s->members[i].slots[slot].back_values,
                      counts[i] * j->answer_bytes[TSR_FOUND_VALUES]);
+  if (status == TSR_OK) status = begin_return(j, slot, false);
   status = j->x->agree(j->x, status, j->error);
   if (status == TSR_OK)
     status = exchange(j, slot, 0, values_column, back_values_column, back, j->answer_bytes[TSR_FOUND_VALUES],
                       TSR_LANE_RETURN);
+  if (status == TSR_OK) status = begin_return(j, slot, true);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
-    status = spread(j, m, &m->slots[slot], firsts[i], counts[i]);
-    if (status == TSR_OK) status = record(j, m, m->slots[slot].returned, TSR_LANE_RETURN);
+    status = spread(j, i, &m->slots[slot], firsts[i], counts[i]);
+    if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_RETURN);
   }
   return status;
 }
@@ -565,46 +694,44 @@ static tsr_status end(job *j, tsr_status status) {
   return j->x->agree(j->x, status, j->error);
 }
 
-static tsr_status run(tsr_table *t, const tsr_request *r, bool stays, tsr_error *error) {
-  job j = job_of(t, r, error);
+static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
+  job j = job_of(t, parts, error);
   j.stays = stays;
   tsr_status status = begin(&j);
   const bool has_answers = any_answer(&j);
   if (status == TSR_OK && !stays) status = balance(&j);
+  /* Answers of a chunk travel when the next one is being worked on, since an exchange between processes waits for its end. */
   for (uint64_t round = 0; status == TSR_OK && round < j.rounds; round++) {
-    const uint64_t begun = round * j.s->chunk, first = begun < r->n ? begun : r->n;
-    const uint64_t n = r->n - first < j.s->chunk ? r->n - first : j.s->chunk;
     const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = split_chunk(&j, slot, first, n);
+    status = split_chunk(&j, slot, round);
     if (status == TSR_OK) status = travel(&j, slot);
     if (status == TSR_OK) status = work(&j, slot);
-    if (status == TSR_OK && has_answers) status = bring_back(&j, slot);
+    if (status == TSR_OK && has_answers && round) status = bring_back(&j, (slot + TSR_SLOTS - 1) % TSR_SLOTS);
   }
+  if (status == TSR_OK && has_answers && j.rounds) status = bring_back(&j, (uint32_t)((j.rounds - 1) % TSR_SLOTS));
   if (j.rows) status = end(&j, status);
-  j.s->next = (uint32_t)((j.s->next + r->n) % j.x->here);
   free_job(&j);
   return status;
 }
 
-tsr_status tsr_batch_run(tsr_table *t, const tsr_request *r, tsr_error *error) { return run(t, r, false, error); }
-tsr_status tsr_batch_deal(tsr_table *t, const tsr_request *r, tsr_error *error) { return run(t, r, true, error); }
-
 /* The values, when it is known where each key's begin. */
-static tsr_status retrieve(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_request keys_only = *r;
-  keys_only.results = NULL;
-  keys_only.n = r->values_out ? r->n : 0;
-  job j = job_of(t, &keys_only, error);
+static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+  tsr_request keys_only[TSR_DEVICES_MAX];
+  const uint32_t here = t->shards->transport.here;
+  for (uint32_t i = 0; i < here; i++) {
+    keys_only[i] = parts[i];
+    keys_only[i].results = NULL;
+    if (!parts[i].values_out) keys_only[i].n = 0;
+  }
+  job j = job_of(t, keys_only, error);
   j.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
   const size_t members = j.x->members;
   uint64_t *sizes = calloc(2 * members * members, sizeof *sizes);
   tsr_status status = sizes ? begin(&j) : tsr_fail(error, TSR_NO_MEMORY, "no memory for the sizes of an exchange");
   const bool any_wanted = j.answers[TSR_FOUND_VALUES].bytes != 0; /* in some process */
   for (uint64_t round = 0; status == TSR_OK && any_wanted && round < j.rounds; round++) {
-    const uint64_t begun = round * j.s->chunk, first = begun < keys_only.n ? begun : keys_only.n;
-    const uint64_t n = keys_only.n - first < j.s->chunk ? keys_only.n - first : j.s->chunk;
     const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = split_chunk(&j, slot, first, n);
+    status = split_chunk(&j, slot, round);
     if (status == TSR_OK) status = retrieve_chunk(&j, slot, sizes, sizes + members * members);
   }
   if (j.rows) status = end(&j, status);
@@ -624,12 +751,85 @@ static tsr_status sum_up(const tsr_table *t, const tsr_request *r, tsr_error *er
   return status ? status : waited;
 }
 
+static tsr_status count(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+  tsr_request counting[TSR_DEVICES_MAX];
+  for (uint32_t i = 0; i < t->shards->transport.here; i++) {
+    counting[i] = parts[i];
+    counting[i].op = TSR_BULK_count;
+    counting[i].values_out = NULL;
+    counting[i].room = 0;
+  }
+  return run(t, counting, false, error);
+}
+
+tsr_status tsr_batch_run_parts(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  if (parts->op != TSR_BULK_retrieve) return run(t, parts, false, error);
+  status = count(t, parts, error);
+  for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) status = sum_up(t, &parts[i], error);
+  status = t->shards->transport.agree(&t->shards->transport, status, error);
+  return status ? status : retrieve(t, parts, error);
+}
+
+tsr_status tsr_batch_deal_parts(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+  return run(t, parts, true, error);
+}
+
+/* ---- One batch in parts of equal size -------------------------------------------------------- */
+
+static const void *item_of(const void *array, uint64_t i, uint64_t bytes) {
+  return array ? (const char *)array + i * bytes : NULL;
+}
+
+static void *place_of(void *array, uint64_t i, uint64_t bytes) { return array ? (char *)array + i * bytes : NULL; }
+
+/* Items first .. first + n. Of find_all the offsets say where an item's values lie, so that all parts have them all. */
+static tsr_request slice(const tsr_table *t, const tsr_request *r, uint64_t first, uint64_t n) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint64_t value_bytes = t->store.composition->shape.value_bits / 8;
+  tsr_request part = *r;
+  part.n = n;
+  part.operations = item_of(r->operations, first, 1);
+  part.keys = item_of(r->keys, first, key_bytes);
+  part.values = item_of(r->values, first, value_bytes);
+  if (r->op != TSR_BULK_retrieve) part.values_out = place_of(r->values_out, first, value_bytes);
+  part.unplaced_keys = place_of(r->unplaced_keys, first, key_bytes);
+  part.unplaced_values = place_of(r->unplaced_values, first, value_bytes);
+  part.results = place_of(r->results, first, 1);
+  part.counts = place_of(r->counts, first, sizeof *r->counts);
+  part.times = place_of(r->times, first, 2 * sizeof *r->times);
+  return part;
+}
+
+static void cut(tsr_table *t, const tsr_request *r, tsr_request *parts) {
+  tsr_shards *s = t->shards;
+  const uint32_t here = s->transport.here;
+  for (uint32_t i = 0; i < here; i++) {
+    const uint32_t part = (i + s->next) % here; /* so that small batches are not all one member's */
+    const uint64_t first = r->n / here * part + r->n % here * part / here;
+    const uint64_t end = r->n / here * (part + 1) + r->n % here * (part + 1) / here;
+    parts[i] = slice(t, r, first, end - first);
+  }
+  s->next = (uint32_t)((s->next + r->n) % here);
+}
+
+tsr_status tsr_batch_run(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_request parts[TSR_DEVICES_MAX];
+  cut(t, r, parts);
+  return run(t, parts, false, error);
+}
+
+tsr_status tsr_batch_deal(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_request parts[TSR_DEVICES_MAX];
+  cut(t, r, parts);
+  return run(t, parts, true, error);
+}
+
 tsr_status tsr_batch_find_all(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_request count = *r;
-  count.op = TSR_BULK_count;
-  count.values_out = NULL;
-  count.room = 0;
-  tsr_status status = tsr_batch_run(t, &count, error);
-  if (status == TSR_OK) status = t->shards->transport.agree(&t->shards->transport, sum_up(t, r, error), error);
-  return status ? status : retrieve(t, r, error);
+  tsr_request parts[TSR_DEVICES_MAX];
+  cut(t, r, parts);
+  tsr_status status = count(t, parts, error);
+  if (status == TSR_OK) status = sum_up(t, r, error);
+  status = t->shards->transport.agree(&t->shards->transport, status, error);
+  return status ? status : retrieve(t, parts, error);
 }

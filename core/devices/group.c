@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own, over a
- * mesh of sockets. Read next: mesh.c.
+ * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own. What they
+ * say to each other goes over a mesh of sockets; items do, too, or by a wire from GPU to GPU, while the mesh tells whether
+ * all are still there. Read next: mesh.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/devices/furnish.h"
 #include "core/devices/mesh.h"
-#include "core/devices/shards.h"
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/tessera_devices.h"
 
 struct tsr_group {
   tsr_mesh mesh;
+  tsr_device *device; /* where memory is not the host's: of all tables of this process, */
+  uint32_t number;    /* its number, */
+  tsr_wire *wire;     /* and its way to the others' */
 };
 
 /* ---- The transport --------------------------------------------------------------------------- */
@@ -59,8 +63,31 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   return TSR_OK;
 }
 
-/* The memory of the cpu backend's devices is this process's own. */
+/* Waits until a wire is ready, as long as all processes are there; a failure, also one before, ends the group at once: the
+ * others wait for what this process does not send. */
+static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) {
+  const tsr_wires *wires = g->device->backend->wires;
+  const double until = tsr_mesh_now_s() + g->mesh.limit_s;
+  tsr_error why = before;
+  bool is_done = false;
+  tsr_status status = before.status;
+  while (status == TSR_OK && !is_done) {
+    status = wires->is_done(g->wire, &is_done, &why);
+    if (status == TSR_OK && !is_done) status = tsr_mesh_watch(&g->mesh, until, &why);
+  }
+  if (status == TSR_OK) return TSR_OK;
+  wires->close(g->wire);
+  g->wire = NULL;
+  status = tsr_mesh_break(&g->mesh, &why);
+  if (error) *error = g->mesh.why;
+  return status;
+}
+
+/* From device to device; sockets, where their memory is the host's. */
 static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
+  tsr_group *g = x->group;
+  tsr_device *device = x->devices[0];
+  const tsr_wires *wires = device->backend->wires;
   tsr_mail mail = {.out = {NULL}};
   uint64_t before = 0, arrived = 0;
   const uint32_t me = x->first, n = x->members;
@@ -73,8 +100,18 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
     before += out;
     arrived += in;
   }
-  if (mail.out_bytes[me]) memcpy(mail.in[me], mail.out[me], mail.out_bytes[me]);
-  return tsr_mesh_exchange(&x->group->mesh, &mail, error);
+  tsr_error why = {TSR_OK, ""};
+  tsr_status status = mail.out_bytes[me] ? device->backend->copy(device, mail.in[me], mail.out[me], mail.out_bytes[me],
+                                                                 p->streams[0], &why)
+                                         : TSR_OK;
+  if (!wires || n == 1) {
+    if (status && error) *error = why;
+    return status ? status : tsr_mesh_exchange(&g->mesh, &mail, error);
+  }
+  if (!g->wire) return tsr_mesh_watch(&g->mesh, 0, error); /* it was lost, and why is known */
+  if (status == TSR_OK) status = wires->exchange(g->wire, &mail, p->streams[0], &why);
+  why.status = status;
+  return finish_wire(g, why, error);
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
@@ -104,6 +141,8 @@ tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const 
 }
 
 void tsr_group_destroy(tsr_group *group) {
+  if (group && group->wire) group->device->backend->wires->close(group->wire);
+  if (group && group->device) group->device->backend->close(group->device);
   if (group) tsr_mesh_close(&group->mesh);
   free(group);
 }
@@ -112,7 +151,6 @@ static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
   const char *what = NULL;
   if (settings->devices.count > 1) what = "each process has one device: name one";
   if (settings->split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
-  if (settings->backend != TSR_BACKEND_CPU) what = "groups work on the cpu backend alone: add backend = cpu";
   return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
 }
 
@@ -143,22 +181,52 @@ static tsr_status make_table(tsr_group *group, const tsr_spec *spec, const tsr_o
 
 /* All processes must have the same in mind, as far as their requests meet. */
 static tsr_status compare(tsr_table *t, tsr_error *error) {
-  enum { WORDS = 6 };
+  enum { WORDS = 7 };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
   tsr_transport *x = &t->shards->transport;
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t *mine = rows + (size_t)x->first * WORDS;
-  const uint64_t words[WORDS] = {shape->kind,       shape->key_bits, shape->value_bits,
-                                 shape->duplicates, shape->seed,     t->shards->chunk};
+  const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,        shape->duplicates,
+                                 shape->seed, t->shards->chunk, t->backend->wires != NULL};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)
     if (memcmp(rows + (size_t)i * WORDS, words, sizeof words) != 0)
-      status = tsr_fail(error, TSR_BAD_ARGUMENT,
-                        "tsr_group_table_create: rank %u has another kind, width, policy, seed or chunk: give all "
-                        "processes the same spec",
-                        i);
+      status =
+          tsr_fail(error, TSR_BAD_ARGUMENT,
+                   "tsr_group_table_create: rank %u has another kind, width, policy, seed, chunk or backend: give all "
+                   "processes the same spec",
+                   i);
   return agree(x, status, error);
+}
+
+/* The wire of a group, when its first table is made; rank 0 says its name. */
+static tsr_status connect_devices(tsr_group *g, tsr_table *t, tsr_error *error) {
+  enum { WORDS = TSR_WIRE_NAME_BYTES / sizeof(uint64_t) };
+  uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
+  tsr_transport *x = &t->shards->transport;
+  const tsr_backend *backend = t->backend;
+  const uint32_t number = tsr_shard_device(t, 0);
+  tsr_status status = TSR_OK;
+  if (!backend->wires || x->members == 1) return TSR_OK;
+  const bool is_new = !g->wire;
+  if (is_new) {
+    status = g->device ? TSR_OK : backend->open((int)number, &g->device, error);
+    if (status == TSR_OK && x->first == 0) status = backend->wires->name((uint8_t *)rows, error);
+    g->number = number;
+  } else if (g->number != number) {
+    status = tsr_fail(error, TSR_UNSUPPORTED,
+                      "tsr_group_table_create: [table] device = %u: the group's tables are on device %u: each process "
+                      "has one",
+                      number, g->number);
+  }
+  status = agree(x, status, error);
+  if (status || !is_new) return status;
+  status = gather(x, rows, WORDS, error);
+  if (status == TSR_OK)
+    status = backend->wires->open(g->device, (const uint8_t *)rows, x->first, x->members, &g->wire, error);
+  status = agree(x, status, error);
+  return status ? status : finish_wire(g, (tsr_error){TSR_OK, ""}, error);
 }
 
 tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
@@ -172,6 +240,7 @@ tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const 
   if (status == TSR_OK) status = make_table(group, spec, &known, &made, error);
   status = agree(&all, status, error);
   if (status == TSR_OK) status = compare(made, error);
+  if (status == TSR_OK) status = connect_devices(group, made, error);
   if (status)
     tsr_table_destroy(made);
   else

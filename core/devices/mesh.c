@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Meshes of processes (mesh.h). A process listens at its own socket and calls at those of lower ranks. All sending and
- * receiving of an exchange goes on at once, so that no two processes wait for each other to read. A process that breaks
- * its mesh closes its sockets: those who wait for it see the end of the stream and do the same.
+ * Meshes of processes (mesh.h), once they have met (meet.c). All sending and receiving of an exchange goes on at once, so
+ * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets: those who wait for
+ * it see the end of the stream and do the same.
  */
-#define _GNU_SOURCE /* accept4, SOCK_CLOEXEC */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "core/devices/mesh.h"
 
 #include <errno.h>
@@ -12,11 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { RETRY_MS = 20 };
 
 /* Before the bytes of each message: a process that is at another call is found out instead of being misread. */
 typedef struct envelope {
@@ -24,19 +21,14 @@ typedef struct envelope {
 } envelope;
 static const uint64_t magic = 0x5453524D45534831u;
 
-typedef struct greeting {
-  uint64_t magic;
-  uint32_t rank, size;
-} greeting;
-
-static double now_s(void) {
+double tsr_mesh_now_s(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int left_ms(double until) {
-  const double left = (until - now_s()) * 1e3;
+int tsr_mesh_left_ms(double until) {
+  const double left = (until - tsr_mesh_now_s()) * 1e3;
   return left <= 0 ? 0 : left > 1e9 ? 1000000000 : (int)left + 1;
 }
 
@@ -57,110 +49,6 @@ void tsr_mesh_close(tsr_mesh *mesh) {
 static tsr_status give_up(tsr_mesh *mesh, const tsr_error *why, tsr_error *error) {
   const tsr_status status = tsr_mesh_break(mesh, why);
   if (error) *error = mesh->why;
-  return status;
-}
-
-/* ---- Meeting --------------------------------------------------------------------------------- */
-
-static tsr_status name_of(const char *id, uint32_t rank, struct sockaddr_un *name, tsr_error *error) {
-  *name = (struct sockaddr_un){.sun_family = AF_UNIX};
-  const int length = snprintf(name->sun_path, sizeof name->sun_path, "%s.%u", id, rank);
-  if (length > 0 && (size_t)length < sizeof name->sun_path) return TSR_OK;
-  return tsr_fail(
-      error, TSR_BAD_ARGUMENT,
-      "tsr_group_create: id = %.64s...: is too long for the name of a socket: use a path of at most %zu bytes", id,
-      sizeof name->sun_path - 4);
-}
-
-/* What a process that has ended left there is removed; a name at which somebody listens is not ours. */
-static tsr_status listen_at(const struct sockaddr_un *name, uint32_t size, int *made, tsr_error *error) {
-  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener < 0) return tsr_fail(error, TSR_IO, "no socket for a group: %s", strerror(errno));
-  int result = bind(listener, (const struct sockaddr *)name, sizeof *name);
-  if (result < 0 && errno == EADDRINUSE && connect(listener, (const struct sockaddr *)name, sizeof *name) < 0 &&
-      errno == ECONNREFUSED && unlink(name->sun_path) == 0)
-    result = bind(listener, (const struct sockaddr *)name, sizeof *name);
-  if (result == 0) result = listen(listener, (int)size);
-  if (result < 0) {
-    const int why = errno;
-    close(listener);
-    return tsr_fail(error, TSR_IO, "%s: cannot be the socket of a group: %s", name->sun_path, strerror(why));
-  }
-  *made = listener;
-  return TSR_OK;
-}
-
-/* All bytes, one way; for the greetings, which are short. */
-static bool pass(int socket, void *bytes, size_t count, bool sends, double until) {
-  for (size_t done = 0; done < count;) {
-    struct pollfd poll_one = {.fd = socket, .events = sends ? POLLOUT : POLLIN};
-    const int ready = poll(&poll_one, 1, left_ms(until));
-    if (ready == 0 || (ready < 0 && errno != EINTR)) return false;
-    const ssize_t got = sends ? send(socket, (char *)bytes + done, count - done, MSG_NOSIGNAL)
-                              : recv(socket, (char *)bytes + done, count - done, 0);
-    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return false;
-    if (got > 0) done += (size_t)got;
-  }
-  return true;
-}
-
-static tsr_status call_at(tsr_mesh *mesh, const char *id, uint32_t rank, double until, tsr_error *error) {
-  struct sockaddr_un name;
-  greeting mine = {magic, mesh->rank, mesh->size};
-  tsr_status status = name_of(id, rank, &name, error);
-  while (status == TSR_OK) {
-    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (made < 0) return tsr_fail(error, TSR_IO, "no socket for a group: %s", strerror(errno));
-    if (connect(made, (const struct sockaddr *)&name, sizeof name) == 0 &&
-        pass(made, &mine, sizeof mine, true, until)) {
-      mesh->sockets[rank] = made;
-      return TSR_OK;
-    }
-    close(made);
-    if (left_ms(until) == 0) break;
-    poll(NULL, 0, RETRY_MS); /* it has not begun to listen */
-  }
-  return status ? status
-                : tsr_fail(error, TSR_IO, "%s: rank %u has not come within %g s: start all %u processes", name.sun_path,
-                           rank, mesh->limit_s, mesh->size);
-}
-
-/* Takes the calls of all higher ranks; whoever does not greet as one of them is turned away. */
-static tsr_status take_calls(tsr_mesh *mesh, int listener, double until, tsr_error *error) {
-  for (uint32_t missing = mesh->size - 1 - mesh->rank; missing > 0;) {
-    struct pollfd poll_one = {.fd = listener, .events = POLLIN};
-    greeting theirs = {0, 0, 0};
-    if (poll(&poll_one, 1, left_ms(until)) == 0)
-      return tsr_fail(error, TSR_IO, "rank %u: %u ranks have not come within %g s: start all %u processes", mesh->rank,
-                      missing, mesh->limit_s, mesh->size);
-    const int made = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (made < 0) continue;
-    const double soon = now_s() + 1 < until ? now_s() + 1 : until;
-    if (pass(made, &theirs, sizeof theirs, false, soon) && theirs.magic == magic && theirs.size == mesh->size &&
-        theirs.rank > mesh->rank && theirs.rank < mesh->size && mesh->sockets[theirs.rank] < 0) {
-      mesh->sockets[theirs.rank] = made;
-      missing--;
-    } else {
-      close(made);
-    }
-  }
-  return TSR_OK;
-}
-
-tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const char *id, double limit_s,
-                         tsr_error *error) {
-  struct sockaddr_un name;
-  int listener = -1;
-  const double until = now_s() + limit_s;
-  *mesh = (tsr_mesh){.rank = rank, .size = size, .limit_s = limit_s};
-  for (uint32_t i = 0; i < TSR_DEVICES_MAX; i++) mesh->sockets[i] = -1;
-  tsr_status status = name_of(id, rank, &name, error);
-  if (status == TSR_OK) status = listen_at(&name, size, &listener, error);
-  if (status) return status;
-  for (uint32_t i = 0; status == TSR_OK && i < rank; i++) status = call_at(mesh, id, i, until, error);
-  if (status == TSR_OK) status = take_calls(mesh, listener, until, error);
-  close(listener);
-  unlink(name.sun_path);
   return status;
 }
 
@@ -240,9 +128,9 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
                    .count = mail->out_bytes[i]};
     in[i] = (way){.bytes = mail->in[i], .count = mail->in_bytes[i]};
   }
-  double until = now_s() + mesh->limit_s;
+  double until = tsr_mesh_now_s() + mesh->limit_s;
   while ((count = list_waiting(mesh, out, in, polls, peers)) > 0) {
-    const int ready = poll(polls, count, left_ms(until));
+    const int ready = poll(polls, count, tsr_mesh_left_ms(until));
     uint64_t passed = 0;
     if (ready < 0 && errno != EINTR) {
       tsr_status failed = tsr_fail(&why, TSR_IO, "the sockets of a group cannot be waited for: %s", strerror(errno));
@@ -252,8 +140,8 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
     for (uint32_t i = 0; i < count && ready > 0; i++)
       if (polls[i].revents && serve(mesh, peers[i], &out[peers[i]], &in[peers[i]], &passed, &why))
         return give_up(mesh, &why, error);
-    if (passed) until = now_s() + mesh->limit_s;
-    if (!passed && left_ms(until) == 0) {
+    if (passed) until = tsr_mesh_now_s() + mesh->limit_s;
+    if (!passed && tsr_mesh_left_ms(until) == 0) {
       tsr_status failed =
           tsr_fail(&why, TSR_IO, "rank %u has not been heard of for %g s: the group is broken, begin a new one",
                    peers[0], mesh->limit_s);
@@ -262,4 +150,24 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
     }
   }
   return TSR_OK;
+}
+
+/* ---- Waiting for something else --------------------------------------------------------------- */
+
+tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) {
+  struct pollfd polls[TSR_DEVICES_MAX];
+  tsr_error why = {TSR_OK, ""};
+  tsr_status status = TSR_OK;
+  if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
+  for (uint32_t i = 0; i < mesh->size; i++) /* a negative socket, as of this rank, is left out */
+    polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLRDHUP};
+  if (poll(polls, mesh->size, 0) > 0)
+    for (uint32_t i = 0; i < mesh->size; i++)
+      if (polls[i].revents)
+        status = tsr_fail(&why, TSR_IO, "rank %u has ended or given up: the group is broken, begin a new one", i);
+  if (status == TSR_OK && tsr_mesh_left_ms(until) == 0)
+    status =
+        tsr_fail(&why, TSR_IO, "an exchange of rank %u has not ended within %g s: the group is broken, begin a new one",
+                 mesh->rank, mesh->limit_s);
+  return status ? give_up(mesh, &why, error) : TSR_OK;
 }

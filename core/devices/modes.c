@@ -237,7 +237,7 @@ static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *er
   return status ? status : waited;
 }
 
-static tsr_status refresh(tsr_shards *s, tsr_error *error) {
+tsr_status tsr_replicated_refresh(tsr_shards *s, tsr_error *error) {
   tsr_status status = s->is_stale ? tsr_single_wait(s->members[0].shard, error) : TSR_OK;
   for (uint32_t i = 1; status == TSR_OK && s->is_stale && i < s->transport.here; i++)
     status = copy_shard(s->members[i].shard, s->members[0].shard, error);
@@ -250,7 +250,7 @@ tsr_status tsr_replicated_operate(tsr_table *t, const tsr_request *r, tsr_error 
   tsr_table *first = s->members[0].shard;
   const bool reads = r->op == TSR_BULK_find || r->op == TSR_BULK_contains || r->op == TSR_BULK_count;
   if (reads) {
-    tsr_status status = refresh(s, error);
+    tsr_status status = tsr_replicated_refresh(s, error);
     return status ? status : tsr_batch_deal(t, r, error);
   }
   if (r->op != TSR_BULK_retrieve) s->is_stale = true;

@@ -13,4 +13,7 @@ tsr_status tsr_independent_operate(tsr_table *table, const tsr_request *request,
 /* Replicated: the first shard is written, and the others are copies of it to read. Waits. */
 tsr_status tsr_replicated_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 
+/* Brings the other replicas up to date, before they are read. */
+tsr_status tsr_replicated_refresh(tsr_shards *shards, tsr_error *error) TSR_MUST_CHECK;
+
 #endif

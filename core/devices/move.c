@@ -107,12 +107,17 @@ static tsr_status take_pairs(tsr_table *shard, pairs *p, tsr_error *error) {
   return status ? status : tsr_single_write_out(shard, p->count, p->keys, p->values, error);
 }
 
-/* Deals the pairs of all old shards to the new ones. */
-static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, uint64_t *not_placed, tsr_error *error) {
+/* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or if it is NULL, balanced ones. */
+static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, const tsr_shards *as, uint64_t *not_placed,
+                            tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_report report;
   tsr_status status = TSR_OK;
-  const bool balances = t->shards->split == TSR_SPLIT_HASH && !TSR_POLICY_LOOKS(shape->duplicates);
+  const bool balances = !as && t->shards->split == TSR_SPLIT_HASH && !TSR_POLICY_LOOKS(shape->duplicates);
+  if (as) {
+    t->shards->seed = as->seed;
+    memcpy(t->shards->first_bin, as->first_bin, sizeof as->first_bin);
+  }
   for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
     status = tsr_balance_add(t->shards, i, p[i].count, p[i].keys, shape->key_bits / 8, error);
   if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);
@@ -152,7 +157,7 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
     tsr_table_destroy(*made);
     *made = NULL;
     status = make_anew(t, spec, capacity, try ? tsr_next_seed(seed, try) : seed, made, error);
-    if (status == TSR_OK) status = put_pairs(*made, p, holders, &not_placed, error);
+    if (status == TSR_OK) status = put_pairs(*made, p, holders, NULL, &not_placed, error);
   }
   if (status == TSR_OK && not_placed)
     status = tsr_fail(error, TSR_UNSUPPORTED,
@@ -203,19 +208,46 @@ tsr_status tsr_shards_rehash(tsr_table *t, const tsr_rehash_options *options, ts
 /* ---- Joins ----------------------------------------------------------------------------------- */
 
 static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, tsr_error *error) {
-  const bool alike =
-      left->split == right->split && left->transport.members == right->transport.members &&
-      (left->split != TSR_SPLIT_HASH ||
-       (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0));
   if (left->transport.group || right->transport.group)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_join: the shards of the tables are in several processes: join tables of "
                     "one process");
-  if (alike && left->split != TSR_SPLIT_INDEPENDENT) return TSR_OK;
+  if (left->split == right->split && left->split != TSR_SPLIT_INDEPENDENT &&
+      left->transport.members == right->transport.members)
+    return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
                   "tsr_join: the two tables do not have the pairs of a key on the same device: make both with the same "
-                  "devices, seed and split, hash or replicated, of kind set or map or, where every pair is kept, join "
-                  "tables of one device");
+                  "devices and split, hash or replicated, or join tables of one device");
+}
+
+static bool have_like_parts(const tsr_shards *left, const tsr_shards *right) {
+  return left->split != TSR_SPLIT_HASH ||
+         (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0);
+}
+
+/* The right table's pairs again, where the left table would have them; as its parts were made for other keys, one may need
+ * more room. The caller destroys *made, on failure too. */
+static tsr_status redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {
+  pairs p[TSR_DEVICES_MAX] = {{0}};
+  const uint32_t members = right->shards->transport.members;
+  tsr_status status = TSR_OK;
+  uint64_t not_placed = 1;
+  for (uint32_t i = 0; status == TSR_OK && i < members; i++)
+    status = take_pairs(right->shards->members[i].shard, &p[i], error);
+  for (uint64_t room = 1; status == TSR_OK && not_placed && room <= 2 * members; room *= 2) {
+    tsr_table_destroy(*made);
+    *made = NULL;
+    status = make_anew(right, right->spec, right->capacity * room, right->store.composition->shape.seed, made, error);
+    if (status == TSR_OK) status = put_pairs(*made, p, members, left, &not_placed, error);
+  }
+  if (status == TSR_OK && not_placed)
+    status =
+        tsr_fail(error, TSR_UNSUPPORTED,
+                 "tsr_join: %llu of the right table's pairs found no room in parts like the left table's: join them "
+                 "the other way round, or tables of one device",
+                 (unsigned long long)not_placed);
+  free_pairs(right->shards, p);
+  return status;
 }
 
 static void *row_at(void *rows, uint64_t i, uint32_t bits) { return rows ? (char *)rows + i * (bits / 8) : NULL; }
@@ -244,12 +276,12 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
   return status;
 }
 
-tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
-                           tsr_error *error) {
+/* Counted first, since the room is the caller's. */
+static tsr_status join_alike(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
+                             uint64_t *count, tsr_error *error) {
   tsr_report before, counted;
   uint64_t all = 0;
-  tsr_status status = check_splits(left->shards, right->shards, error);
-  if (status == TSR_OK) status = tsr_shards_report(right, &before, error);
+  tsr_status status = tsr_shards_report(right, &before, error);
   if (status == TSR_OK) status = join_shards(left, right, kind, NULL, &all, error);
   if (status) return status;
   *count = all;
@@ -262,4 +294,24 @@ tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, con
   right->shards->carried.find_keys -= counted.find_keys - before.find_keys; /* which are counted again */
   right->shards->carried.found -= counted.found - before.found;
   return join_shards(left, right, kind, rows, &all, error);
+}
+
+tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                           tsr_error *error) {
+  tsr_table *made = NULL;
+  tsr_report finds;
+  tsr_status status = check_splits(left->shards, right->shards, error);
+  if (status) return status;
+  if (have_like_parts(left->shards, right->shards)) return join_alike(left, right, kind, rows, count, error);
+  status = redeal(right, left->shards, &made, error);
+  if (status == TSR_OK) status = tsr_shards_report_reset(made, error);
+  if (status == TSR_OK) status = join_alike(left, made, kind, rows, count, error);
+  if (status == TSR_OK) status = tsr_shards_report(made, &finds, error);
+  if (status == TSR_OK) {
+    right->shards->carried.find_keys += finds.find_keys;
+    right->shards->carried.found += finds.found;
+    right->joined = made->joined;
+  }
+  tsr_table_destroy(made);
+  return status;
 }

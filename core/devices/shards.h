@@ -8,10 +8,11 @@
 #define TSR_DEVICES_SHARDS_H
 
 #include "core/devices/transport.h"
+#include "core/tessera_devices.h"
 
 enum { TSR_SLOTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
 
-/* What a member holds of a chunk, in the memory of its device. In: its part of the batch as the caller gave it; split: in
+/* What a member holds of a chunk, in the memory of its device. In: of its part of the batch, as the caller gave it; split: in
  * the order of shards; got: what came for its shard; answer: what the shard answered; back: the same where the item came
  * from; ordered: and in the caller's order. */
 typedef enum tsr_column { TSR_KEYS, TSR_VALUES, TSR_OPERATIONS, TSR_QUESTIONS } tsr_column;
@@ -25,21 +26,25 @@ typedef enum tsr_answer {
   TSR_ANSWERS
 } tsr_answer;
 
+typedef enum tsr_lane { TSR_LANE_SPLIT, TSR_LANE_TRAVEL, TSR_LANE_WORK, TSR_LANE_RETURN, TSR_LANES } tsr_lane;
+
 typedef struct tsr_buffer {
   void *memory;
   uint64_t bytes;
 } tsr_buffer;
 
 typedef struct tsr_slot {
-  uint64_t first, n; /* the part of the batch */
-  uint64_t got;      /* items of its shard */
+  uint64_t first, n;                /* of the member's part of the batch */
+  uint64_t got;                     /* items of its shard */
+  const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
   tsr_event *was_split, *arrived_at, *worked, *returned;
+  tsr_event *begun[TSR_LANES],
+      *back_at; /* while phases are measured: the begin of each; of answers, before they are ordered */
+  bool is_timed[TSR_LANES];
 } tsr_slot;
-
-typedef enum tsr_lane { TSR_LANE_SPLIT, TSR_LANE_TRAVEL, TSR_LANE_WORK, TSR_LANE_RETURN, TSR_LANES } tsr_lane;
 
 typedef struct tsr_member {
   tsr_table *shard;
@@ -57,7 +62,9 @@ typedef struct tsr_shards {
   uint32_t next;                       /* how far the parts of a batch are turned among the members */
   bool is_stale;                       /* replicated: the first shard knows more than the others */
   tsr_report carried;                  /* counts of shards that are gone, and of finds that all shards were asked for */
-  tsr_member *members;                 /* those of this process */
+  bool measures;                       /* what the phases cost */
+  tsr_phases phases;
+  tsr_member *members; /* those of this process */
 } tsr_shards;
 
 #endif

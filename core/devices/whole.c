@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/table/form.h"
+#include "core/table/stage.h"
 
 uint32_t tsr_shards_holders(const tsr_shards *s) { return s->split == TSR_SPLIT_REPLICATED ? 1 : s->transport.here; }
 
@@ -153,12 +154,6 @@ tsr_status tsr_shards_wait(tsr_table *t, tsr_error *error) {
 
 /* ---- All pairs ------------------------------------------------------------------------------- */
 
-static uint64_t sum_of(const uint64_t *rows, uint32_t count) {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += rows[i];
-  return sum;
-}
-
 /* In step k each process gets the pairs of the one k further on; rows: how many each has. */
 static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mine, char *all, uint32_t item_bytes,
                               tsr_error *error) {
@@ -180,6 +175,27 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
   return status;
 }
 
+/* One column of all pairs, from this shard's to the caller's array, which may be NULL: it is passed on all the same. Both are
+ * device memory. */
+static tsr_status pass_column(tsr_table *t, const uint64_t *rows, const void *mine, void *users, uint32_t item_bytes,
+                              tsr_error *error) {
+  tsr_transport *x = &t->shards->transport;
+  uint64_t all = 0;
+  void *room = NULL;
+  for (uint32_t i = 0; i < x->members; i++) all += rows[i];
+  tsr_array column = {users, NULL, all * item_bytes, false, TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &column, NULL, error);
+  if (status == TSR_OK && !users) status = t->backend->allocate(t->device, all * item_bytes, &room, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  status = x->agree(x, status, error);
+  if (status == TSR_OK) status = pass_around(t, rows, mine, users ? column.devices : room, item_bytes, error);
+  tsr_status staged = tsr_stage_out(t, &column, NULL, status != TSR_OK, status ? NULL : error);
+  if (status == TSR_OK) status = staged;
+  staged = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  if (room) t->backend->free(t->device, room);
+  return status ? status : staged;
+}
+
 static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr_error *error) {
   tsr_table *shard = t->shards->members[0].shard;
   const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
@@ -189,24 +205,16 @@ static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr
   void *my_keys = NULL, *my_values = NULL;
   tsr_status status = tsr_single_size(shard, &size, error);
   rows[x->first] = size;
-  my_keys = malloc(size * key_bytes + 1);
-  my_values = malloc(size * value_bytes + 1);
-  if (status == TSR_OK && (!my_keys || !my_values))
-    status = tsr_fail(error, TSR_NO_MEMORY, "no memory to export %llu pairs", (unsigned long long)size);
+  if (status == TSR_OK) status = t->backend->allocate(t->device, size * key_bytes, &my_keys, error);
+  if (status == TSR_OK) status = t->backend->allocate(t->device, size * value_bytes, &my_values, error);
   if (status == TSR_OK && size)
     status = tsr_single_write_out(shard, size, my_keys, value_bytes ? my_values : NULL, error);
   status = x->agree(x, status, error);
   if (status == TSR_OK) status = x->gather(x, rows, 1, error);
-  if (status == TSR_OK) status = pass_around(t, rows, my_keys, keys, key_bytes, error);
-  /* a process that wants no values passes them on all the same */
-  char *rest = values || !value_bytes ? NULL : malloc(sum_of(rows, x->members) * value_bytes + 1);
-  if (status == TSR_OK && value_bytes && !values && !rest)
-    status = tsr_fail(error, TSR_NO_MEMORY, "no memory to pass on the values of a group");
-  if (status == TSR_OK && value_bytes)
-    status = pass_around(t, rows, my_values, values ? values : rest, value_bytes, error);
-  free(rest);
-  free(my_keys);
-  free(my_values);
+  if (status == TSR_OK) status = pass_column(t, rows, my_keys, keys, key_bytes, error);
+  if (status == TSR_OK && value_bytes) status = pass_column(t, rows, my_values, values, value_bytes, error);
+  if (my_keys) t->backend->free(t->device, my_keys);
+  if (my_values) t->backend->free(t->device, my_values);
   return status;
 }
 

@@ -12,7 +12,8 @@
  * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
  * pairs move (fact combines_later); size counts the table's pairs, count those of each key; retrieve writes all values
  * of each key to places that were summed from these counts; erase_pair erases one pair of the key; apply does what each
- * item's operation says; flush packs the list of a bucket. */
+ * item's operation says, but where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the
+ * list of a bucket. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -26,7 +27,8 @@
   F(erase_pair)                                                                                                        \
   F(combine)                                                                                                           \
   F(apply)                                                                                                             \
-  F(flush)
+  F(flush)                                                                                                             \
+  F(apply_inserts)
 
 /* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another:
  * hence a word on both sides of the operation's. */
@@ -36,16 +38,22 @@
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
-/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link. A filter has the
- * first ones. */
+/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
+ * turns. A filter has the first ones. */
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
-   : (shape)->has_link                             ? TSR_BULKS                                                         \
+   : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
+   : TSR_TAKES_TURNS(shape)                        ? TSR_BULKS                                                         \
    : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
                                                    : TSR_BULK_apply)
+/* Whether inserts and erases take turns though the table is mixed; finds overlap both (core/design/0004-uniqueness.md). */
+#define TSR_TAKES_TURNS(shape) ((shape)->is_mixed && (shape)->guard == TSR_GUARD_CLAIM && !(shape)->has_link)
 
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
+
+/* The items that a block lists where inserts and erases take turns (launch.cu). */
+enum { TSR_TURN_ITEMS = 3 * TSR_BLOCK_THREADS };
 
 /* What it belongs to in the report. */
 enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };

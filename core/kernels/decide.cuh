@@ -81,7 +81,7 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
 /* The slots that an insert may claim without a lock.
  * TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
  * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
- * the lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
+ * the first empty one in the key's order and none ever becomes empty again; the loser looks again and finds the key.
  * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
  * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
  * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an
@@ -97,10 +97,10 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
 }
 
 /* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
- * occupied. Where erases run at the same time, which this guard meets in lists only, no erased slot is ever claimed, and
- * the argument holds again. */
+ * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
+ * meets in lists only, no erased slot is ever claimed, and the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
-  return op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c) && v->vacant != v->empties;
+  return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;
 }
 
 /* Whether the insert can go on only in another unit of its list. */
@@ -120,8 +120,10 @@ TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t
            when(claimable != 0, claim_one(claimable), when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
 }
 
-/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md). */
+/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md); inserts that take
+ * turns with erases are no steps. */
 TSR_INLINE tsr_action decide_mixed(const tsr_ctx *c, const tsr_op *op, const tsr_view *v) {
+  if (TAKES_TURNS(c)) return when(op->policy == POLICY_FIND, decide_find(v), decide_erase(v));
   return when(op->policy == POLICY_FIND, decide_find(v),
               when(op->policy == POLICY_ERASE, decide_erase(v), decide_insert(c, op, OP_MIXED, v)));
 }
@@ -140,7 +142,8 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
  * look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
-  const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !is_mixed(c));
+  const bool is_proof =
+      op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c));
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
 }
 

@@ -81,16 +81,47 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_p
   }
 }
 
-/* The same by way of shared memory, where the items get their order, so that a warp writes neighbours. */
-static __device__ __forceinline__ void lists_place_staged(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                          uint64_t end, uint32_t items, page_lists *lists) {
+/* A page of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to their place, so that a key
+ * is read and hashed once, and the atomic that counts an item tells which of its list it is. Wide keys are read again,
+ * because registers do not hold them all. */
+enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_KEY_BITS == 32, LIST_SHIFT = 16 };
+static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
+static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");
+
+struct held_items {
+  io_key key[LISTS_ROWS];
+  uint32_t place[LISTS_ROWS]; /* the list in its page, and which of its items this is; NO_PLACE: in no list */
+};
+
+static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                  page_lists *lists, held_items *held) {
+#pragma unroll
+  for (uint32_t r = 0; r < LISTS_ROWS; r++) {
+    const uint64_t i = begin + r * TSR_LISTS_THREADS + threadIdx.x;
+    held->key[r] = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < LISTS_ROWS; r++) {
+    held->place[r] = NO_PLACE;
+    if (walk_is_reserved(held->key[r])) continue;
+    const uint32_t list = list_in_page(c, held->key[r]);
+    held->place[r] = list << LIST_SHIFT | atomicAdd(&lists->at[list], 1u);
+  }
+  __syncthreads();
+}
+
+/* Brings them into their order in shared memory first, so that a warp writes neighbours. */
+static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                        uint32_t items, const page_lists *lists,
+                                                        const held_items *held) {
   io_key *keys = (io_key *)tsr_page_memory;
   io_payload *payloads = (io_payload *)(keys + TSR_LISTS_STAGED);
-  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
-    const tsr_key key = ((const io_key *)a->bulk.keys)[i];
-    if (walk_is_reserved(key)) continue;
-    const uint32_t at = atomicAdd(&lists->at[list_in_page(c, key)], 1u);
-    keys[at] = key;
+#pragma unroll
+  for (uint32_t r = 0; r < LISTS_ROWS; r++) {
+    const uint64_t i = begin + r * TSR_LISTS_THREADS + threadIdx.x;
+    if (held->place[r] == NO_PLACE) continue;
+    const uint32_t at = lists->at[held->place[r] >> LIST_SHIFT] + (held->place[r] & ((1u << LIST_SHIFT) - 1));
+    keys[at] = LISTS_KEEP_KEYS ? held->key[r] : ((const io_key *)a->bulk.keys)[i];
 #if TSR_PAYLOAD_BITS > 0
     payloads[at] = io_payload_at(a->bulk.values, i, 1);
 #endif
@@ -115,7 +146,8 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t page = blockIdx.x, begin = a.begins[page];
   uint64_t end = a.begins[page + 1];
-  const uint32_t is_large = end - begin > TSR_LARGE_PAGE;
+  const uint32_t is_large = end - begin > TSR_LARGE_PAGE, holds = end - begin <= TSR_LISTS_STAGED;
+  held_items held;
   if (threadIdx.x == 0) {
     large = is_large ? atomicAdd(a.large, 1u) : 0;
     if (is_large) a.large[1 + large] = (uint32_t)page;
@@ -125,10 +157,13 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       a.list_counts[(uint64_t)large * TSR_PAGE_LISTS + j] = 0;
   end = is_large ? begin : end; /* no thread ends early: ptxas would not see that all of them meet again (sm_80) */
-  lists_count(&c, &a, begin, end, &lists);
+  if (holds)
+    lists_hold(&c, &a, begin, end, &lists, &held);
+  else
+    lists_count(&c, &a, begin, end, &lists);
   const uint32_t items = lists_sum(&a, page, begin, 1, lists.at, &storage);
-  if (items <= TSR_LISTS_STAGED)
-    lists_place_staged(&c, &a, begin, end, items, &lists);
+  if (holds)
+    lists_place_held(&c, &a, begin, items, &lists, &held);
   else
     lists_place(&c, &a, begin, end, begin, &lists);
   leave_rest(&a, page, items < end - begin);

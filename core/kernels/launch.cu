@@ -6,6 +6,56 @@
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
 
+/* ---- Operations of all kinds, where inserts and erases take turns ------------------------------ */
+
+/* Works on the items of one class, a constant, which are listed, so that no lane of a warp is idle for want of one. */
+static __device__ __forceinline__ bulk_answer bulk_apply_listed(const tsr_ctx *c, const tsr_bulk *a, uint64_t begin,
+                                                                const uint16_t *listed, uint32_t count,
+                                                                uint32_t report_class) {
+  bulk_answer sum = {0, 0};
+  TSR_NO_UNROLL
+  for (uint32_t at = threadIdx.x; tsr_warp_any(c, at < count); at += TSR_BLOCK_THREADS) {
+    const uint32_t mine = at < count;
+    const bulk_answer answer = apply_class(c, a, begin + (mine ? listed[at] : 0), mine, report_class);
+    sum.asked += answer.asked;
+    sum.answered += answer.answered;
+  }
+  return sum;
+}
+
+/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds, and from the end its erases, or else its inserts.
+ * The atomics give out places; they are relaxed, because a barrier comes before anybody reads what is there. */
+static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const tsr_bulk *a, bool inserts) {
+  __shared__ uint16_t listed[TSR_TURN_ITEMS];
+  __shared__ uint32_t count[TSR_CLASSES];
+  const uint64_t begin = blockIdx.x * (uint64_t)TSR_TURN_ITEMS;
+  if (threadIdx.x < TSR_CLASSES) count[threadIdx.x] = 0;
+  __syncthreads();
+  for (uint32_t nth = threadIdx.x; nth < TSR_TURN_ITEMS && begin + nth < a->n; nth += TSR_BLOCK_THREADS) {
+    const uint32_t report_class = class_of(policy_of(c, a->operations[begin + nth]));
+    if (report_class == TSR_CLASSES) {
+      const tsr_item nothing = item_of(a, begin + nth, 0);
+      if (!inserts) answer_item(c, a, begin + nth, 1, TSR_CLASSES, &nothing);
+    } else if (inserts == (report_class == TSR_CLASS_INSERT)) {
+      const uint32_t at = atomicAdd(&count[report_class], 1u);
+      listed[report_class == TSR_CLASS_ERASE ? TSR_TURN_ITEMS - 1 - at : at] = (uint16_t)nth;
+    }
+  }
+  __syncthreads();
+  bulk_answer sum;
+  if (inserts) {
+    sum = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_INSERT], TSR_CLASS_INSERT);
+  } else {
+    const uint32_t erases = count[TSR_CLASS_ERASE];
+    sum = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_FIND], TSR_CLASS_FIND);
+    const bulk_answer erased =
+        bulk_apply_listed(c, a, begin, listed + TSR_TURN_ITEMS - erases, erases, TSR_CLASS_ERASE);
+    sum.asked += erased.asked;
+    sum.answered += erased.answered;
+  }
+  bulk_add(a->tally, sum);
+}
+
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
  * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
  * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
@@ -16,8 +66,12 @@
     tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
-    uint64_t i = io_item(0);                                                                                           \
-    bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                  \
+    const uint64_t i = io_item(0);                                                                                     \
+    const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts;                                                      \
+    if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                               \
+      bulk_take_turn(&c, &a, inserts);                                                                                 \
+    else                                                                                                               \
+      bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }
 #define BULK_KERNEL(op)                                                                                                \

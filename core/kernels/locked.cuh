@@ -27,6 +27,10 @@
   (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed) &&                           \
    tsr_slots_per_lane(c) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) <= 1024)
 
+/* Whether what is done with the key's lock held needs none: where a claim is its own guard it is so past erased slots,
+ * too, once the whole walk was seen (core/design/0004-uniqueness.md). Appending to a list still wants one. */
+#define HOLDS_NO_LOCK(c) (TSR_FACT(c, guard) == TSR_GUARD_CLAIM && !TSR_FACT(c, has_link))
+
 /* What a walk with the key's lock has found. */
 typedef struct locked_survey {
   uint64_t target;     /* the bucket that holds the key, else the first with a vacant slot */
@@ -85,7 +89,7 @@ TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t 
   }
   if (tsr_warp_any(c, claims)) {
     tsr_ctx writing = tsr_masked(c, claims);
-    uint32_t claimed = claim(&writing, &b, claims ? tsr_lowest(vacant) : 0, walk_stored_key(key), *payload);
+    uint32_t claimed = claim(&writing, &b, claims ? slot_to_claim(c, key, vacant) : 0, walk_stored_key(key), *payload);
     TSR_COUNT_WHERE(c, stashed, claimed && walk_is_stash(c, s->target));
     written |= claimed;
   }
@@ -135,6 +139,7 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
 #ifdef TSR_TEST_WITHOUT_GUARD
   return insert_held(c, key, payload, policy);
 #else
+  if (HOLDS_NO_LOCK(c)) return insert_held(c, key, payload, policy);
   uint32_t lock = tsr_lock_of(c, *key), result = NEEDS_COHERENT, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {

@@ -72,6 +72,12 @@ typedef struct tsr_view {
 /* Operations of all kinds overlap. */
 TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; }
 
+/* Whether inserts and erases take turns though the table is mixed: then a claim guards itself, and erased slots are taken
+ * again without locks (core/design/0004-uniqueness.md). In lists they overlap, and erased slots are passed by. A macro,
+ * as those of locked.cuh; TSR_TAKES_TURNS says the same to the host. */
+#define TAKES_TURNS(c) (TSR_FACT(c, is_mixed) && TSR_FACT(c, guard) == TSR_GUARD_CLAIM && !TSR_FACT(c, has_link))
+TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }
+
 TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
 TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
@@ -92,6 +98,16 @@ TSR_INLINE uint32_t op_guard(const tsr_ctx *c, uint32_t kind) {
 /* Whether an insert of this kind claims empty slots alone: an erased one proves nothing about later buckets. */
 TSR_INLINE bool op_claims_empties(const tsr_ctx *c, uint32_t kind) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM || (op_guard(c, kind) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
+}
+
+/* Of these slots of a bucket the one that an insert claims, whose claim is its guard: the first in an order that begins
+ * where the key says. All who insert the key keep to that order, which is what guards it; other keys begin elsewhere, so
+ * that of those who meet at a bucket of a small table few lose (core/design/0004-uniqueness.md). */
+TSR_INLINE uint32_t slot_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link)) return tsr_lowest(slots);
+  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  const uint32_t start = (uint32_t)((uint64_t)mixed * count >> 32), later = slots >> start << start;
+  return tsr_lowest(later ? later : slots);
 }
 
 /* Loads one bucket, by a tile that is active; retry: the last look was too old. Collective. */
@@ -120,7 +136,8 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
   const uint32_t guard = op_guard(c, kind);
   const bool sees_keys = kind == OP_MIXED || !op_inserts(kind) || guard != TSR_GUARD_NONE;
   const bool sees_empties = op_inserts(kind) && (op_claims_empties(c, kind) || op_has_end(c, kind));
-  const bool sees_vacant = op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !is_mixed(c)));
+  const bool sees_vacant =
+      op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
   tsr_view v = {0, 0, 0, 0};
   if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key));
   if (!op->walking) v.matches = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The steps by which the pairs of two tables are matched and rows are written, as the host sees them: their list and their
- * one argument. They work on columns, keys and values that were written out of the tables, so that they know of no part.
+ * one argument. They work on columns of keys and values, in the tables or written out of them, so that they know of no part.
  * Shared by match.cu and ../cpu/match.c, and compiles as C11 and CUDA C. Why: ../design/0020-joins.md. Read next:
  * ../table/join.c.
  *
@@ -22,12 +22,25 @@
 
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
- * bounds: where each page's pairs begin. narrow, wide: matches page by page, for keys of 32 and of 64 bits. rows: writes
- * rows. fold: combines right values, row by row. mark: which left pairs have a row; emit: these, with what was combined.
- * sketch: about how many keys of a column differ (../table/sketch.c). */
+ * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
+ * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
+ * row; emit: these, with what was combined. sketch: about how many keys of a column differ (../table/sketch.c). */
 #define TSR_MATCH_STEPS(F)                                                                                             \
   F(group)                                                                                                             \
-  F(rank) F(place) F(look) F(found) F(alone) F(bounds) F(narrow) F(wide) F(rows) F(fold) F(mark) F(emit) F(sketch)
+  F(rank)                                                                                                              \
+  F(place)                                                                                                             \
+  F(look)                                                                                                              \
+  F(found)                                                                                                             \
+  F(alone)                                                                                                             \
+  F(stray)                                                                                                             \
+  F(bounds)                                                                                                            \
+  F(pages)                                                                                                             \
+  F(wide_pages)                                                                                                        \
+  F(rows)                                                                                                              \
+  F(fold)                                                                                                              \
+  F(mark)                                                                                                              \
+  F(emit)                                                                                                              \
+  F(sketch)
 #define TSR_MATCH_ENUM(step) TSR_MATCH_##step,
 enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
 
@@ -42,12 +55,18 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
-  TSR_MATCH_GROUPS = 8192,            /* that a page's index has room for, */
+  TSR_MATCH_INDEX_BYTES = 1 << 16,    /* of the keys that a page's index has room for, */
   TSR_MATCH_PROBES = 256,             /* ... of which so many are looked at before the page is given up */
-  TSR_MATCH_PAGE_ITEMS = 1 << 16,     /* pairs of a side that one block may have to work on */
+  TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it tells */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
+
+/* Numbers of 4 or 8 bytes, the first of which is at `at`. */
+typedef struct tsr_numbers {
+  const void *at; /* NULL: there are none */
+  uint32_t bytes, stride_bytes;
+} tsr_numbers;
 
 typedef struct tsr_match {
   uint64_t n; /* items of this step: pairs, pages, rows, or threads of fold */
@@ -55,10 +74,10 @@ typedef struct tsr_match {
   uint32_t rows_as;   /* TSR_ROWS_ */
   uint32_t keys_once; /* 1: of a left key only the leader's rows */
   uint64_t lefts, rights;
-  const void *left_keys, *left_values, *right_keys, *right_values; /* rows, fold: right values in the order of groups */
+  tsr_numbers left_keys, left_values, right_keys, right_values; /* rows, fold: right values in the order of groups */
 
   /* group, rank: a side; look: the right one */
-  const void *keys;
+  tsr_numbers keys;
   uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first */
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
@@ -73,14 +92,15 @@ typedef struct tsr_match {
    * with the zeros of sampled_mask; total: how many of mask + 1 bits of `entries`, clear at first, were set */
   uint64_t sampled_mask;
 
-  /* bounds, narrow, wide: pages of both tables; a key of all ones is a slot without a pair */
+  /* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair */
+  uint64_t tail_slots[2];     /* behind all pages */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
   uint64_t lists, page_slots[2];
   uint64_t *page_begins[2]; /* pages + 1 */
   uint64_t pages;
-  uint32_t *gave_up; /* 1: a page has too many pairs, or keys: nothing counts */
+  uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
 
-  /* out of look, found, alone, narrow and wide: */
+  /* out of look, found, alone and pages: */
   uint64_t *total;  /* of all rows; added to, where begins is NULL */
   uint64_t *begins; /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
   uint32_t *firsts; /* lefts: the first match, or TSR_MATCH_NONE */
@@ -129,8 +149,9 @@ TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t 
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-TSR_MATCH_FUNCTION uint64_t tsr_match_number(const void *column, uint64_t i, uint32_t bytes) {
-  return bytes == 8 ? ((const uint64_t *)column)[i] : ((const uint32_t *)column)[i];
+TSR_MATCH_FUNCTION uint64_t tsr_match_number(const tsr_numbers *column, uint64_t i) {
+  const char *at = (const char *)column->at + i * column->stride_bytes;
+  return column->bytes == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
 }
 TSR_MATCH_FUNCTION void tsr_match_put(void *column, uint64_t i, uint32_t bytes, uint64_t number) {
   if (bytes == 8)
@@ -152,7 +173,7 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
 
 /* 1 for the first key that comes to its bit. */
 TSR_MATCH_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
-  const uint64_t hash = tsr_match_hash(tsr_match_number(m->keys, i, m->key_bytes)), place = hash >> 32 & m->mask;
+  const uint64_t hash = tsr_match_hash(tsr_match_number(&m->keys, i)), place = hash >> 32 & m->mask;
   const uint32_t bit = 1u << place % 32;
   uint32_t *const at = &m->entries[place / 32];
   if (hash & m->sampled_mask || (m->results && m->results[i] == m->present)) return 0;
@@ -164,12 +185,12 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i
 /* The leader of pair i, which it becomes where its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
 TSR_MATCH_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
-  const uint64_t key = tsr_match_number(m->keys, i, m->key_bytes);
+  const uint64_t key = tsr_match_number(&m->keys, i);
   for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
     uint32_t leader = TSR_MATCH_LOAD(&m->entries[e]);
     if (leader == TSR_MATCH_NONE) leader = tsr_match_exchange(&m->entries[e], TSR_MATCH_NONE, (uint32_t)i);
     if (leader == TSR_MATCH_NONE) return (uint32_t)i;
-    if (tsr_match_number(m->keys, leader, m->key_bytes) == key) return leader;
+    if (tsr_match_number(&m->keys, leader) == key) return leader;
   }
 }
 
@@ -177,13 +198,13 @@ TSR_MATCH_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
 TSR_MATCH_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
   for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
     const uint32_t leader = m->entries[e];
-    if (leader == TSR_MATCH_NONE || tsr_match_number(m->keys, leader, m->key_bytes) == key) return leader;
+    if (leader == TSR_MATCH_NONE || tsr_match_number(&m->keys, leader) == key) return leader;
   }
 }
 
 TSR_MATCH_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
   const uint64_t at = m->groups[m->leaders[i]] + m->ranks[i];
-  tsr_match_put(m->grouped, at, m->right_bytes, tsr_match_number(m->right_values, i, m->right_bytes));
+  tsr_match_put(m->grouped, at, m->right_bytes, tsr_match_number(&m->right_values, i));
 }
 
 /* ---- Matches --------------------------------------------------------------------------------- */
@@ -209,12 +230,18 @@ TSR_MATCH_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
   return m->rows_as != TSR_ROWS_EACH && m->rows_as != TSR_ROWS_PRESENT;
 }
 
+/* Whether a page's index has to know how many right pairs a key has, and not only that there is one. */
+TSR_MATCH_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
+  return m->grouped || m->rows_as == TSR_ROWS_EACH || m->rows_as == TSR_ROWS_OUTER ||
+         (m->keys_once && tsr_match_wants_absent(m));
+}
+
 TSR_MATCH_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
   return !m->keys_once || !m->left_leaders || m->left_leaders[p] == p;
 }
 
 TSR_MATCH_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
-  const uint32_t leader = tsr_match_seek(m, tsr_match_number(m->left_keys, p, m->key_bytes));
+  const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p));
   const uint64_t first = leader == TSR_MATCH_NONE ? 0 : m->groups[leader];
   const uint64_t matches = leader == TSR_MATCH_NONE ? 0 : m->groups[leader + 1] - first;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
@@ -229,6 +256,18 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p)
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* Slots without a pair have this key, or a larger one. */
+TSR_MATCH_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
+  return (~(uint64_t)0 >> (64 - 8 * m->key_bytes)) - 1;
+}
+
+TSR_MATCH_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
+  const uint64_t vacant = tsr_match_vacant(m);
+  if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) < vacant) ||
+      (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) < vacant))
+    *m->gave_up = 1;
+}
 
 /* Where page `page` of a side begins, the end of the last one for `pages`. */
 TSR_MATCH_FUNCTION uint64_t tsr_match_bound(const tsr_match *m, uint32_t side, uint64_t page) {
@@ -258,12 +297,12 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, ui
 TSR_MATCH_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint64_t p) {
   const uint32_t first = m->firsts[p];
   if (first == TSR_MATCH_NONE) return m->missing;
-  return tsr_match_number(m->right_values, first + (r - m->begins[p]), m->right_bytes);
+  return tsr_match_number(&m->right_values, first + (r - m->begins[p]));
 }
 
 TSR_MATCH_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
-  if (m->keys_out) tsr_match_put(m->keys_out, r, m->key_bytes, tsr_match_number(m->left_keys, p, m->key_bytes));
-  if (m->left_out) tsr_match_put(m->left_out, r, m->left_bytes, tsr_match_number(m->left_values, p, m->left_bytes));
+  if (m->keys_out) tsr_match_put(m->keys_out, r, m->key_bytes, tsr_match_number(&m->left_keys, p));
+  if (m->left_out) tsr_match_put(m->left_out, r, m->left_bytes, tsr_match_number(&m->left_values, p));
   if (m->right_out) tsr_match_put(m->right_out, r, m->right_bytes, tsr_match_right(m, r, p));
 }
 
@@ -294,7 +333,7 @@ TSR_MATCH_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
 TSR_MATCH_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
   const uint64_t at = m->marks[p];
   if (at == m->marks[p + 1]) return;
-  if (m->keys_out) tsr_match_put(m->keys_out, at, m->key_bytes, tsr_match_number(m->left_keys, p, m->key_bytes));
+  if (m->keys_out) tsr_match_put(m->keys_out, at, m->key_bytes, tsr_match_number(&m->left_keys, p));
   if (m->sums_out) m->sums_out[at] = m->fold == TSR_FOLD_COUNT ? m->begins[p + 1] - m->begins[p] : m->folds[p];
 }
 

@@ -315,6 +315,30 @@ TSR_INLINE uint32_t policy_of(const tsr_ctx *c, uint32_t operation) {
   return operation == TSR_APPLY_REPLACE && looks ? TSR_DUPLICATES_REPLACE : POLICIES;
 }
 
+/* What it belongs to in the report; TSR_CLASSES for one that asks for nothing. */
+TSR_INLINE uint32_t class_of(uint32_t policy) {
+  if (policy == POLICIES) return TSR_CLASSES;
+  return policy == POLICY_FIND ? TSR_CLASS_FIND : policy == POLICY_ERASE ? TSR_CLASS_ERASE : TSR_CLASS_INSERT;
+}
+
+/* Writes what became of an item, and counts it. */
+TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
+                                   uint32_t report_class, const tsr_item *item) {
+  bulk_answer answer = {0, 0};
+  hand_back(c, a, i, item);
+  const uint32_t result = item->pairs ? TSR_RESULT_ERASED : item->result;
+  if (report_class == TSR_CLASS_FIND && mine)
+    io_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? item->payload : (tsr_payload)a->missing);
+  put_result(a, i, mine, result);
+  if (report_class == TSR_CLASSES && mine && a->times) a->times[2 * i] = a->times[2 * i + 1] = io_clock();
+  if (report_class == TSR_CLASSES || !mine) return answer;
+  const uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
+  if (item->pairs > 1) IO_ADD(&a->tally->answered[TSR_CLASS_ERASE], item->pairs - 1);
+  answer.asked = 1u << report_class * BULK_CLASS_BITS;
+  answer.answered = hit << report_class * BULK_CLASS_BITS;
+  return answer;
+}
+
 /* The items of a call have no order; finds and erases are steps, inserts are as far as they need no lock. */
 TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
   const uint32_t inserts = item->policy < POLICY_FIND;
@@ -326,32 +350,48 @@ TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
   if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
 }
 
+/* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps, because
+ * where keys are erased there are erased slots, and past one the whole walk has to be seen. */
+TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
+                                   uint32_t report_class) {
+  tsr_item item = item_of(a, i, mine);
+  item.times = a->times;
+  item.i = i;
+  if (report_class == TSR_CLASS_INSERT) {
+    item.payload = offered_at(c, a->values, i, mine);
+    item.policy = mine ? policy_of(c, a->operations[i]) : TSR_FACT(c, duplicates);
+    item.mixes = 1;
+    run(c, &item, mine, OP_INSERT_LOCKED, 1, 0);
+  } else {
+    run(c, &item, mine, report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE, 1, 0);
+    if (item.result == TSR_RESULT_NONE) item.result = TSR_RESULT_MISSING;
+  }
+  return answer_item(c, a, i, mine, report_class, &item);
+}
+
 TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  bulk_answer answer = {0, 0};
-  const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES;
-  const uint32_t works = policy < POLICIES, inserts = policy < POLICY_FIND;
-  tsr_item item = item_of(a, i, works);
-  item.payload = offered_at(c, a->values, i, inserts);
+  const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES, report_class = class_of(policy);
+  const uint32_t works = policy < POLICIES;
+  tsr_item item = item_of(a, i, works && !TAKES_TURNS(c));
+  if (TAKES_TURNS(c)) { /* the inserts are for bulk_apply_inserts */
+    const bulk_answer found = apply_class(c, a, i, report_class == TSR_CLASS_FIND, TSR_CLASS_FIND);
+    const bulk_answer erased = apply_class(c, a, i, report_class == TSR_CLASS_ERASE, TSR_CLASS_ERASE);
+    const bulk_answer nothing = answer_item(c, a, i, mine && !works, TSR_CLASSES, &item);
+    return (bulk_answer){found.asked + erased.asked + nothing.asked,
+                         found.answered + erased.answered + nothing.answered};
+  }
+  item.payload = offered_at(c, a->values, i, policy < POLICY_FIND);
   item.policy = policy;
   item.times = a->times;
   item.i = i;
   apply(c, &item);
-  i = io_item(i);
-  hand_back(c, a, i, &item);
-  const uint32_t result = item.pairs ? TSR_RESULT_ERASED : item.result;
-  if (policy == POLICY_FIND)
-    io_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? item.payload : (tsr_payload)a->missing);
-  put_result(a, i, mine, result);
-  if (works) {
-    const uint32_t kind = inserts ? TSR_CLASS_INSERT : policy == POLICY_FIND ? TSR_CLASS_FIND : TSR_CLASS_ERASE;
-    uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
-    if (item.pairs > 1) IO_ADD(&a->tally->answered[TSR_CLASS_ERASE], item.pairs - 1);
-    answer.asked = 1u << kind * BULK_CLASS_BITS;
-    answer.answered = hit << kind * BULK_CLASS_BITS;
-  } else if (mine && a->times) {
-    a->times[2 * i] = a->times[2 * i + 1] = io_clock();
-  }
-  return answer;
+  return answer_item(c, a, io_item(i), mine, report_class, &item);
+}
+
+TSR_INLINE bulk_answer bulk_apply_inserts(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint32_t inserts = mine && class_of(policy_of(c, a->operations[i])) == TSR_CLASS_INSERT;
+  const bulk_answer none = {0, 0};
+  return TAKES_TURNS(c) ? apply_class(c, a, i, inserts, TSR_CLASS_INSERT) : none;
 }
 
 /* ---- Scans ----------------------------------------------------------------------------------- */

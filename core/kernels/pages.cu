@@ -96,6 +96,42 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
 }
 
+/* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
+extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
+    tsr_pages_count_pages_kernel(const __grid_constant__ tsr_pages a) {
+  enum { ROWS = 4 };
+  __shared__ io_key hot[TSR_HOT_SLOTS];
+  uint32_t *count = (uint32_t *)tsr_page_memory;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint32_t has_hot = hot_load(&c, &a, hot);
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
+  __syncthreads();
+  for (uint64_t row = blockIdx.x * (uint64_t)(ROWS * TSR_COUNT_THREADS); row < a.bulk.n;
+       row += gridDim.x * (uint64_t)(ROWS * TSR_COUNT_THREADS)) {
+    io_key key[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      key[r] = io_key_at(a.bulk.keys, i, i < a.bulk.n);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
+      if (i < a.bulk.n && !(has_hot && hot_find(hot, key[r]) != HOT_NONE))
+        atomicAdd(&count[page_of_item(&c, key[r])], 1u);
+    }
+  }
+  __syncthreads();
+  for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS)
+    if (count[page]) IO_ADD(&a.counts[page], count[page]);
+}
+
+extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pages a) {
+  const uint64_t bin = io_item(0), page = bin << a.shift;
+  if (bin <= a.bins) a.counts[bin] = a.page_ends[page < a.pages ? page : a.pages];
+}
+
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
   if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
@@ -243,7 +279,7 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 
 /* ---- Slots given out by counting -------------------------------------------------------------- */
 
-/* In an empty page where nobody looks keys up a bucket's slots can be given out in their order, by a count of each: so a
+/* In an empty page whose items have distinct keys a bucket's slots can be given out in their order, by a count of each: so a
  * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
  * behind the page. First each item tries the first bucket of its walk. Items that find it full are listed, and try the next
  * buckets when all others are done, so that no warp waits for a few of its lanes. An item that gets no slot at all is
@@ -252,6 +288,7 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
 struct page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
+  uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
 
 static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
@@ -278,17 +315,40 @@ static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key k
   }
 }
 
-/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. */
+/* The same for who often finds a bucket full: then nothing is counted, so that any number may ask. */
+static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
+  const uint32_t *word = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
+  const uint32_t seen = *(const volatile uint32_t *)word >> bucket % 2 * 16 & 0xFFFFu;
+  return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
+}
+
+/* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
+ * what can change before is the bucket's flag, once. */
+static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key,
+                                                tsr_payload payload) {
+  tsr_bucket b;
+  do {
+    look_at(c, ref, 1, &b);
+  } while (!layout_cas(c, &b, slot, key, payload));
+}
+
+/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. are_seen: others may look at it. */
 static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload, uint32_t first, uint32_t end) {
+                                                       tsr_payload payload, uint32_t first, uint32_t end,
+                                                       uint32_t are_seen) {
   tsr_probe probe;
   uint32_t there = walk_begin(c, key, &probe);
 #pragma unroll 1
   for (uint32_t i = 0; there && i < end; i++) {
-    const uint32_t slot = i < first ? TSR_FACT(c, bucket_slots) : count_slot(a, (uint32_t)probe.ref);
+    const uint32_t slot = i < first  ? TSR_FACT(c, bucket_slots)
+                          : end == 1 ? count_slot(a, (uint32_t)probe.ref)
+                                     : count_slot_if_any(c, a, (uint32_t)probe.ref);
     if (slot < TSR_FACT(c, bucket_slots)) {
       if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
-      layout_put(c, probe.ref, slot, key, payload);
+      if (are_seen)
+        put_seen(c, probe.ref, slot, key, payload);
+      else
+        layout_put(c, probe.ref, slot, key, payload);
       return 1;
     }
     there = walk_after(c, key, &probe, TSR_NO_HANDLE);
@@ -300,7 +360,7 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
 static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
   const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
-  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED)) {
+  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED, 0)) {
     put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
     return 1;
   }
@@ -317,6 +377,57 @@ static __device__ __forceinline__ void page_prefetch(const char *column, uint64_
   enum { LINE_BYTES = 128 };
   for (uint64_t at = begin + threadIdx.x * LINE_BYTES; at < end; at += TSR_PAGES_THREADS * LINE_BYTES)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(column + at));
+}
+
+/* Counting gives each item a slot, so where inserts look for their keys all but one item of each key are taken out first.
+ * Before the page is made its memory is a set of these keys, so room for half as many keys again as there are items is
+ * wanted. Only with policies by which it does not matter whose value a key gets. */
+static __device__ __forceinline__ bool counts_distinct(const tsr_ctx *c) {
+  return TSR_FACT(c, guard) != TSR_GUARD_NONE;
+}
+
+static __device__ __forceinline__ uint32_t repeats_room(const tsr_pages *a) {
+  return a->counts_offset_bytes / (uint32_t)sizeof(tsr_key);
+}
+
+static __device__ __forceinline__ void repeats_clear(const tsr_pages *a, page_left *left) {
+  const uint4 empty = {~0u, ~0u, ~0u, ~0u}; /* TSR_EMPTY_KEY */
+  uint4 *seen = (uint4 *)tsr_page_memory;
+  for (uint32_t at = threadIdx.x; at < a->counts_offset_bytes / 16; at += blockDim.x) seen[at] = empty;
+  for (uint32_t at = threadIdx.x; at < TSR_PAGES_COUNTED_ITEMS / 32; at += blockDim.x) left->repeats[at] = 0;
+}
+
+/* Whether an earlier item had the key. Relaxed: whoever is first, one is, and a barrier comes before the set is gone. */
+static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key key, uint32_t *gives_up) {
+  enum { TRIES = 256 }; /* only keys that were made for it need more */
+  const uint32_t room = repeats_room(a), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  uint32_t at = __umulhi(mixed, room);
+#pragma unroll 1
+  for (uint32_t try_ = 0; try_ < TRIES; try_++) {
+    const io_key found = atomicCAS((io_key *)tsr_page_memory + at, (io_key)TSR_EMPTY_KEY, (io_key)key);
+    if (found == (io_key)TSR_EMPTY_KEY) return false;
+    if (found == (io_key)key) return true;
+    at = at + 1 == room ? 0 : at + 1;
+  }
+  *gives_up = 1;
+  return false;
+}
+
+static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
+  repeats_clear(a, left);
+  __syncthreads();
+  for (uint32_t item = threadIdx.x; item < items; item += TSR_PAGES_THREADS) {
+    const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
+    if (walk_is_reserved(key) || !repeats_add(a, key, gives_up)) continue;
+    atomicOr(&left->repeats[item / 32], 1u << item % 32);
+    put_result(&a->bulk, begin + item, 1, result_for_present(TSR_FACT(c, duplicates)));
+  }
+  __syncthreads();
+}
+
+static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const page_left *left, uint32_t item) {
+  return counts_distinct(c) && left->repeats[item / 32] >> item % 32 & 1u;
 }
 
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
@@ -338,9 +449,10 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
       if (item >= items) break;
+      if (is_repeat(c, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
-      } else if (put_counted(c, a, key[r], payload[r], 0, 1)) {
+      } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
         put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
         hits++;
       } else {
@@ -356,6 +468,81 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
   for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
     hits += put_later(c, a, begin, left->first[at], left, gives_up);
+  return hits;
+}
+
+/* Where a scheme moves pairs, what no bucket of its walk had room for takes the slot of a pair that the scheme chooses, and
+ * that one gets a slot of any bucket of its own walk, by counting, or takes another's in turn. A slot that was given out
+ * may still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take
+ * their next item as soon as they are done with one, and lanes go on together: each alone would take several times as long
+ * (core/design/0014-pages.md). */
+static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
+  return TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && TSR_FACT(c, places_first) && !TSR_FACT(c, warp_sync) &&
+         !TSR_FACT(c, has_notes);
+}
+
+/* A pair in hand, and the item that it came from, or came after. */
+struct page_pair {
+  tsr_key key;
+  tsr_payload payload;
+  uint32_t item;
+  tsr_placing placing;
+};
+
+/* One eviction. Returns whether the pair in hand has a slot now; *gives_up: the scheme knows no place for it. */
+static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
+                                                         uint32_t *gives_up) {
+  tsr_bucket b;
+  look_at(c, own->placing.ref, 1, &b);
+  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
+  const tsr_sight seen = {&b, ref - begin, 0};
+  const tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
+  uint32_t leaves = choice.passes, evicts = choice.evicts && !(layout_vacant(c, &b) >> choice.slot & 1u);
+  if (!(choice.passes | choice.evicts)) *gives_up = 1;
+  const tsr_key victim = layout_key(c, &b, choice.slot);
+  const tsr_payload payload = layout_payload(c, &b, choice.slot);
+  if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
+  if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
+  if (choice.evicts && !evicts) own->placing.lost++;
+  if (evicts) {
+    own->key = victim;
+    own->payload = payload;
+    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED, 1)) return 1;
+    leaves = 1;
+  }
+  if (leaves) {
+    own->placing.passed++;
+    own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
+  }
+  return 0;
+}
+
+static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                          const page_left *left, uint32_t *gives_up) {
+  const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
+  const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
+  uint32_t next = threadIdx.x, has = 0, hits = 0;
+  page_pair own;
+#pragma unroll 1
+  while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
+    if (!has && next < items) {
+      own.item = left->item[next];
+      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
+      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
+      place_begin(c, own.key, &own.placing);
+      next += TSR_PAGES_EVICTORS;
+      has = 1;
+    }
+    if (has && evict_counted(c, a, &own, gives_up)) {
+      put_result(&a->bulk, begin + own.item, 1, TSR_RESULT_INSERTED);
+      has = 0;
+      hits++;
+    }
+    if (*(volatile uint32_t *)gives_up) { /* the page is as it was */
+      has = 0;
+      next = items;
+    }
+  }
   return hits;
 }
 
@@ -435,22 +622,26 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
-    const uint32_t counts =                                                                                            \
-        TSR_FACT(&c, counts_slots) && a.counts_offset_bytes && end - begin <= TSR_PAGES_COUNTED_ITEMS;                 \
-    const uint32_t looks = looks_first(&c);                                                                            \
+    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes &&                                     \
+                            end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                  \
+                            (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                       \
+    const uint32_t looks = looks_first(&c) && !counts;                                                                 \
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
+    if (counts && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);    \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
     if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
     if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
-    const uint32_t items = looks ? 0 : counts ? left.items : (uint32_t)(end - begin);                                  \
+    const uint32_t evicts = counts && evicts_counted(&c);                                                              \
+    if (evicts) hits += page_evict_for(&c, &a, begin, &left, &gives_up);                                               \
+    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)(end - begin);                        \
     for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
       const uint32_t at = row + threadIdx.x;                                                                           \
       stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \

@@ -10,7 +10,8 @@
 
 #include "core/kernels/bulk.h"
 
-/* The partition. count: how many items of each tile fall into each bin. tiles: how many tiles each segment has. scatter:
+/* The partition. count: how many items of each tile fall into each bin. count_pages: how many each page has, in one go, on
+ * a GPU; bins: where the bins of a pass begin then. tiles: how many tiles each segment has. scatter:
  * moves each item to its bin. answer: results back to where the caller has their keys. rest: the items that a page has
  * left, by random access.
  * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
@@ -22,6 +23,8 @@
  * what is in none. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count)                                                                                                             \
+  F(count_pages)                                                                                                       \
+  F(bins)                                                                                                              \
   F(tiles)                                                                                                             \
   F(scatter)                                                                                                           \
   F(answer)                                                                                                            \
@@ -54,8 +57,9 @@ enum {
   TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
   TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
-  TSR_PAGES_FIRSTS = 4096,         /* ... those that wait for another bucket, */
-  TSR_PAGES_LEFT = 1024,           /* ... and those for the walk */
+  TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
+  TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
+  TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
@@ -69,6 +73,8 @@ enum {
   TSR_LISTS_STAGED = 6144,  /* items of a page that it brings into their order before it writes them */
   TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks, */
   TSR_LARGE_TILE = 1 << 13, /* ... so many at a time */
+  TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
+  TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
@@ -78,6 +84,9 @@ typedef struct tsr_page_region {
   char *table;
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
+
+/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+#define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
 
 /* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
 #define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
@@ -101,13 +110,15 @@ typedef struct tsr_pages {
   /* Its state, keys, values, n and results are the items in the order of this step. insert: state is that of a page. */
   tsr_bulk bulk;
   /* count, scatter */
-  uint32_t shift;         /* an item's bin is its page >> shift */
-  uint32_t fan_log2;      /* bins of a segment */
-  uint64_t bins;          /* of all segments; the last one may have fewer */
-  uint64_t tile_items;    /* of a full tile */
-  uint64_t segments;      /* of the items; tiles counts theirs */
-  const uint64_t *ends;   /* segments + 1: where each begins, then n; NULL: there is one, of all items */
-  uint64_t *tiles;        /* segments + 1: how many tiles come before each; NULL with ends */
+  uint32_t shift;    /* an item's bin is its page >> shift */
+  uint32_t fan_log2; /* bins of a segment */
+  uint64_t bins;     /* of all segments; the last one may have fewer; count_pages: pages */
+  uint64_t pages;
+  uint64_t tile_items;       /* of a full tile */
+  uint64_t segments;         /* of the items; tiles counts theirs */
+  const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
+  const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
+  uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
   uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
                            * lists, then where the next item of each goes */
   uint64_t *cursors;      /* bins: where the next item of each goes */

@@ -49,7 +49,8 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   uint64_t at = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->at, turn) : 0;
   uint64_t end = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->end, turn) : 0;
   if (!begins) return;
-  if (!resumes && own->times && c->lane == turn) own->times[2 * io_item(own->i)] = io_clock();
+  if (!resumes && own->times && c->lane == turn)
+    own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i))] = io_clock();
   op->pairs = 0;
   op->at = at;
   op->end = end;
@@ -106,7 +107,7 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
     own->key = has_pair ? op->key : own->key;
     own->payload = has_pair ? op->payload : own->payload;
   }
-  if (own->times && is_own) own->times[2 * io_item(own->i) + 1] = io_clock();
+  if (own->times && is_own) own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) + 1] = io_clock();
 }
 
 /* Works through the items of the lanes with `mine`: collective over the warp. coherent: of step(). resumes: these items
@@ -168,6 +169,7 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
+  c->scratch->aside = 0; /* these items were not worked on before, whatever `resumes` says below */
   if (TSR_FACT(c, filter_words)) {
     own->result = filter_insert(c, own->key, mine);
     return;

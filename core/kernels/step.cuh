@@ -143,7 +143,8 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   if (op_inserts(kind) && (op_claims_empties(c, kind) || op_guard(c, kind) == TSR_GUARD_NONE) &&
       tsr_warp_any(c, a.claims)) {
     tsr_ctx writing = tsr_masked(c, a.claims);
-    uint32_t claimed = layout_cas(&writing, b, slot, walk_stored_key(op->key), op->payload) && a.claims;
+    const uint32_t to = a.claims ? slot_to_claim(c, op->key, a.slots) : 0;
+    uint32_t claimed = layout_cas(&writing, b, to, walk_stored_key(op->key), op->payload) && a.claims;
     written |= claimed;
     TSR_COUNT_WHERE(c, stashed, claimed && op->probe.stashed);
   }

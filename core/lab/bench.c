@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/lab/bench_devices.h"
 #include "core/lab/bench_pool.h"
 #include "core/lab/bench_session.h"
 #include "core/lab/words.h"
@@ -127,6 +128,13 @@ static tsr_status measure_tables(bench *b, tsr_error *error) {
   return status;
 }
 
+static tsr_status measure_devices(bench *b, tsr_error *error) {
+  tsr_status status = open_output(b, error);
+  if (status == TSR_OK) status = tsr_bench_devices(&b->options, b->specs, b->output, &b->all_right, error);
+  b->measured = 1;
+  return status;
+}
+
 static tsr_status measure_pools(bench *b, tsr_error *error) {
   tsr_status status = open_output(b, error);
   if (status == TSR_OK) status = tsr_bench_pools(&b->options, b->specs, b->output, &b->all_right, error);
@@ -152,8 +160,9 @@ static tsr_status run(bench *b, tsr_error *error) {
       return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: is one of the specs and would replace it", files[i][0],
                       files[i][1]);
   tsr_status status = read_specs(b, error);
-  if (status == TSR_OK) status = tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);
-  return status;
+  if (status) return status;
+  if (o->devices) return measure_devices(b, error);
+  return tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);
 }
 
 static void clean_up(bench *b) {
@@ -187,6 +196,7 @@ static const char help[] =
     "      file:PATH            Of a file: raw little-endian numbers of the key's width; all, or the first --n.\n"
     "                           The table is sized for the distinct keys, of a multimap for all pairs; finds ask for\n"
     "                           keys as often as they were inserted, find_all, count_all and erase for each once.\n"
+    "                           find_all and erase are measured in pairs, which a key may have many of.\n"
     "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
     "                           .2,.2,.3,.3.\n"
     "  --units N                Units of an allocation; 1.\n"
@@ -195,6 +205,11 @@ static const char help[] =
     "  --vs SPEC                The spec, or its number, that the lines '# ratio' compare the others with: how many "
     "times\n"
     "                           as fast it is, median, least and greatest of all repetitions; the first.\n"
+    "  --devices D,D...         Measures insert, find100, find50 and find0 on these devices, each of which has N keys "
+    "in "
+    "its\n"
+    "                           memory: one of them alone, all with N each and all with N together; what the phases\n"
+    "                           cost, and what a model expects. N is cut to parts of one size.\n"
     "  --repeat N               Measurements, of which the median counts, after one to warm up; 5.\n"
     "  --set SECTION.KEY=VALUE  Sets an entry of all specs, over what their files say; repeatable.\n"
     "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n"

@@ -5,7 +5,7 @@
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
  *         [--batch 32Ki] [--keys distinct] [--mix .2,.2,.3,.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE] [--append FILE]
- *         [--json FILE] [--vs SPEC]
+ *         [--json FILE] [--vs SPEC] [--devices 0,1]
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
@@ -27,10 +27,12 @@
  *                repeat:M makes n pairs with n / M distinct keys
  *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs
  *
- * allocate, release and churn measure the allocators of the specs instead: bench_pool.h.
+ * allocate, release and churn measure the allocators of the specs instead: bench_pool.h. --devices measures the specs on
+ * several devices, whatever they say of them: bench_devices.h.
  *
  * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
- * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops
+ * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,devices,stage,split_ms,
+ * exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops
  *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
@@ -51,6 +53,12 @@
  *              the code was in the cache
  *   mops_min, mops_max  of the slowest and the fastest measurement
  *   limit_mops what pct_limit is a share of
+ *   devices, stage  of --devices, as the rest; '-' elsewhere. split_ms, exchange_ms, work_ms, answer_ms  tsr_phases of the
+ *              last measurement
+ *   pct_link   how much of what one device's memory sends to another's, as measured, the exchange has reached
+ *   scaling    the time of stage `one`, of strong its part for a device, over this time. scaling_net  over this time
+ *              without that in which the link could have carried the exchange
+ *   model_mops what is expected from stage `split` and the link (core/design/0016)
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of

@@ -86,7 +86,7 @@ static tsr_status start_find(const tsr_bench_arrays *a, tsr_table *table, tsr_er
 static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer) {
   const tsr_keys *model = &turn->arrays->model;
   if (model->value_bits == 0) return answer == 1;
-  if (q->least < q->most) return answer != (TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits));
+  if (q->least < q->most) return answer != (TSR_BENCH_MISSING & tsr_keys_mask(model->value_bits));
   const uint64_t most = turn->subject->count_max;
   if (most) return answer == (q->offered < most ? q->offered : most);
   return tsr_keys_is_value(model, turn->subject->merge, q->key, q->offered, answer);
@@ -94,7 +94,7 @@ static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer
 
 static bool is_missing(const tsr_bench_turn *turn, uint64_t answer) {
   const uint32_t bits = turn->arrays->model.value_bits;
-  return answer == (bits ? TSR_BENCH_MISSING & UINT64_MAX >> (64 - bits) : 0);
+  return answer == (bits ? TSR_BENCH_MISSING & tsr_keys_mask(bits) : 0);
 }
 
 static tsr_bench_tally judge_value(const tsr_bench_turn *turn, uint64_t i) {
@@ -200,7 +200,7 @@ static tsr_bench_tally judge_values(const tsr_bench_turn *turn, uint64_t i) {
   char *values = (char *)a->host_out + offsets[i] * (bits / 8);
   for (uint64_t k = 0; k < count; k++)
     tsr_keys_store(values, bits, k, tsr_keys_rank(&a->model, q.key, tsr_keys_load(values, bits, k)));
-  qsort(values, count, bits / 8, bits == 64 ? compare_64 : compare_32);
+  qsort(values, count, bits / 8, bits == 32 ? compare_32 : compare_64);
   bool is_right = count == 0 || tsr_keys_load(values, bits, count - 1) < q.offered;
   for (uint64_t k = 1; k < count; k++)
     is_right = is_right && tsr_keys_load(values, bits, k - 1) < tsr_keys_load(values, bits, k);

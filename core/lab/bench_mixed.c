@@ -25,7 +25,7 @@ static tsr_bench_tally judge_mixed(const tsr_bench_turn *turn, uint64_t i) {
   if (model->value_bits && (kind == TSR_MIXED_FIND || kind == TSR_MIXED_ABSENT)) {
     const uint64_t value = kind == TSR_MIXED_FIND
                                ? turn->subject->count_max ? 1 : tsr_keys_value(model, tsr_keys_at(model, index))
-                               : TSR_BENCH_MISSING & UINT64_MAX >> (64 - model->value_bits);
+                               : TSR_BENCH_MISSING & tsr_keys_mask(model->value_bits);
     is_right = is_right && tsr_keys_load(a->host_out, model->value_bits, i) == value;
   }
   return (tsr_bench_tally){.wrong = !is_right};

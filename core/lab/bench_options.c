@@ -13,7 +13,7 @@
 
 #define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
 #define MIX_TOLERANCE 1e-9
-enum { REPEAT_MAX = 1000, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
+enum { REPEAT_MAX = 1000, DEVICES_MAX = 64, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
 
 static const char *const op_names[TSR_BENCH_OPS] = {
     [TSR_BENCH_INSERT] = "insert",     [TSR_BENCH_INCREMENTAL] = "incremental",
@@ -158,6 +158,23 @@ static tsr_status read_choice(const char *name, const char *text, bool *out, tsr
   return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be yes or no", name, text);
 }
 
+static tsr_status read_devices(const char *text, tsr_bench_options *o, tsr_error *error) {
+  uint32_t numbers = 0;
+  size_t digits = 0;
+  for (const char *at = text;; at++) {
+    digits += *at >= '0' && *at <= '9';
+    if (*at >= '0' && *at <= '9') continue;
+    if ((*at && *at != ',') || digits == 0 || digits > 2 || ++numbers > DEVICES_MAX)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --devices %s: must be numbers of devices with commas between, such as 0,1: at most %d",
+                      text, DEVICES_MAX);
+    digits = 0;
+    if (!*at) break;
+  }
+  o->devices = text;
+  return TSR_OK;
+}
+
 /* Values that the bench gives to every table itself. */
 static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *error) {
   static const char *const own[][2] = {
@@ -189,11 +206,12 @@ enum {
   TILE_LANES,
   CODES,
   VS,
+  DEVICES,
   NAMES
 };
 static const char *const names[NAMES] = {"--n",      "--loads", "--ops",        "--batch", "--keys", "--mix",
                                          "--repeat", "--set",   "--plugins",    "--seed",  "--csv",  "--append",
-                                         "--json",   "--units", "--tile-lanes", "--codes", "--vs"};
+                                         "--json",   "--units", "--tile-lanes", "--codes", "--vs",   "--devices"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -237,6 +255,8 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case VS:
     o->versus = value;
     return TSR_OK;
+  case DEVICES:
+    return read_devices(value, o, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;
@@ -269,6 +289,17 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
                     "malloc: name it first",
                     o->versus);
+  if (o->devices && (o->key_count > 1 || strcmp(o->keys[0].text, "distinct") != 0 || o->codes || o->versus))
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "bench: --devices %s: keys are distinct there, without codes, and specs are not compared: leave out "
+        "--keys, --codes and --vs",
+        o->devices);
+  for (int op = 0; o->devices && op < TSR_BENCH_OPS; op++)
+    if (o->ops[op] && op != TSR_BENCH_INSERT && op != TSR_BENCH_FIND100 && op != TSR_BENCH_FIND50 &&
+        op != TSR_BENCH_FIND0)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --ops %s: --devices measures insert, find100, find50 and find0",
+                      op_names[op]);
   for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
     double load;
     if (tsr_parse_double(o->loads[i], &load) && load > 1)
@@ -295,12 +326,15 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
   if (status == TSR_OK) status = read_ops(TSR_BENCH_OPS_INITIAL, o, error);
   if (status == TSR_OK) status = read_keys("distinct", o, error);
   if (status == TSR_OK) status = read_mix(".2,.2,.3,.3", o, error);
+  bool has_ops = false;
   while (status == TSR_OK && words.at < argc) {
     size_t which;
     const char *value;
     status = tsr_words_next(&words, &which, &value, error);
     if (status == TSR_OK) status = read_option(which, value, o, error);
+    has_ops = has_ops || which == OPS;
   }
+  if (status == TSR_OK && o->devices && !has_ops) status = read_ops("insert,find100,find0", o, error);
   if (status == TSR_OK) status = check_together(o, error);
   return status ? status : find_versus(o, error);
 }

@@ -21,7 +21,9 @@
   column(spec) column(backend) column(device) column(op) column(key_bits) column(value_bits) column(n) column(load)    \
       column(mops) column(probes) column(pct_limit) column(ok) column(utilization) column(keys) column(distinct)       \
           column(composition) column(not_placed) column(bytes) column(registers) column(link_ms) column(mops_min)      \
-              column(mops_max) column(limit_mops)
+              column(mops_max) column(limit_mops) column(devices) column(stage) column(split_ms) column(exchange_ms)   \
+                  column(work_ms) column(answer_ms) column(pct_link) column(scaling) column(scaling_net)               \
+                      column(model_mops)
 
 enum {
 #define NUMBER(name) COLUMN_##name,
@@ -96,6 +98,16 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   put_real(&f[COLUMN_mops_min], 2, row->mops_min);
   put_real(&f[COLUMN_mops_max], 2, row->mops_max);
   put_real(&f[COLUMN_limit_mops], 1, row->limit_mops);
+  put_text(&f[COLUMN_devices], row->devices);
+  put_text(&f[COLUMN_stage], row->stage);
+  put_real(&f[COLUMN_split_ms], 3, row->split_ms);
+  put_real(&f[COLUMN_exchange_ms], 3, row->exchange_ms);
+  put_real(&f[COLUMN_work_ms], 3, row->work_ms);
+  put_real(&f[COLUMN_answer_ms], 3, row->answer_ms);
+  put_real(&f[COLUMN_pct_link], 1, row->pct_link);
+  put_real(&f[COLUMN_scaling], 3, row->scaling);
+  put_real(&f[COLUMN_scaling_net], 3, row->scaling_net);
+  put_real(&f[COLUMN_model_mops], 2, row->model_mops);
 }
 
 void tsr_bench_print_text(FILE *out, const char *text) {

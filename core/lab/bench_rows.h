@@ -34,6 +34,9 @@ typedef struct tsr_bench_row {
   uint64_t bytes;
   uint32_t registers;
   double link_ms, mops_min, mops_max;
+  /* of bench_devices.h */
+  const char *devices, *stage;
+  double split_ms, exchange_ms, work_ms, answer_ms, pct_link, scaling, scaling_net, model_mops;
 } tsr_bench_row;
 
 /* Where rows go. All of them are kept until the end. */

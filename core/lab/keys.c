@@ -13,7 +13,7 @@
 #define PARALLEL_FOR _Pragma("omp parallel for schedule(static)")
 #endif
 
-static uint64_t mask_of(uint32_t bits) { return UINT64_MAX >> (64 - bits); }
+static uint64_t mask_of(uint32_t bits) { return tsr_keys_mask(bits); }
 
 /* Each step can be undone: a right shift by half the width or more loses nothing, an odd factor has an inverse. The
  * factors were drawn at random and kept for the way one changed bit spreads over 32 and over 64 bits. */
@@ -169,7 +169,25 @@ tsr_mixed tsr_keys_mixed(const tsr_keys *keys, const uint64_t counts[TSR_MIXED_K
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
+/* The words of a wide item say its number by turns, no two of a half in the same way. */
+static uint32_t word_of(uint64_t number, uint32_t word) {
+  return (uint32_t)(number >> word % 2 * 32) ^ word / 2 * 0x9E3779B9u;
+}
+
+static uint64_t load_wide(const uint32_t *words, uint32_t count) {
+  const uint64_t number = words[0] | (uint64_t)words[1] << 32;
+  bool is_item = true, is_missing = true;
+  for (uint32_t word = 2; word < count; word++) {
+    is_item = is_item && words[word] == word_of(number, word);
+    is_missing = is_missing && words[word] == words[word - 2];
+  }
+  return is_item || is_missing ? number : ~number;
+}
+
 void tsr_keys_store(void *array, uint32_t bits, uint64_t i, uint64_t number) {
+  for (uint32_t word = 0; bits > 64 && word < bits / 32; word++)
+    ((uint32_t *)array)[i * (bits / 32) + word] = word_of(number, word);
+  if (bits > 64) return;
   if (bits == 64) {
     ((uint64_t *)array)[i] = number;
   } else {
@@ -178,6 +196,7 @@ void tsr_keys_store(void *array, uint32_t bits, uint64_t i, uint64_t number) {
 }
 
 uint64_t tsr_keys_load(const void *array, uint32_t bits, uint64_t i) {
+  if (bits > 64) return load_wide((const uint32_t *)array + i * (bits / 32), bits / 32);
   if (bits == 8) return ((const uint8_t *)array)[i];
   return bits == 64 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
 }

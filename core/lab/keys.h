@@ -26,7 +26,8 @@ typedef struct tsr_drawn {
 
 /* 2n must not exceed the number of keys where absent ones are asked for, nor n elsewhere. */
 typedef struct tsr_keys {
-  uint32_t key_bits, value_bits; /* 32 or 64; value_bits may be 0 */
+  uint32_t key_bits,
+      value_bits; /* 32 or 64; value_bits may be 0, or more: then values are numbers of 64 bits in wide items */
   uint64_t n, seed;
   uint64_t pairs;    /* of the n keys together, at least n */
   uint64_t stride;   /* if not 0, keys are its multiples, in their order; else they are scattered, in no order */
@@ -110,7 +111,11 @@ void tsr_keys_fill_queries(const tsr_keys *keys, tsr_queries queries, void *out)
 void tsr_keys_fill_mixed(const tsr_keys *keys, const uint64_t counts[TSR_MIXED_KINDS],
                          const uint8_t codes[TSR_MIXED_KINDS], uint8_t *operations, void *out_keys, void *out_values);
 
-/* Item i of an array of numbers of 8, 32 or 64 bits; to store, of 32 or 64. */
+/* The largest number that an item of so many bits says. */
+static inline uint64_t tsr_keys_mask(uint32_t bits) { return bits < 64 ? UINT64_MAX >> (64 - bits) : UINT64_MAX; }
+
+/* Item i of an array of numbers of 8, 32 or 64 bits; to store, of 32 or 64. A wide item of whole words says its number in all
+ * of them; one whose words do not agree reads as another number. */
 uint64_t tsr_keys_load(const void *array, uint32_t bits, uint64_t i);
 void tsr_keys_store(void *array, uint32_t bits, uint64_t i, uint64_t number);
 

@@ -5,6 +5,9 @@
 #define _GNU_SOURCE /* sysconf */
 #include "core/lab/links.h"
 
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,12 +29,13 @@ struct tsr_links {
 };
 
 static void link_point(const tsr_point *point, tsr_bench_cost *costs) {
-  const char *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
+  const bool has_values =
+      tsr_spec_get(point->spec, "table", "value_bits") || tsr_spec_get(point->spec, "table", "value_bytes");
   uint32_t calls[TSR_BENCH_TABLE_OPS] = {0};
   for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
     tsr_error error;
     if (!point->options.ops[op]) continue;
-    calls[op] = tsr_bench_calls((tsr_bench_op)op, value_bits != NULL);
+    calls[op] = tsr_bench_calls((tsr_bench_op)op, has_values);
     size_t same = 0; /* all finds have one code */
     while (calls[same] != calls[op]) same++;
     if (same < op) {
@@ -45,6 +49,9 @@ static void link_point(const tsr_point *point, tsr_bench_cost *costs) {
 
 static void *work(void *argument) {
   tsr_links *l = argument;
+#ifndef TSR_PTHREADS
+  omp_set_num_threads(1); /* a team for each of these threads would keep the measuring one from the processors */
+#endif
   pthread_mutex_lock(&l->mutex);
   while (!l->is_stopped && l->next < l->plan->count) {
     const size_t i = l->next++;

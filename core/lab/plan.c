@@ -367,9 +367,10 @@ static tsr_status keep(tsr_plan *plan, tsr_point *point, tsr_error *error) {
 
 /* Composes the point at the size and the first load that it is measured with. *sentence: why it is refused. */
 static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *error) {
-  const char *widths[] = {tsr_spec_get(point->spec, "table", "kind"), tsr_spec_get(point->spec, "table", "key_bits"),
-                          tsr_spec_get(point->spec, "table", "value_bits"),
-                          tsr_spec_get(point->spec, "table", "backend"), tsr_spec_get(point->spec, "table", "device")};
+  const char *widths[] = {
+      tsr_spec_get(point->spec, "table", "kind"),       tsr_spec_get(point->spec, "table", "key_bits"),
+      tsr_spec_get(point->spec, "table", "value_bits"), tsr_spec_get(point->spec, "table", "value_bytes"),
+      tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device")};
   const tsr_options options = {
       .plugins = point->options.plugins, .capacity = point->options.n, .seed = point->options.seed};
   tsr_resolution resolution = {0};
@@ -458,7 +459,8 @@ static tsr_status add_variant(axis *a, const tsr_spec_item *item, tsr_error *err
 /* What makes another session is outermost: options of bench, and widths. */
 static bool is_outer(const char *name) {
   return strncmp(name, "bench.", 6) == 0 || strcmp(name, "table.kind") == 0 || strcmp(name, "table.key_bits") == 0 ||
-         strcmp(name, "table.value_bits") == 0 || strcmp(name, "table.backend") == 0;
+         strcmp(name, "table.value_bits") == 0 || strcmp(name, "table.value_bytes") == 0 ||
+         strcmp(name, "table.backend") == 0;
 }
 
 static tsr_status read_axes(planner *p, tsr_error *error) {

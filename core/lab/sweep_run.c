@@ -14,6 +14,7 @@
 #include "core/lab/bench_pool.h"
 #include "core/lab/bench_session.h"
 #include "core/lab/links.h"
+#include "core/spec/number.h"
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
@@ -53,10 +54,17 @@ static bool is_composed_so(const tsr_results *r, size_t row, const char *composi
   return found == words;
 }
 
+/* A value of value_bytes has eight times as many bits. */
+static bool says_value(const tsr_results *results, size_t row, const tsr_spec *spec) {
+  const char *bits = tsr_spec_get(spec, "table", "value_bits"), *bytes = tsr_spec_get(spec, "table", "value_bytes");
+  uint64_t number;
+  if (bytes && tsr_parse_u64(bytes, &number)) return is_number(results, row, "value_bits", 8 * (double)number);
+  return says(results, row, "value_bits", bits ? bits : "0");
+}
+
 bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row) {
   const tsr_bench_options *o = &point->options;
-  const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits"),
-             *value_bits = tsr_spec_get(point->spec, "table", "value_bits");
+  const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits");
   bool has_keys = false, has_load = false, takes_all = false;
   const bool is_pool = tsr_bench_wants_pools(o);
   const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
@@ -71,7 +79,7 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_same = says(results, row, "ok", "refused") || is_composed_so(results, row, point->composition);
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
-         says(results, row, "key_bits", key_bits) && says(results, row, "value_bits", value_bits ? value_bits : "0");
+         says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
 }
 
 /* Whether there is a row of each distribution, load and operation. */
@@ -125,12 +133,12 @@ static tsr_status find_wanted(sweep *s, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Rows of two devices in one file would be compared with each other. */
+/* Rows of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
 static tsr_status check_device(const sweep *s, tsr_error *error) {
   const tsr_table_info *info = tsr_bench_session_info(s->session);
   const size_t device = tsr_results_column(&s->former, "device");
   for (size_t row = 0; row < s->former.row_count; row++)
-    if (!says(&s->former, row, "device", info->device))
+    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has rows of %s, and this is %s: name another file by --csv", s->csv,
                       tsr_results_field(&s->former, row, device), info->device);
   return TSR_OK;

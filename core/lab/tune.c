@@ -250,7 +250,8 @@ static void print_comment(FILE *out, const tuner *t, const tsr_plan *plan, const
 
 /* The spec's entries by section, with the size and the load. */
 static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
-  static const char *const sections[] = {"table", "devices", "layout", "probing", "hasher", "allocator"};
+  static const char *const sections[] = {"table",  "devices", "values", "filter",
+                                         "layout", "probing", "hasher", "allocator"};
   tsr_spec_item item;
   for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
     bool is_open = false;

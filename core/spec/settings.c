@@ -39,6 +39,11 @@ enum { ROW_WORD_BYTES = 24 };
     "Width of a value, 32 | 64; required for a map or multimap, refused for a set or multiset. Of a counter's count, " \
     "which stops at its largest number; counts of 8 and 16 bits lie in 32.",                                           \
     ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
+  R("value_bytes", "16 .. 256", "",                                                                                    \
+    "Instead of value_bits, of a map or multimap: a value is so many bytes, a multiple of 4, which lie in a row "      \
+    "apart; "                                                                                                          \
+    "the slot has the row's number.",                                                                                  \
+    ROW_NUMBER, ROW(value_bytes), 16, 256)                                                                             \
   R("capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
   R("layout", "a layout", NULL, "How pairs lie in memory.", ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)              \
@@ -442,6 +447,42 @@ static tsr_status check_values(const tsr_spec *spec, const tsr_settings *read, t
   return TSR_OK;
 }
 
+/* Rows lie apart, so that no operation changes a slot and its row at one moment, and only whoever asks knows what lies in
+ * them. To parts and walk such a table is one of 32-bit values, the rows' numbers. */
+static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const tsr_spec_entry *bytes = tsr_spec_find(spec, "table", "value_bytes");
+  if (!bytes) return TSR_OK;
+  if (read->kind != TSR_KIND_MAP && read->kind != TSR_KIND_MULTIMAP)
+    return bad_entry(bytes, error, "only a map or multimap has values of so many bytes; remove the line");
+  if (tsr_spec_find(spec, "table", "value_bits"))
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "there is value_bytes beside it; remove one");
+  if (read->value_bytes % 4)
+    return bad_entry(bytes, error,
+                     "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
+  if (read->duplicates == TSR_DUPLICATES_ADD || read->duplicates == TSR_DUPLICATES_MIN ||
+      read->duplicates == TSR_DUPLICATES_MAX)
+    return bad_entry(tsr_spec_find(spec, "table", "duplicates"), error,
+                     "bytes are not added up or compared; use first, replace or promise_unique, or value_bits");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(
+        tsr_spec_find(spec, "table", "concurrency"), error,
+        "with value_bytes a value lies apart from its slot, and a find could come before it is written; use "
+        "phased, or value_bits");
+  if (read->values == TSR_VALUES_BUCKETS)
+    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
+                     "buckets hold values of value_bits; use inline, or value_bits");
+  if (read->device_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
+                     "rows of value_bytes lie in no page that could travel; remove one");
+  if (read->devices.count)
+    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
+                     "rows of value_bytes are not sent from device to device; use device, or value_bits");
+  read->value_bits = 32;
+  read->replaces_rows = read->duplicates == TSR_DUPLICATES_REPLACE;
+  if (read->replaces_rows) read->duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
+  return TSR_OK;
+}
+
 /* What lies in the host's memory travels page by page, and no page knows of the others. */
 static tsr_status check_device_bytes(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
   if (!read->device_bytes) return TSR_OK;
@@ -473,8 +514,9 @@ static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error
   const bool keeps_all = read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP;
   const tsr_spec_entry *policy = tsr_spec_find(spec, "table", "duplicates");
   if (has_values && !read->value_bits)
-    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64", tsr_spec_name(spec),
-                    tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "");
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64%s", tsr_spec_name(spec),
+                    tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "",
+                    counts ? "" : ", or value_bytes = 16 .. 256");
   if (!has_values && read->value_bits)
     return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "a set has no values; remove the line");
   if (has_values && !counts && read->value_bits < 32)
@@ -502,6 +544,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status) return status;
   status = check_filter(spec, &read, error);
   if (status == TSR_OK) status = check_values(spec, &read, error);
+  if (status == TSR_OK) status = make_wide(spec, &read, error);
   if (status == TSR_OK) status = check_kind(spec, &read, error);
   if (status == TSR_OK) status = check_devices(spec, &read, error);
   if (status == TSR_OK) status = check_device_bytes(spec, &read, error);

@@ -31,12 +31,13 @@ typedef struct tsr_devices {
 } tsr_devices;
 
 typedef struct tsr_settings {
-  uint64_t kind, key_bits, value_bits, duplicates, concurrency, statistics, backend, device;
+  uint64_t kind, key_bits, value_bits, value_bytes, duplicates, concurrency, statistics, backend, device;
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch, device_bytes;
   uint64_t split, chunk;                                 /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
   uint64_t values, first_values, values_per_key;         /* the last two: [values] */
   double values_growth;
+  uint64_t replaces_rows; /* with value_bytes: that duplicates = replace was said */
   tsr_devices devices;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */

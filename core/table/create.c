@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "core/sized.h"
+#include "core/table/capture.h"
 #include "core/table/form.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
+#include "core/table/wide.h"
 
 /* A plugin without device code sends backend = auto to the CPU and says why. */
 static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
@@ -71,6 +73,7 @@ tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   if (status) return status;
   t->tallies = tallies;
   status = tsr_order_open(t, error);
+  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_reserve(t, 0, error);
   if (status == TSR_OK) status = tsr_clear(t, NULL, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
@@ -94,6 +97,7 @@ tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, ts
 
 void tsr_single_release(tsr_table *t) {
   tsr_order_close(t);
+  tsr_wide_free(t);
   if (t->tallies) t->backend->free(t->device, t->tallies);
 }
 
@@ -116,8 +120,13 @@ tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
 
 tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
   t->knows_pairs = false;
-  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  tsr_status status = TSR_OK;
+  if (tsr_is_wide(t))
+    status =
+        tsr_capture_refuse(t, stream, "the host keeps count of a table's rows of value_bytes: clear it before", error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
+  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_clear(t, stream, error);
   return status ? status : tsr_table_leave(t, stream, error);
 }
 

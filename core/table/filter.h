@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Filters as tables (kind = filter): what they refuse. What is told of them, and unions, are in filter.c. Read next:
- * create.h.
+ * wide.h.
  */
 #ifndef TSR_TABLE_FILTER_H
 #define TSR_TABLE_FILTER_H

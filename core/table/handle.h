@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- create <- rebuild <-
+ * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- wide <- create <- rebuild <-
  * growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
@@ -56,6 +56,7 @@ typedef struct tsr_order {
 enum {
   TSR_TALLY_COUNTED = TSR_BULKS, /* of launches that are no calls */
   TSR_TALLY_UNREAD,              /* of launches whose counts nobody wants */
+  TSR_TALLY_TOLD,                /* of an insert that whoever asked for it counts himself */
   TSR_TALLIES
 };
 
@@ -76,6 +77,14 @@ typedef struct tsr_request {
   void *stream;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
+
+/* Where values of value_bytes lie (wide.h); all zero where the table has none. */
+typedef struct tsr_wide {
+  void *rows;
+  uint64_t count;        /* of them */
+  uint32_t *spare;       /* numbers of rows that belong to no pair */
+  uint64_t spares, used; /* how many there are, and of them, from the first on, those that were offered since */
+} tsr_wide;
 
 /* How a table does what it is asked for, once the arguments have been judged: in one store (form.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
@@ -117,6 +126,7 @@ struct tsr_table {
   tsr_spec *spec;   /* what the store was made of, with the plugins' search path: for the next one */
   char *plugins;
   tsr_store store;
+  tsr_wide wide;
   tsr_order order;
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
   tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */

@@ -9,6 +9,7 @@
 #include "core/table/form.h"
 #include "core/table/match.h"
 #include "core/table/stage.h"
+#include "core/table/wide.h"
 #include "core/tessera_tools.h"
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
@@ -179,6 +180,8 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
   tsr_status filter = tsr_refuse_filter(left, "tsr_join", error);
   if (filter == TSR_OK) filter = tsr_refuse_filter(right, "tsr_join", error);
+  if (filter == TSR_OK) filter = tsr_refuse_wide(left, "tsr_join", error);
+  if (filter == TSR_OK) filter = tsr_refuse_wide(right, "tsr_join", error);
   if (filter) return filter;
   if (left->store.composition->facts.chain_first || right->store.composition->facts.chain_first)
     return tsr_fail(

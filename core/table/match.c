@@ -70,22 +70,33 @@ static tsr_status check_pairs(const tsr_joining *j, uint64_t pairs) {
                   (unsigned long long)pairs);
 }
 
+/* What was written out: nothing lies between two numbers. */
+static tsr_numbers numbers_at(const void *at, uint32_t bytes) { return (tsr_numbers){at, bytes, bytes}; }
+
+static void set_columns(tsr_joining *j, uint32_t side, uint64_t count, tsr_numbers keys, tsr_numbers values) {
+  tsr_match *m = &j->match;
+  *(side == LEFT ? &m->lefts : &m->rights) = count;
+  *(side == LEFT ? &m->left_keys : &m->right_keys) = keys;
+  *(side == LEFT ? &m->left_values : &m->right_values) = values;
+}
+
+static bool wants_values(const tsr_joining *j, uint32_t side) {
+  return side == LEFT ? j->wants_left_values : j->wants_right_values;
+}
+
 /* All pairs of a side, in no order. */
 static tsr_status write_out(tsr_joining *j, uint32_t side) {
   tsr_table *t = side == LEFT ? j->left : j->right;
-  tsr_match *m = &j->match;
-  const bool wants_values = side == LEFT ? j->wants_left_values : j->wants_right_values;
+  const uint32_t key_bytes = j->match.key_bytes, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
   uint64_t pairs;
   tsr_status status = tsr_size(t, &pairs, j->error);
   if (status == TSR_OK) status = check_pairs(j, pairs);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * m->key_bytes, -1, &keys);
-  if (status == TSR_OK && wants_values)
-    status = tsr_joining_take(j, "a copy of values", pairs * (shape_of(t)->value_bits / 8), -1, &values);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * key_bytes, -1, &keys);
+  if (status == TSR_OK && wants_values(j, side))
+    status = tsr_joining_take(j, "a copy of values", pairs * value_bytes, -1, &values);
   if (status == TSR_OK && pairs) status = t->form->write_out(t, pairs, keys, values, j->error);
-  *(side == LEFT ? &m->lefts : &m->rights) = pairs;
-  *(side == LEFT ? &m->left_keys : &m->right_keys) = keys;
-  *(side == LEFT ? &m->left_values : &m->right_values) = values;
+  set_columns(j, side, pairs, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }
 
@@ -112,7 +123,7 @@ static tsr_status count_rows(tsr_joining *j) {
 /* ---- By an index ----------------------------------------------------------------------------- */
 
 /* An index of a side's keys. */
-static tsr_status put_in_index(tsr_joining *j, const void *keys, uint64_t n, bool counts, bool ranks) {
+static tsr_status put_in_index(tsr_joining *j, tsr_numbers keys, uint64_t n, bool counts, bool ranks) {
   tsr_match *m = &j->match;
   uint64_t entries = 2;
   void *memory[4] = {NULL};
@@ -157,7 +168,7 @@ static tsr_status match_by_index(tsr_joining *j) {
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
     m->grouped = grouped;
     if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_place, m->rights);
-    m->right_values = grouped;
+    m->right_values = numbers_at(grouped, m->right_bytes);
   }
   return status ? status : tsr_joining_step(j, TSR_MATCH_look, m->lefts);
 }
@@ -177,11 +188,11 @@ static tsr_status find_all(tsr_joining *j) {
   if (status) return status;
   const tsr_bulk bulk = {.state = t->store.state,
                          .n = m->lefts,
-                         .keys = m->left_keys,
+                         .keys = m->left_keys.at,
                          .values_out = values,
                          .results = results,
                          .tally = t->tallies + op};
-  m->right_values = values;
+  m->right_values = numbers_at(values, m->right_bytes);
   m->results = results;
   m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
   status = tsr_launch(t, &t->store, op, &bulk, NULL, j->error);
@@ -227,35 +238,66 @@ static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
   return x->is_paged && y->is_paged && x->pages == y->pages;
 }
 
-/* All slots of a side in their order, those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
-static tsr_status write_slots(tsr_joining *j, uint32_t side, uint64_t size, bool *whole) {
+static uint64_t slots_of(const tsr_table *t) { return shape_of(t)->buckets * shape_of(t)->bucket_slots; }
+
+/* The slots of a side are read where they lie, if its layout has columns of what is wanted and they are on the device. */
+static bool has_columns(const tsr_joining *j, uint32_t side) {
+  const tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
+  const bool has_values = plan->payloads.stride_bytes && shape_of(t)->payload_bits == shape_of(t)->value_bits;
+  return !t->store.windows && plan->keys.stride_bytes && (has_values || !wants_values(j, side));
+}
+
+static tsr_numbers column_of(const tsr_table *t, const tsr_slot_column *column, uint32_t bytes) {
+  const char *region = t->store.state.part[TSR_ROLE_LAYOUT].region[column->region];
+  return (tsr_numbers){region + column->offset_bytes, bytes, column->stride_bytes};
+}
+
+/* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
+static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const tsr_shape *s = shape_of(t);
-  tsr_match *m = &j->match;
-  const uint64_t slots = s->buckets * s->bucket_slots;
-  const bool wants_values = side == LEFT ? j->wants_left_values : j->wants_right_values;
+  const uint64_t slots = slots_of(t);
+  const uint32_t key_bytes = j->match.key_bytes, value_bytes = s->value_bits / 8;
   void *keys = NULL, *values = NULL;
+  uint64_t size;
   tsr_tally tally;
-  tsr_status status = check_pairs(j, slots);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", slots * m->key_bytes, 0xFF, &keys);
-  if (status == TSR_OK && wants_values)
-    status = tsr_joining_take(j, "a copy of values", slots * (s->value_bits / 8), -1, &values);
+  tsr_status status = tsr_size(t, &size, j->error);
+  if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", slots * key_bytes, 0xFF, &keys);
+  if (status == TSR_OK && wants_values(j, side))
+    status = tsr_joining_take(j, "a copy of values", slots * value_bytes, -1, &values);
+  const tsr_bulk bulk = {.n = s->buckets, .keys_out = keys, .values_out = values, .in_place = 1};
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &tally, j->error);
+  *whole = status == TSR_OK && tally.hits == size;
+  set_columns(j, side, slots, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
+  return status;
+}
+
+static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
+  tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_composition *c = t->store.composition;
+  const tsr_plan *plan = &c->part[TSR_ROLE_LAYOUT].plan;
+  tsr_match *m = &j->match;
+  const uint32_t value_bytes = wants_values(j, side) ? c->shape.value_bits / 8 : 0;
+  tsr_status status = check_pairs(j, slots_of(t));
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
   if (status) return status;
-  const tsr_bulk bulk = {.n = s->buckets, .keys_out = keys, .values_out = values, .in_place = 1};
-  status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &tally, j->error);
+  m->page_slots[side] = slots_of(t) / c->shape.pages;
+  m->offsets[side] = c->shape.has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
+  *whole = true;
+  if (has_columns(j, side)) {
+    m->tail_slots[side] = c->tail_buckets * c->shape.bucket_slots;
+    set_columns(j, side, slots_of(t), column_of(t, &plan->keys, m->key_bytes),
+                column_of(t, &plan->payloads, value_bytes));
+  } else {
+    status = write_slots(j, side, whole);
+  }
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
-  *whole = status == TSR_OK && tally.hits == size;
-  *(side == LEFT ? &m->lefts : &m->rights) = slots;
-  *(side == LEFT ? &m->left_keys : &m->right_keys) = keys;
-  *(side == LEFT ? &m->left_values : &m->right_values) = values;
-  m->page_slots[side] = slots / s->pages;
-  m->offsets[side] = s->has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
   return status ? status : left_phase;
 }
 
 /* *matched: false: some pairs lie in no page, or a page has too many. */
-static tsr_status match_pages(tsr_joining *j, const uint64_t *sizes, bool *matched) {
+static tsr_status match_pages(tsr_joining *j, bool *matched) {
   const tsr_shape *s = shape_of(j->left);
   tsr_match *m = &j->match;
   void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
@@ -264,25 +306,27 @@ static tsr_status match_pages(tsr_joining *j, const uint64_t *sizes, bool *match
   tsr_status status = TSR_OK;
   m->lists = s->lists;
   m->pages = s->has_lists ? (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS : s->pages;
-  *matched = false;
   j->way = "page by page";
   for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
-    status = write_slots(j, side, sizes[side], &whole);
+    status = read_slots(j, side, &whole);
     if (status == TSR_OK)
       status = tsr_joining_take(j, "where pages begin", (m->pages + 1) * sizeof(uint64_t), -1, &begins[side]);
     m->page_begins[side] = begins[side];
   }
   if (status || !whole) return status;
+  const uint64_t tail = m->tail_slots[LEFT] > m->tail_slots[RIGHT] ? m->tail_slots[LEFT] : m->tail_slots[RIGHT];
   status = take_rows(j);
   if (status == TSR_OK && j->wants_right_values)
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
   if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
   m->grouped = grouped;
   m->gave_up = flag;
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages + 1);
-  if (status == TSR_OK) status = tsr_joining_step(j, m->key_bytes == 8 ? TSR_MATCH_wide : TSR_MATCH_narrow, m->pages);
+  if (status == TSR_OK)
+    status = tsr_joining_step(j, m->key_bytes == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages);
   if (status == TSR_OK) status = read_number(j, m->gave_up, &gave_up, sizeof gave_up);
-  if (grouped) m->right_values = grouped;
+  if (grouped) m->right_values = numbers_at(grouped, m->right_bytes);
   *matched = gave_up == 0;
   return status;
 }
@@ -299,19 +343,43 @@ static void begin_match(tsr_joining *j) {
                          .keys_once = j->keys_once};
 }
 
-/* Page by page both tables are read whole: a few left keys are found faster. Where there is no memory for it, another way
- * may need less. */
-static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
+/* About how many pairs a table of pages has: hashes spread keys evenly, so its first buckets tell. */
+static tsr_status estimate_size(const tsr_joining *j, tsr_table *t, double *pairs) {
+  enum { SAMPLE = 1 << 16 };
+  const uint64_t buckets = shape_of(t)->buckets;
+  const tsr_bulk bulk = {.n = buckets < SAMPLE ? buckets : SAMPLE};
+  tsr_tally tally = {.hits = 0};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
+  if (status) return status;
+  status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, NULL, &tally, j->error);
+  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
+  *pairs = (double)tally.hits / (double)bulk.n * (double)buckets;
+  return status ? status : left_phase;
+}
+
+/* Page by page both tables are read whole. A few left keys are found faster, but in lists, which are short to read where
+ * they are empty. */
+static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
   enum { FEW = 8 };
-  uint64_t sizes[SIDES];
+  double lefts = 0, rights = 0;
+  *better = false;
+  if (keeps_all(j->right) || shape_of(j->right)->has_lists) return TSR_OK;
+  tsr_status status = estimate_size(j, j->left, &lefts);
+  if (status == TSR_OK) status = estimate_size(j, j->right, &rights);
+  *better = status == TSR_OK && lefts < rights / FEW;
+  return status;
+}
+
+/* Where there is no memory for it, another way may need less. */
+static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
+  bool finds;
   *matched = false;
   if (!have_same_pages(j->left, j->right)) return TSR_OK;
-  tsr_status status = tsr_size(j->left, &sizes[LEFT], j->error);
-  if (status == TSR_OK) status = tsr_size(j->right, &sizes[RIGHT], j->error);
-  if (status || (!keeps_all(j->right) && sizes[LEFT] < sizes[RIGHT] / FEW)) return status;
+  tsr_status status = finds_are_better(j, &finds);
+  if (status || finds) return status;
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
   j->error = &why; /* which the caller hears of only where nothing else is tried */
-  status = match_pages(j, sizes, matched);
+  status = match_pages(j, matched);
   j->error = callers;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
   if (status && callers) *callers = why;

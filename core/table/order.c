@@ -7,6 +7,17 @@
 
 #include "core/table/form.h"
 
+/* The phase that an operation is of. Where all may overlap there is one; where inserts and erases take turns a find
+ * joins whichever of them runs. */
+static tsr_phase phase_of(const tsr_table *t, tsr_phase next) {
+  const tsr_composition *composition = t->store.composition;
+  const tsr_phase now = t->order.phase;
+  if (composition->shape.concurrency != TSR_CONCURRENCY_MIXED || next == TSR_PHASE_ALONE) return next;
+  if (!TSR_TAKES_TURNS(&composition->shape)) return TSR_PHASE_MIXED;
+  const bool may_join = now == TSR_PHASE_INSERT || now == TSR_PHASE_ERASE || now == TSR_PHASE_MIXED;
+  return next == TSR_PHASE_FIND && may_join ? now : next;
+}
+
 /* Marks on `stream`, which waits for all users of the former phase, where the next one begins. Where there was one user that
  * is the event after its last operation, and recording another would cost the host as much as a launch. */
 static tsr_status open_gate(tsr_table *t, void *stream, tsr_error *error) {
@@ -30,8 +41,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
     t->store.is_clear = t->knows_pairs = false;
     return TSR_OK;
   }
-  if (t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED && next != TSR_PHASE_ALONE)
-    next = TSR_PHASE_MIXED;
+  next = phase_of(t, next);
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.user_count; i++)
       if (t->order.users[i].stream == stream) return TSR_OK;

@@ -101,6 +101,37 @@ static uint64_t tiles_max(const tsr_pages *p, uint64_t tile_items) {
   return (p->bulk.n + tile_items - 1) / tile_items + (p->ends ? p->segments : 0);
 }
 
+/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
+ * items that what all blocks write out is little beside them. */
+static bool counts_once(const tsr_partition *partition, uint64_t n) {
+  enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */
+  const uint32_t sm = partition->composition->shape.sm;
+  return sm && partition->passes > 1 && partition->pages * sizeof(uint32_t) + OWN_BYTES <= tsr_block_bytes(sm) &&
+         n / TSR_COUNT_BLOCKS / ITEMS_OF_COUNT >= partition->pages;
+}
+
+static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b, tsr_pages *p) {
+  uint64_t *ends = partition->counts[partition->passes - 1];
+  if (!counts_once(partition, p->bulk.n)) return TSR_OK;
+  p->bins = partition->pages;
+  p->counts = ends;
+  p->hot = partition->hot;
+  tsr_status status = tsr_work_zero(b, ends, (p->bins + 1) * sizeof *ends);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_count_pages, p, TSR_COUNT_BLOCKS);
+  if (status == TSR_OK) status = tsr_work_sum(b, ends, p->bins);
+  p->page_ends = ends;
+  return status;
+}
+
+/* How many items each bin of this pass has, summed up. */
+static tsr_status count_bins(const tsr_work *b, const tsr_pages *p, uint64_t tiles) {
+  if (p->page_ends == p->counts) return TSR_OK;
+  if (p->page_ends) return tsr_work_step(b, TSR_PAGES_bins, p, p->bins + 1);
+  tsr_status status = tsr_work_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_count, p, tiles);
+  return status ? status : tsr_work_sum(b, p->counts, p->bins);
+}
+
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
  * them there, and these bins for segments. */
 static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_pages *p,
@@ -119,9 +150,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
     if (status == TSR_OK) status = tsr_work_sum(b, p->tiles, p->segments);
   }
   const uint64_t tiles = tiles_max(p, p->tile_items);
-  if (status == TSR_OK) status = tsr_work_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_count, p, tiles);
-  if (status == TSR_OK) status = tsr_work_sum(b, p->counts, p->bins);
+  if (status == TSR_OK) status = count_bins(b, p, tiles);
   if (status == TSR_OK)
     status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
@@ -137,10 +166,11 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   *p = (tsr_pages){.bulk = *bulk,
                    .fan_log2 = partition->fan_log2,
                    .tile_items = partition->tile_items,
+                   .pages = partition->pages,
                    .tiles = partition->tiles,
                    .cursors = partition->cursors,
                    .rest = partition->rest};
-  tsr_status status = TSR_OK;
+  tsr_status status = count_pages(partition, b, p);
   for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
     status = partition_once(partition, b, pass, p, &partition->copy[pass % TSR_COPIES]);
   p->begins = p->ends;

@@ -125,6 +125,11 @@ tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_
   tsr_settings settings;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
+  if (settings.value_bytes != t->store.composition->settings.value_bytes)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_rehash: the spec has value_bytes = %llu, the table %llu (0: none): they must be the same",
+                    (unsigned long long)settings.value_bytes,
+                    (unsigned long long)t->store.composition->settings.value_bytes);
   if (settings.kind == shape->kind && settings.key_bits == shape->key_bits && settings.value_bits == shape->value_bits)
     return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,

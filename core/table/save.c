@@ -20,6 +20,7 @@
 #include "core/table/save.h"
 #include "core/table/save_format.h"
 #include "core/table/store.h"
+#include "core/table/wide.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 
@@ -94,7 +95,8 @@ char *tsr_save_text(const tsr_spec *spec) {
 
 /* ---- What a table's file must say ------------------------------------------------------------ */
 
-static void describe_regions(const tsr_composition *composition, front *f) {
+static void describe_regions(const tsr_table *t, front *f) {
+  const tsr_composition *composition = t->store.composition;
   f->head.region_count = 0;
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
@@ -103,6 +105,10 @@ static void describe_regions(const tsr_composition *composition, front *f) {
       *r = (tsr_save_row){.role = role, .index = i, .bytes = tsr_region_bytes(composition, region)};
       snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, region->name);
     }
+  if (!tsr_is_wide(t)) return;
+  const uint64_t least = tsr_composition_rows(composition), count = t->wide.count > least ? t->wide.count : least;
+  f->rows[f->head.region_count++] = (tsr_save_row){
+      .role = TSR_SAVE_ROWS, .name = "rows of values", .bytes = count * composition->settings.value_bytes};
 }
 
 static uint64_t file_bytes(const front *f) {
@@ -112,7 +118,7 @@ static uint64_t file_bytes(const front *f) {
 }
 
 static void *region_of(const tsr_table *t, const tsr_save_row *r) {
-  return t->store.state.part[r->role].region[r->index];
+  return r->role == TSR_SAVE_ROWS ? t->wide.rows : t->store.state.part[r->role].region[r->index];
 }
 
 /* ---- A sample of the pairs ------------------------------------------------------------------- */
@@ -188,7 +194,7 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   f->text = tsr_save_text(t->spec);
   if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   f->head.text_bytes = strlen(f->text);
-  describe_regions(t->store.composition, f);
+  describe_regions(t, f);
   f->head.file_bytes = file_bytes(f);
   return tsr_is_filter(t) ? TSR_OK : tsr_size(t, &f->head.pairs, error);
 }
@@ -352,11 +358,14 @@ tsr_status tsr_save_spec(const char *text, const char *path, const tsr_load_opti
 /* What was composed here must have the memory that was saved. */
 static tsr_status check_regions(const stream *s, const front *f, const tsr_table *t) {
   front here = {.text = NULL};
-  describe_regions(t->store.composition, &here);
+  describe_regions(t, &here);
   bool same = here.head.region_count == f->head.region_count &&
               f->head.buckets == tsr_composition_buckets(t->store.composition);
   for (uint64_t i = 0; same && i < f->head.region_count; i++) {
     here.rows[i].checksum = f->rows[i].checksum;
+    if (here.rows[i].role == TSR_SAVE_ROWS && f->rows[i].bytes > here.rows[i].bytes &&
+        f->rows[i].bytes % t->store.composition->settings.value_bytes == 0)
+      here.rows[i].bytes = f->rows[i].bytes; /* the table has had more slots */
     same = memcmp(&here.rows[i], &f->rows[i], sizeof(tsr_save_row)) == 0;
   }
   if (same) return TSR_OK;
@@ -422,6 +431,9 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   uint64_t pairs = 0;
   tsr_status status = tsr_table_furnish(t, s->error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, s->error);
+  if (status == TSR_OK && tsr_is_wide(t))
+    status = tsr_wide_reserve(t, f->rows[f->head.region_count - 1].bytes / t->store.composition->settings.value_bytes,
+                              s->error);
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = read_region(s, t, &f->rows[i]);
   if (status) return status;
   t->store.is_clear = false;
@@ -429,6 +441,8 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   if (tsr_is_filter(t)) return TSR_OK; /* its blocks are all, and have their checksum */
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");
+  if (status == TSR_OK && tsr_is_wide(t) && tsr_wide_collect(t, NULL, NULL))
+    status = damaged(s, "its pairs name no rows of their own");
   return status ? status : check_sample(s, f, t);
 }
 

@@ -13,6 +13,7 @@ enum { BITS = 1 << 21, SAMPLE = 1 << 17, DEVIATIONS = 5 };
 
 tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const uint8_t *present, void *stream,
                       uint64_t *least, tsr_error *error) {
+  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
   const uint64_t bytes = sizeof(uint64_t) + BITS / 8;
   uint64_t set = 0;
   uint32_t halvings = 0;
@@ -21,8 +22,7 @@ tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const ui
   tsr_status status = t->backend->allocate_in(t->device, bytes, stream, &memory, error);
   if (status) return status;
   const tsr_match sketch = {.n = n,
-                            .key_bytes = t->store.composition->shape.key_bits / 8,
-                            .keys = keys,
+                            .keys = {keys, key_bytes, key_bytes},
                             .results = present,
                             .present = 1,
                             .entries = (uint32_t *)((uint64_t *)memory + 1),

@@ -17,8 +17,22 @@
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
+#include "core/table/wide.h"
 
 /* ---- What it is ------------------------------------------------------------------------------- */
+
+/* Of a value as its user sees it. */
+static uint32_t value_bits(const tsr_table *t) {
+  const tsr_composition *composition = t->store.composition;
+  return tsr_is_wide(t) ? 8 * (uint32_t)composition->settings.value_bytes : composition->shape.value_bits;
+}
+
+/* Of all memory; rows may be more than the composition plans, since those that are there stay. */
+static uint64_t bytes_of(const tsr_table *t) {
+  const tsr_composition *composition = t->store.composition;
+  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
+         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare);
+}
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
@@ -35,12 +49,12 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .device = t->device->info.name,
                        .backend_reason = t->reason,
                        .key_bits = shape->key_bits,
-                       .value_bits = shape->value_bits,
+                       .value_bits = value_bits(t),
                        .capacity = shape->capacity,
                        .seed = shape->seed,
                        .slots = tsr_composition_slots(t->store.composition),
                        .buckets = shape->buckets,
-                       .bytes = tsr_composition_bytes(t->store.composition),
+                       .bytes = bytes_of(t),
                        .bucket_slots = shape->bucket_slots,
                        .bucket_bytes = shape->bucket_bytes,
                        .tile_lanes = shape->tile_lanes,
@@ -82,6 +96,15 @@ static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   if (has_results) return status;
   tsr_status freed = t->backend->free_in(t->device, bulk->results, stream, status ? NULL : error);
   return status ? status : freed;
+}
+
+/* Where inserts and erases take turns: its erases and finds, then its inserts. The items of a call have no order, so this
+ * one is as good as any. */
+static tsr_status launch_apply(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  tsr_status status = launch(t, TSR_BULK_apply, bulk, stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_INSERT, stream, error);
+  return status ? status : launch(t, TSR_BULK_apply_inserts, bulk, stream, error);
 }
 
 /* Where the report counts the items of an operation; NULL: each as what it is, on the device. */
@@ -142,6 +165,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
       status = launch_gather(t, &bulk, r->stream, error);
     else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
       status = launch_insert(t, &bulk, r->stream, error);
+    else if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
+      status = launch_apply(t, &bulk, r->stream, error);
     else
       status = launch(t, r->op, &bulk, r->stream, error);
   }
@@ -194,7 +219,7 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
                  error);
 }
 
-tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+static tsr_status operate_single(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
   if (inserts && t->store.composition->settings.growth) {
     tsr_status status = tsr_capture_refuse(
@@ -207,6 +232,10 @@ tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *err
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
   return operate(t, r, error);
+}
+
+tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  return tsr_is_wide(t) ? tsr_wide_operate(t, r, operate_single, error) : operate_single(t, r, error);
 }
 
 /* What a grid of 2^31 - 1 blocks can count. */
@@ -286,13 +315,14 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
 
 tsr_status tsr_insert_counted(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_tally *tally, tsr_error *error) {
-  tsr_tally *counters = t->tallies + TSR_TALLY_COUNTED;
+  tsr_tally *counters = t->tallies + TSR_TALLY_TOLD;
   *tally = (tsr_tally){.hits = 0};
   if (n == 0) return TSR_OK;
   tsr_request request = inserting(t, TSR_BULK_insert, n, keys, values, call);
   request.tally = counters;
   tsr_status status = t->backend->fill(t->device, counters, 0, sizeof *counters, call->stream, error);
-  if (status == TSR_OK) status = operate(t, &request, error);
+  if (status == TSR_OK)
+    status = tsr_is_wide(t) ? tsr_wide_operate(t, &request, operate, error) : operate(t, &request, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, tally, counters, sizeof *tally, call->stream, error);
   return status ? status : t->backend->synchronize(t->device, call->stream, error);
 }
@@ -468,21 +498,22 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
                     needs_values(t) && !values ? "values" : "values_out");
   if (!shape->value_bits) values = values_out = NULL;
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_apply,
-                                         .phase = TSR_PHASE_MIXED,
-                                         .n = n,
-                                         .operations = operations,
-                                         .keys = keys,
-                                         .values = values,
-                                         .values_out = values_out,
-                                         .unplaced_keys = call->unplaced_keys,
-                                         .unplaced_values = shape->value_bits ? call->unplaced_values : NULL,
-                                         .results = call->results,
-                                         .times = call->times,
-                                         .missing = call->missing,
-                                         .stream = call->stream},
-                          error);
+  return t->form->operate(
+      t,
+      &(tsr_request){.op = TSR_BULK_apply,
+                     .phase = TSR_TAKES_TURNS(&t->store.composition->shape) ? TSR_PHASE_ERASE : TSR_PHASE_MIXED,
+                     .n = n,
+                     .operations = operations,
+                     .keys = keys,
+                     .values = values,
+                     .values_out = values_out,
+                     .unplaced_keys = call->unplaced_keys,
+                     .unplaced_values = shape->value_bits ? call->unplaced_values : NULL,
+                     .results = call->results,
+                     .times = call->times,
+                     .missing = call->missing,
+                     .stream = call->stream},
+      error);
 }
 
 /* Runs an operation over all buckets. */
@@ -527,15 +558,16 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   const bool has_chains = t->store.composition->facts.chain_first != 0;
   const double held =
-      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * shape->value_bits) / 8;
-  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes;
+      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * value_bits(t)) / 8;
+  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
+                 (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
   *usage = (tsr_usage){.pairs = tally.hits,
                        .tombstones = tally.tombstones,
                        .units = tally.units,
                        .slots = buckets * shape->bucket_slots,
                        .utilization = held / bytes,
                        .keys = tally.keys,
-                       .density = held / (double)tsr_composition_bytes(t->store.composition)};
+                       .density = held / (double)bytes_of(t)};
   return TSR_OK;
 }
 
@@ -577,7 +609,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
 }
 
-tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
@@ -590,6 +622,16 @@ tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *v
     if (status == TSR_OK) status = copied;
   }
   return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  void *numbers = NULL;
+  if (!tsr_is_wide(t) || !values) return write_out(t, size, keys, values, error);
+  tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
+  if (status == TSR_OK) status = write_out(t, size, keys, numbers, error);
+  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, error);
+  if (numbers) t->backend->free(t->device, numbers);
+  return status;
 }
 
 /* ---- Report ---------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
         "%s inserts into %s, whose probing = %s makes lists of whole batches: insert by tsr_insert, or take "
         "another scheme",
         code->facts.name, table->name, composition->part[TSR_ROLE_PROBING].plugin->name);
-  code->tables[i] = tsr_composition_of_kernel(composition);
+  code->tables[i] = tsr_composition_of_kernel(composition, table->does == TSR_DOES_ALL);
   return TSR_OK;
 }
 

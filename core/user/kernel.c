@@ -11,6 +11,7 @@
 #include "core/sized.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
+#include "core/table/wide.h"
 #include "core/tessera_kernels.h"
 #include "core/user/code.h"
 
@@ -55,6 +56,8 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
           "%s: table %zu has more than [table] device_bytes and lies in the host's memory: a kernel needs it "
           "on the device, so raise the limit or use a smaller capacity",
           kernel, i);
+    const tsr_status wide = tsr_refuse_wide(t, kernel, error);
+    if (wide) return wide;
     if (t->backend != tables[0]->backend ||
         t->store.composition->settings.device != tables[0]->store.composition->settings.device)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);

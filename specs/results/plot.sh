@@ -128,14 +128,14 @@ at(spec, lanes, op) = rows("shapes.csv", sprintf("$1 == \"%s\" && $14 == \"%s\" 
 do for [op in "insert find100 find0"] {
   set title op
   plot at("speed/bcht_16_16.ini", "-", op) lc rgb black pt 1, at("speed/bcht_8_8.ini", "-", op) lc rgb purple pt 2, \
-    at("speed/bcht_8_4.ini", "-", op) lc rgb green pt 9, at("best_find.ini", "-", op) lc rgb vermilion pt 7, \
+    at("speed/bcht_8_4.ini", "-", op) lc rgb green pt 9, at("speed/bcht_8_2.ini", "-", op) lc rgb vermilion pt 7, \
     at("speed/bcht_8_1.ini", "-", op) lc rgb orange pt 5, at("speed/bcht_4_1.ini", "-", op) lc rgb blue pt 13
   unset label 1
 }
 unset title; unset border; unset tics; unset xlabel; unset ylabel; set yrange [0:1]; unset grid
 set key at graph -0.3,0.95 left top Left reverse title "slots of a bucket,\nlanes of a tile" left
 plot NaN with linespoints t "16, 16" lc rgb black pt 1, NaN with linespoints t "8, 8" lc rgb purple pt 2, NaN with linespoints t "8, 4" lc rgb green pt 9, \
-  NaN with linespoints t "8, 2 (best_find)" lc rgb vermilion pt 7, NaN with linespoints t "8, 1" lc rgb orange pt 5, NaN with linespoints t "4, 1" lc rgb blue pt 13
+  NaN with linespoints t "8, 2" lc rgb vermilion pt 7, NaN with linespoints t "8, 1" lc rgb orange pt 5, NaN with linespoints t "4, 1" lc rgb blue pt 13
 END
 }
 
@@ -327,6 +327,65 @@ plot every_row using (0):1:(0):2:($1 - 0.4):($1):ytic(4) with boxxyerror lc rgb 
 END
 }
 
+draw_workloads() {
+  terminal 900 420
+  lying_bars 'nanoseconds an operation'
+  cat <<'END'
+set lmargin 34
+set datafile separator tab
+plot rows("workloads.csv", "$1 ~ /_heavy/", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
+END
+}
+
+# bars_of NAME OP OP OP: a group of bars for each table and keys, of rows op,line,keys,y.
+bars_of() {
+  terminal 1040 420
+  slanted_bars giga
+  cat <<END
+set key outside right
+set datafile separator tab
+at(op) = rows("$1.csv", sprintf("\$1 == \"%s\"", op), "\$2 \" \" \$3 \"\\\\t\" \$4")
+plot at("$2") using 2:xtic(1) t "$2" lc rgb grey, at("$3") using 2 t "$3" lc rgb blue, at("$4") using 2 t "$4" lc rgb orange
+END
+}
+
+draw_best_multi() { bars_of best_multi insert find_all count_all; }
+draw_best_count() { bars_of best_count insert find100 find0; }
+
+# head_of NAME KEY: what a line `# KEY: ...` of NAME.csv says.
+head_of() { sed -n "s/^# $2: //p" "$1.csv"; }
+
+# The figure of a paper's experiment, of rows op,line,x,y: a panel for each operation.
+draw_figure() {
+  local name=$1 axes tics place=0 line of_panel='' of_key=''
+  local colours=(black blue vermilion green purple orange sky grey) panels lines
+  mapfile -t panels < <(awk -F, '!/^#/ && $1 != "op" && !seen[$1]++ { print $1 }' "$name.csv")
+  mapfile -t lines < <(awk -F, '!/^#/ && $1 != "op" && !seen[$2]++ { print $2 }' "$name.csv")
+  axes=$(head_of "$name" logarithmic) tics=$(head_of "$name" tics)
+  for line in "${lines[@]}"; do
+    of_panel+="${of_panel:+, }at(op, \"$line\") lc rgb ${colours[place % 8]} pt $((place + 4)) dt $((place / 8 + 1))"
+    of_key+="${of_key:+, }NaN with linespoints t \"$line\" lc rgb ${colours[place % 8]} pt $((place + 4)) dt $((place / 8 + 1))"
+    place=$((place + 1))
+  done
+  terminal $((200 + 260 * ${#panels[@]})) 380
+  cat <<END
+set multiplot layout 1,$((${#panels[@]} + 1))
+set label 1 "$(head_of "$name" y)" at screen 0.015,0.5 rotate center
+set xlabel "$(head_of "$name" x)"; set lmargin 9; set rmargin 0; unset key
+${axes:+set logscale $axes 2}
+${tics:+set xtics $tics}
+at(op, line) = rows("$name.csv", sprintf("\$1 == \"%s\" && \$2 == \"%s\"", op, line), "\$3, \$4")
+do for [op in "${panels[*]}"] {
+  set title op noenhanced
+  plot $of_panel
+  unset label 1
+}
+unset title; unset border; unset tics; unset xlabel; unset grid; unset logscale
+set xrange [0:1]; set yrange [0:1]; set key at graph -0.3,0.95 left top Left reverse
+plot $of_key
+END
+}
+
 checksum() { cat "$1.csv" plot.sh | sha256sum | cut -d ' ' -f 1; }
 
 up_to_date() { [[ -s $1.svg ]] && grep -qF "<!-- sha256 $(checksum "$1") -->" "$1.svg"; }
@@ -337,7 +396,7 @@ draw() {
     echo "plot.sh: there is no gnuplot: \`./tessera pictures\` installs it" >&2
     exit 1
   }
-  svg=$({ prelude; "draw_$name"; } | gnuplot | sed "s|<title>Gnuplot</title>|<title>$name</title>|")
+  svg=$({ prelude; if declare -F "draw_$name" >/dev/null; then "draw_$name"; else draw_figure "$name"; fi; } | gnuplot | sed "s|<title>Gnuplot</title>|<title>$name</title>|")
   {
     printf '%s\n' "$svg"
     echo "<!-- sha256 $(checksum "$name") -->"

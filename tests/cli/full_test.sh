@@ -73,6 +73,7 @@ for recipe in "$specs"/*.ini; do
   [[ $text != *value_bits* ]] || value=(--value ordinal)
   echo "$text" >recipe.ini
   cut -d ' ' -f 1 pairs.tsv >keys.tsv
+  [[ $text != *value_bytes* ]] || sed -i "s/$/ $(printf '%0128d' 7)/" keys.tsv
   run run recipe.ini "${cpu[@]}" --insert keys.tsv "${value[@]}" --find keys.tsv
   ((status == 0)) || fail "${recipe##*/}: status $status: $(cat err)"
   expect_out ' 3000 queries: 3000 found, 0 missing'

@@ -31,6 +31,36 @@ case_of "--value ordinal is the key's number in its file"
 run "${adds[@]}" --set table.value_bits=64 --insert keys.tsv --value ordinal --export sums.tsv --sorted
 awk '{ s[$1] += NR - 1 } END { for (k in s) print k "\t" s[k] }' keys.tsv | sort -n | cmp sums.tsv - || fail "other sums than awk's"
 
+case_of "values of value_bytes are hexadecimal digits"
+wide=(run "$specs/wide.ini" "${cpu[@]}" --set table.capacity=100 --set table.value_bytes=16 --set table.duplicates=replace)
+printf '7\t%032d\n8,00112233445566778899aAbBcCdDeEfF\n' 5 | tr , '\t' >wide.tsv
+printf '7 %032d\n' 6 >again.tsv
+printf '8\n7\n9\n' >asked.tsv
+run "${wide[@]}" --insert wide.tsv --insert again.tsv --find asked.tsv --out rows.tsv --export all.csv --sorted --save wide.tsr
+expect_status 0
+expect_rows rows.tsv '8 00112233445566778899aabbccddeeff' "7 $(printf %032d 6)" '9 -'
+[[ $(tail -n 1 all.csv) == 8,00112233445566778899aabbccddeeff && $(wc -l <all.csv) == 3 ]] || fail "exported: $(cat all.csv)"
+run "${wide[@]}" --load wide.tsr --set table.load_factor=.5 --erase again.tsv --find asked.tsv --out rows.tsv
+expect_status 0
+expect_rows rows.tsv '8 00112233445566778899aabbccddeeff' '7 -' '9 -'
+run "${wide[@]}" --set table.value_bytes=20 --load wide.tsr
+expect_err 'value_bytes = 16, the spec 20'
+for bad in '7 12' '7' '7 zz112233445566778899aabbccddeeff'; do
+  printf '%s\n' "$bad" >bad.tsv
+  run "${wide[@]}" --insert bad.tsv
+  ((status != 0)) || fail "$bad is read"
+  expect_err 'bad.tsv:1: .* 32 hexadecimal digits'
+done
+run "${wide[@]}" --insert wide.tsv --export all.npy
+expect_err 'all.npy: .* name a file of text'
+run "${wide[@]}" --insert wide.tsv --value one
+expect_err 'a value of value_bytes is no number'
+run "${wide[@]}" --insert wide.tsv --histogram
+expect_err 'counts nothing'
+printf '\1\0\0\0' >wide.u32
+run "${wide[@]}" --insert wide.u32
+expect_err 'wide.u32: has no values of 16 bytes'
+
 case_of "k-mers are counted as tessera count counts them"
 run "${adds[@]}" --kmers 12 --insert keys.fa --value one --quiet --histogram
 expect_status 0

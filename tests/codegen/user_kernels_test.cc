@@ -77,6 +77,14 @@ TEST_P(Targets, JoinSum) {
   expect_sound(source_of(text.c_str()), "join_sum", specs, {"groups", "sums"}, GetParam());
 }
 
+TEST_P(Targets, Filtered) {
+  const std::string text = file("examples/filtered/filtered.cu");
+  std::vector<choices::Spec> specs;
+  specs.push_back(parse(file("examples/filtered/seen.ini")));
+  specs.push_back(parse(file("examples/filtered/pairs.ini")));
+  expect_sound(source_of(text.c_str()), "filtered", specs, {"seen", "pairs"}, GetParam());
+}
+
 // From an image that nvcc has made; of the text the declarations are enough.
 TEST_P(Targets, FromLtoIr) {
   const std::string image = file("tests/codegen/join_sum.fatbin");

@@ -102,7 +102,10 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
   out << "[table]\nkind = "
       << (counts ? "counter" : std::string(keeps_all ? "multi" : "") + (recipe.value_bits ? "map" : "set"))
       << "\nkey_bits = " << recipe.key_bits << "\n";
-  if (recipe.value_bits) out << "value_bits = " << (counts ? count_bits : recipe.value_bits) << "\n";
+  if (recipe.value_bytes)
+    out << "value_bytes = " << recipe.value_bytes << "\n";
+  else if (recipe.value_bits)
+    out << "value_bits = " << (counts ? count_bits : recipe.value_bits) << "\n";
   out << "capacity = " << recipe.capacity << "\nload_factor = " << recipe.load_factor << "\nseed = " << recipe.seed
       << "\nbackend = cpu\n";
   if (recipe.lists) out << "values = buckets\n";

@@ -59,6 +59,7 @@ using CompositionPointer = std::unique_ptr<tsr_composition, CompositionFree>;
 struct Recipe {
   std::string part[TSR_ROLES]; // names; "" = absent
   uint32_t key_bits = 32, value_bits = 32;
+  uint32_t value_bytes = 0; // in place of value_bits, which then says how wide the numbers are that stand for values
   uint32_t duplicates = TSR_DUPLICATES_FIRST;
   bool mixed = false, statistics = false;
   bool lists = false; // values = buckets

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -31,9 +32,9 @@ struct SlotModel {
 // A table of buckets beside the real one. Every lane has one and makes the same calls with the same random numbers.
 class LayoutLaws {
 public:
-  LayoutLaws(const tsr_ctx *c, uint64_t buckets, Findings *findings)
-      : c_(c), findings_(findings), random_(TSR_KEY_BITS + TSR_PAYLOAD_BITS), slots_(TSR_FACT(c, bucket_slots)),
-        policy_(TSR_FACT(c, duplicates)), model_(buckets * slots_) {}
+  LayoutLaws(const tsr_ctx *c, uint64_t buckets, const tsr_plan &plan, Findings *findings)
+      : c_(c), plan_(plan), findings_(findings), random_(TSR_KEY_BITS + TSR_PAYLOAD_BITS),
+        slots_(TSR_FACT(c, bucket_slots)), policy_(TSR_FACT(c, duplicates)), model_(buckets * slots_) {}
 
   void run() {
     expect(!c_->cpu->shape->can_exchange || has_exchange(), 0, 0, "can_exchange is set, and there is no exchange");
@@ -179,7 +180,30 @@ private:
       expect(key == m.key, ref, slot, "key is ", key, ", stored was ", m.key);
       expect(payload == m.payload, ref, slot, "payload is ", payload, ", stored was ", m.payload);
     }
+    verify_columns(ref);
     tsr_ballot(c_, 1); // payload may read memory: no lane goes on to change it before all have looked
+  }
+
+  const void *in_column(const tsr_slot_column &column, uint64_t i) const {
+    return static_cast<const char *>(c_->t->part[TSR_ROLE_LAYOUT].region[column.region]) + column.offset_bytes +
+           i * column.stride_bytes;
+  }
+
+  // The columns that plan() names hold what the functions tell, those of a bucket in any order.
+  void verify_columns(uint64_t ref) {
+    const bool has_payloads = TSR_PAYLOAD_BITS && plan_.payloads.stride_bytes;
+    std::multiset<std::pair<tsr_key, tsr_payload>> found, expected;
+    if (!plan_.keys.stride_bytes) return;
+    for (uint32_t slot = 0; slot < slots_; slot++) {
+      const SlotModel &m = at(ref, slot);
+      tsr_key key;
+      tsr_payload payload = 0;
+      memcpy(&key, in_column(plan_.keys, ref * slots_ + slot), sizeof key);
+      if (has_payloads) memcpy(&payload, in_column(plan_.payloads, ref * slots_ + slot), sizeof payload);
+      if (key < TSR_ERASED_KEY) found.emplace(key, payload);
+      if (m.state == SlotModel::FULL) expected.emplace(m.key, has_payloads ? m.payload : 0);
+    }
+    expect(found == expected, ref, 0, "the columns hold other pairs than the slots");
   }
 
   tsr_key absent_key(uint64_t ref) {
@@ -363,6 +387,7 @@ private:
   }
 
   const tsr_ctx *c_;
+  const tsr_plan &plan_;
   Findings *findings_;
   Random random_;
   uint32_t slots_, policy_;
@@ -371,7 +396,9 @@ private:
   std::set<uint64_t> raised_; // buckets
 };
 
-void layout_laws(const tsr_ctx *c, uint64_t buckets, Findings *findings) { LayoutLaws(c, buckets, findings).run(); }
+void layout_laws(const tsr_ctx *c, uint64_t buckets, const tsr_plan &plan, Findings *findings) {
+  LayoutLaws(c, buckets, plan, findings).run();
+}
 
 // The payload that belongs to a key, so that a torn pair shows.
 tsr_payload payload_of(tsr_key key) { return (tsr_payload)((uint64_t)key * 0x9E3779B97F4A7C15u); }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/plugin.h"
 #include "plugins/probing.cuh"
 
 namespace tessera_test {
@@ -45,7 +46,7 @@ struct Laws {
   // Slots are apart, masks are right, cas expects what load saw, exchange swaps, update combines, erase leaves a
   // tombstone; in the first, the last and the tail buckets. Called in step by every lane of a tile, on a cleared table
   // of `buckets` buckets, tail included.
-  void (*layout)(const tsr_ctx *c, uint64_t buckets, Findings *findings);
+  void (*layout)(const tsr_ctx *c, uint64_t buckets, const tsr_plan &plan, Findings *findings);
 
   // Of a layout of whole pairs: what one thread loads while another puts and erases pairs is one of those pairs.
   void (*races)(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Findings *findings);

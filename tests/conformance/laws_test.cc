@@ -112,7 +112,8 @@ uint64_t check_layout(const Recipe &recipe, uint32_t lanes) {
   std::string complaint = tile.run([&](uint32_t lane) {
     tsr_scratch scratch = {};
     tsr_ctx c = context_of(&memory.state(), &cpu, lane, &scratch);
-    laws_of(recipe)->layout(&c, tsr_composition_buckets(composition.get()), &findings);
+    laws_of(recipe)->layout(&c, tsr_composition_buckets(composition.get()), composition->part[TSR_ROLE_LAYOUT].plan,
+                            &findings);
   });
   EXPECT_EQ(complaint, "");
   expect_none(findings.text());

@@ -143,6 +143,8 @@ breaks P-33 "an erased slot is not vacant" "$packed" \
   cuh "$(kit_says 'tsr_pair_vacant(c, b) tsr_pair_match(c, b, TSR_EMPTY_KEY)')"
 breaks P-33 "a tag is not stored with its pair" layout:layouts/tagged \
   cuh 's/^  if \(swapped \&\& tagged_has_tags\(c\)\) tsr_store8.*$//'
+breaks P-33 "a column of payloads that holds keys" "$packed" \
+  c 's/slot_bytes \/ 2/0/'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \

@@ -492,6 +492,101 @@ TEST(Graphs, AreReplayedWithErasesBetween) {
 }
 TEST(Small, GraphsAreReplayed) { expect_replays(lists("soa", "linear", 8, 2, 32, "slab"), 300); }
 
+// ---- Values of value_bytes ----------------------------------------------------------------------
+
+struct Wide {
+  const char *kind, *layout, *probing, *more; // more: further lines of [table]
+  uint32_t bucket_slots, tile_lanes, value_bytes, policy;
+};
+
+const Wide wide_tables[] = {
+    {"map", "packed", "cuckoo", "", 4, 1, 64, TSR_DUPLICATES_FIRST},
+    {"map", "packed", "cuckoo", "growth = double\n", 8, 4, 20, TSR_DUPLICATES_REPLACE},
+    {"map", "soa", "double_hashing", "", 8, 8, 256, TSR_DUPLICATES_REPLACE},
+    {"map", "aos", "linear", "growth = double\n", 4, 4, 24, TSR_DUPLICATES_FIRST},
+    {"multimap", "packed", "double_hashing", "", 8, 8, 48, TSR_DUPLICATES_KEEP},
+};
+
+device::Table make_wide(const Wide &w, uint64_t capacity) {
+  std::string text = std::string("[table]\nkey_bits = 32\nhasher = murmur3\nkind = ") + w.kind +
+                     "\nlayout = " + w.layout + "\nprobing = " + w.probing +
+                     "\nvalue_bytes = " + std::to_string(w.value_bytes) + "\nbackend = " + device::backend() +
+                     "\ncapacity = " + std::to_string(capacity) + "\n" + w.more;
+  if (w.policy == TSR_DUPLICATES_REPLACE) text += "duplicates = replace\n";
+  text += "[layout]\nbucket_slots = " + std::to_string(w.bucket_slots) +
+          "\ntile_lanes = " + std::to_string(w.tile_lanes) + "\n";
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_spec *spec = nullptr;
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_spec_parse(text.c_str(), "wide.ini", &spec, &error), TSR_OK) << error.message;
+  if (spec) {
+    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  }
+  tsr_spec_free(spec);
+  return device::Table(table);
+}
+
+std::string exercise_wide(const Wide &w, uint64_t capacity, uint64_t operations, uint64_t batch_max) {
+  device::Table made = make_wide(w, capacity);
+  if (!made) return "no table";
+  tsr_table_info info = {};
+  tsr_table_describe(made.get(), &info);
+  tessera_test::Table table(made.release(), 32, 64, 8 * w.value_bytes);
+  tessera_test::Random random(capacity + w.value_bytes);
+  tessera_test::Exercise::Options options;
+  options.slots = info.slots;
+  options.operations = operations;
+  options.batch_max = batch_max;
+  options.erases_pairs = false;
+  return tessera_test::Exercise(table, w.policy, random, options).run();
+}
+
+TEST(WideValues, AgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  for (const Wide &w : wide_tables) EXPECT_EQ(exercise_wide(w, 4000, 20, 4000), "") << w.layout << w.value_bytes;
+}
+TEST(Small, WideValuesAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  for (const Wide &w : wide_tables) EXPECT_EQ(exercise_wide(w, 200, 20, 300), "") << w.layout << w.value_bytes;
+}
+
+// Rows are written after the slots, and finds of another stream wait for both: each row is whole and of the last insert.
+TEST(TwoStreams, SeeWholeRows) {
+  const uint64_t n = device::backend() == "cpu" ? 3000 : 1 << 18, words = 32; // of a row
+  device::Table table = make_wide(wide_tables[2], n);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> numbers;
+  for (uint64_t i = 0; i < 2 * n; i++) numbers.push_back(device::key_of(i % n, 32)); // each key twice in a batch
+  {
+    device::Streams streams;
+    device::Array keys(t, 32, numbers), values(t, 64, 2 * n * words), found(t, 64, n * words);
+    tsr_error error = {};
+    tsr_call one = {}, two = {};
+    one.stream = streams.one;
+    two.stream = streams.two;
+    for (uint64_t round = 0; round < 4; round++) {
+      std::vector<uint64_t> rows(2 * n * words);
+      for (uint64_t i = 0; i < rows.size(); i++) rows[i] = round << 40 | i / words;
+      ASSERT_EQ(tsr_memory_copy(t, values.data(), rows.data(), rows.size() * 8, &error), TSR_OK);
+      ASSERT_EQ(tsr_insert(t, 2 * n, keys.data(), values.data(), &one, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_find(t, n, keys.data(), found.data(), &two, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+      const std::vector<uint64_t> got = found.numbers();
+      uint64_t wrong = 0;
+      for (uint64_t i = 0; i < n; i++) {
+        const uint64_t row = got[i * words], item = row & ((1ull << 40) - 1);
+        bool is_whole = row >> 40 == round && item % n == i;
+        for (uint64_t word = 1; word < words; word++) is_whole = is_whole && got[i * words + word] == row;
+        wrong += !is_whole;
+      }
+      EXPECT_EQ(wrong, 0u) << round;
+    }
+  }
+}
+
 // ---- More streams -------------------------------------------------------------------------------
 
 // More streams than the table keeps account of.

@@ -127,10 +127,10 @@ group_pools() {
 
 # Batches that are put in order first: pages beside random access, and lists.
 group_bulk() {
-  rows specs/pages.ini --n "$n32" --loads 0.8,0.9,0.95 --ops insert,find100
+  rows specs/pages.ini --n "$n32" --loads 0.8,0.9,0.95 --ops insert,find100,join
   rows specs/pages.ini --n "$n32" --loads 0.8,0.9,0.95 --ops insert --set table.page_batch=0
-  rows specs/hashgraph_keys.ini --n "$n32" --loads 1 --ops insert,count_all
-  rows specs/hashgraph_v2.ini --n "$n32" --loads 1 --ops insert,find100,find0,find_all
+  rows specs/hashgraph_keys.ini --n "$n32" --loads 1 --ops insert,count_all,join
+  rows specs/hashgraph_v2.ini --n "$n32" --loads 1 --ops insert,find100,find0,find_all,join
   rows specs/hashgraph_v1.ini --n "$n32" --loads 1 --ops insert
   rows specs/hashgraph_v2.ini --n 2^26 --loads 1 --ops insert --keys distinct,zipf:1.0,equal,repeat:64
 }

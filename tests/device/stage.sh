@@ -35,8 +35,8 @@ for program in {device,races,races_without_guard,endurance,endurance_without_gua
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{shards,whole}_test \
-  examples/{kmers,join_sum}_program; do
+for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
+  examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
 plugins=0
@@ -54,6 +54,11 @@ cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
 cp "$root"/tests/device/python_*.py "$root/core/python/examples/embedding.py" "$target/python/"
 chmod -R u+w "$target"
+
+# A build without nvcc would be carried in vain.
+TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/core/cli/tessera" link "$target/specs/linear.ini" \
+  --arch sm_90 -o "$target/cubin" >/dev/null || fail "$bin has no device code that links: export TSR_NVCC=NVCC and build again"
+rm "$target/cubin"
 
 # What the programs load and the other machine may lack; there, only what is missing is taken from here.
 mkdir -p "$target/lib"

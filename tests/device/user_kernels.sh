@@ -37,7 +37,7 @@ example() {
   fi
 }
 
-for name in kmers join_sum; do
+for name in kmers join_sum filtered; do
   for items in 64 100000 1048576 $times; do
     example "$name" "$items"
   done

@@ -2,9 +2,12 @@
 //
 // Groups of processes: tables whose shards are each in a process of its own. Every test forks its processes before it
 // does anything else, and each of them is judged by its exit status. Read next: shards_test.cc.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +30,19 @@ using namespace tessera_test;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// An address on this machine at which nobody listens: asked from the system, which does not give it to another so soon.
+std::string new_address() {
+  sockaddr_in name = {};
+  socklen_t bytes = sizeof name;
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int one = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(bind(one, reinterpret_cast<sockaddr *>(&name), sizeof name), 0);
+  EXPECT_EQ(getsockname(one, reinterpret_cast<sockaddr *>(&name), &bytes), 0);
+  close(one);
+  return "tcp://127.0.0.1:" + std::to_string(ntohs(name.sin_port));
+}
 
 // A name that fits into that of a socket, whatever folder tests have.
 std::string new_id() {
@@ -53,8 +69,7 @@ std::string new_id() {
 using Life = std::function<int(uint32_t rank, const std::string &id)>;
 
 // Each rank in a process. Returns what they exit with; 128 and a signal if they were killed.
-std::vector<int> live(uint32_t size, const Life &life) {
-  const std::string id = new_id();
+std::vector<int> live(uint32_t size, const Life &life, const std::string &id = new_id()) {
   std::vector<pid_t> children;
   std::vector<int> statuses;
   fflush(nullptr);
@@ -82,19 +97,28 @@ tsr_status join(uint32_t rank, uint32_t size, const std::string &id, double limi
   return tsr_group_create(rank, size, id.c_str(), &options, group, error);
 }
 
-tsr_status make(tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
+// Every process has a device of its own, where there are several.
+std::string device_of(uint32_t rank) {
+  const std::string all = numbers(rank + 1);
+  return all.substr(all.rfind(',') + 1);
+}
+
+// How many processes the tests of failures have: NCCL wants a GPU for each.
+uint32_t most() { return backend() == "cpu" ? 3 : 2; }
+
+tsr_status make(uint32_t rank, tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators";
-  tsr_spec *spec = spec_of(words);
+  tsr_spec *spec = spec_of(words + " devices=" + device_of(rank));
   const tsr_status status = tsr_group_table_create(group, spec, &options, table, error);
   tsr_spec_free(spec);
   return status;
 }
 
-const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 devices=0 "
+const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 "
                          "devices.chunk=256 ";
 const char *const kMulti = "kind=multimap key_bits=64 value_bits=32 layout=soa probing=double_hashing hasher=murmur3 "
-                           "devices=0 devices.chunk=256 ";
+                           "devices.chunk=256 ";
 
 uint32_t key_of(uint32_t i) { return i * 2654435761u; }
 
@@ -106,7 +130,7 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
   tsr_group *group = nullptr;
   tsr_table *table = nullptr;
   NEED_OK(join(rank, size, id, 20, &group, &error));
-  NEED_OK(make(group, std::string(kMap) + "capacity=3000", &table, &error));
+  NEED_OK(make(rank, group, std::string(kMap) + "capacity=3000", &table, &error));
   NEED(info_of(table).capacity == n);
   std::vector<uint32_t> keys, values, all, found(n + 5), wanted;
   for (uint32_t i = 0; i < n + 5; i++) {
@@ -160,6 +184,7 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
 
 TEST_P(Group, Maps) {
   const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
@@ -169,7 +194,7 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
   tsr_group *group = nullptr;
   tsr_table *table = nullptr;
   NEED_OK(join(rank, size, id, 20, &group, &error));
-  NEED_OK(make(group, std::string(kMulti) + "capacity=12000", &table, &error));
+  NEED_OK(make(rank, group, std::string(kMulti) + "capacity=12000", &table, &error));
   std::vector<uint64_t> keys, queries;
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < 1500; i++) { // key k comes k + 1 times from each process
@@ -204,7 +229,79 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
 
 TEST_P(Group, Multimaps) {
   const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return multimap_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
+TEST_P(Group, MapsOverTcp) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(
+                size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }, new_address()),
+            std::vector<int>(size, 0));
+}
+
+// Arrays in the memory of each process's own device; on GPUs TSR_GROUP_N pairs a process, and rank 0 says at what rate.
+int large_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const char *said = getenv("TSR_GROUP_N");
+  const uint32_t n = said ? static_cast<uint32_t>(atoi(said)) : 20000;
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 40, &group, &error));
+  NEED_OK(make(rank, group,
+               "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 "
+               "layout.bucket_slots=4 devices.chunk=" +
+                   std::to_string(n / 8) + " capacity=" + std::to_string(size * n),
+               &table, &error));
+  std::vector<uint32_t> keys(n), values(n), found(n);
+  void *arrays[3];
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i), values[i] = rank * n + i;
+  for (void *&array : arrays) NEED_OK(tsr_memory_allocate_on(table, 0, n * 4ull, &array, &error));
+  NEED_OK(tsr_memory_copy(table, arrays[0], keys.data(), n * 4ull, &error));
+  NEED_OK(tsr_memory_copy(table, arrays[1], values.data(), n * 4ull, &error));
+  double insert_s = 0, find_s = 0;
+  tsr_phases inserted = {}, asked = {};
+  for (int turn = 0; turn < 3; turn++) { // the first makes the code
+    NEED_OK(tsr_clear(table, nullptr, &error));
+    NEED_OK(tsr_phases_start(table, &error));
+    const Clock::time_point begin = Clock::now();
+    NEED_OK(tsr_insert(table, n, arrays[0], arrays[1], nullptr, &error));
+    insert_s = seconds_since(begin);
+    NEED_OK(tsr_phases_stop(table, &inserted, &error));
+  }
+  uint64_t count = 0;
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == uint64_t{size} * n);
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of((rank + 1) % size * n + n - 1 - i); // what another has inserted
+  NEED_OK(tsr_memory_copy(table, arrays[0], keys.data(), n * 4ull, &error));
+  for (int turn = 0; turn < 3; turn++) {
+    NEED_OK(tsr_phases_start(table, &error));
+    const Clock::time_point begin = Clock::now();
+    NEED_OK(tsr_find(table, n, arrays[0], arrays[2], nullptr, &error));
+    find_s = seconds_since(begin);
+    NEED_OK(tsr_phases_stop(table, &asked, &error));
+  }
+  NEED_OK(tsr_memory_copy(table, found.data(), arrays[2], n * 4ull, &error));
+  for (uint32_t i = 0; i < n; i++) NEED(found[i] == (rank + 1) % size * n + n - 1 - i);
+  if (rank == 0 && said)
+    for (int op = 0; op < 2; op++) {
+      const tsr_phases &p = op ? asked : inserted;
+      printf("%u processes, %u pairs each: %s %.0f M/s; split %.3f, exchange %.3f, work %.3f, answer %.3f ms\n", size,
+             n, op ? "find" : "insert", size * 1e-6 * n / (op ? find_s : insert_s), p.split_ms, p.exchange_ms,
+             p.work_ms, p.answer_ms);
+    }
+  fflush(stdout);
+  for (void *array : arrays) tsr_memory_free(table, array);
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, LargeBatches) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return large_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
 
@@ -232,12 +329,19 @@ int survive(uint32_t rank, tsr_table *table, double within_s) {
   return 0;
 }
 
+// All end well but one.
+std::vector<int> with(uint32_t rank, int status) {
+  std::vector<int> all(most(), 0);
+  all[rank] = status;
+  return all;
+}
+
 TEST(Failing, ARankIsKilled) {
-  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 3, id, 20, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
     if (rank == 1) {
       std::vector<uint32_t> keys(1000), values(1000);
       for (uint32_t i = 0; i < 1000; i++) keys[i] = key_of(i + 700000);
@@ -249,22 +353,119 @@ TEST(Failing, ARankIsKilled) {
     tsr_group_destroy(group);
     return failed;
   });
-  EXPECT_EQ(statuses, (std::vector<int>{0, 128 + SIGKILL, 0}));
+  EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
+}
+
+// The same over TCP: the end of a stream is told there, too.
+TEST(Failing, ARankIsKilledOverTcp) {
+  const auto life = [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank == 0) kill(getpid(), SIGKILL);
+    const int failed = survive(rank, table, 15);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return failed;
+  };
+  EXPECT_EQ(live(most(), life, new_address()), with(0, 128 + SIGKILL));
 }
 
 TEST(Failing, ARankStandsStill) {
-  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 3, id, 2, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1M", &table, &error));
-    if (rank == 2) sleep(5);
+    NEED_OK(join(rank, most(), id, 2, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
+    if (rank + 1 == most()) sleep(5);
     const int failed = survive(rank, table, 15); // also who stood still hears of it
     tsr_table_destroy(table);
     tsr_group_destroy(group);
     return failed;
   });
-  EXPECT_EQ(statuses, (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(statuses, std::vector<int>(most(), 0));
+}
+
+const uint32_t kBatch = 50000;
+
+// What a process does until it is struck in the middle of it: large batches, one after the other.
+int work_on(uint32_t rank, tsr_table *table, int within_ms) {
+  itimerval soon = {{0, 0}, {0, within_ms * 1000}};
+  std::vector<uint32_t> keys(kBatch), values(kBatch), found(kBatch);
+  for (uint32_t i = 0; i < kBatch; i++) keys[i] = key_of(i + rank * 100000000);
+  for (bool has_begun = false;; has_begun = true) { // the first round makes the code
+    if (has_begun && soon.it_value.tv_usec) NEED(setitimer(ITIMER_REAL, &soon, nullptr) == 0);
+    if (has_begun) soon = {};
+    NEED_OK(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error));
+    NEED_OK(tsr_find(table, keys.size(), keys.data(), found.data(), nullptr, &error));
+  }
+}
+
+// What the others do meanwhile, until a call fails: how, and how long that call took.
+tsr_status outlive(tsr_table *table, double *waited_s) {
+  std::vector<uint32_t> keys(kBatch), values(kBatch);
+  for (uint32_t i = 0; i < kBatch; i++) keys[i] = key_of(i);
+  for (;;) {
+    tsr_error error = {};
+    const Clock::time_point begin = Clock::now();
+    tsr_status status = tsr_insert(table, kBatch, keys.data(), values.data(), nullptr, &error);
+    if (status == TSR_OK) status = tsr_find(table, kBatch, keys.data(), values.data(), nullptr, &error);
+    *waited_s = seconds_since(begin);
+    if (status) return status;
+  }
+}
+
+const char *const kBusy = "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 capacity=1M "
+                          "devices.chunk=1Ki ";
+
+// At some moment of a batch: splitting, sending, working.
+TEST(Failing, ARankIsKilledAtWork) {
+  for (int within_ms : {20, 57, 111, 230}) {
+    const std::vector<int> statuses = live(most(), [&](uint32_t rank, const std::string &id) {
+      tsr_group *group = nullptr;
+      tsr_table *table = nullptr;
+      NEED_OK(join(rank, most(), id, 20, &group, &error));
+      NEED_OK(make(rank, group, kBusy, &table, &error));
+      if (rank == 1) return work_on(rank, table, within_ms);
+      double waited_s = 0;
+      NEED(outlive(table, &waited_s) == TSR_IO);
+      NEED(waited_s < 15);
+      tsr_table_destroy(table);
+      tsr_group_destroy(group);
+      return 0;
+    });
+    EXPECT_EQ(statuses, with(1, 128 + SIGALRM)) << within_ms;
+  }
+}
+
+pid_t *sleeper; // in memory that the processes share
+
+// It is stopped there, the others give up in time, and it hears of that when it goes on.
+TEST(Failing, ARankIsStoppedAtWork) {
+  sleeper = static_cast<pid_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(sleeper, MAP_FAILED);
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, 2, id, 2, &group, &error));
+    NEED_OK(make(rank, group, kBusy, &table, &error));
+    if (rank == 1) {
+      *sleeper = getpid();
+      signal(SIGALRM, [](int) { raise(SIGSTOP); });
+      return work_on(rank, table, 150) == 1 ? 0 : 2; // its calls fail in the end
+    }
+    double waited_s = 0;
+    const tsr_status status = outlive(table, &waited_s);
+    kill(*sleeper, SIGCONT);
+    NEED(status == TSR_IO);
+    NEED(waited_s < 15);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+  munmap(sleeper, 4096);
 }
 
 TEST(Failing, RanksMakeOtherCalls) {
@@ -272,7 +473,7 @@ TEST(Failing, RanksMakeOtherCalls) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
     NEED_OK(join(rank, 2, id, 5, &group, &error));
-    NEED_OK(make(group, std::string(kMap) + "capacity=1000", &table, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1000", &table, &error));
     tsr_error error = {};
     uint32_t key = 1, value = 2;
     uint64_t size;
@@ -292,7 +493,7 @@ TEST(Failing, OneSpecIsAnother) {
     tsr_error error = {};
     NEED_OK(join(rank, 2, id, 5, &group, &error));
     const std::string words = std::string(kMap) + (rank ? "capacity=1000 seed=2" : "capacity=1000");
-    NEED(make(group, words, &table, &error) == TSR_BAD_ARGUMENT);
+    NEED(make(rank, group, words, &table, &error) == TSR_BAD_ARGUMENT);
     NEED(table == nullptr);
     tsr_group_destroy(group);
     return 0;
@@ -307,7 +508,8 @@ TEST(Failing, OneCannotMakeItsShard) {
     tsr_table *table = nullptr;
     tsr_error error = {};
     NEED_OK(join(rank, 2, id, 5, &group, &error));
-    NEED(make(group, std::string(kMap) + (rank ? "capacity=2^40" : "capacity=1000"), &table, &error) == TSR_NO_MEMORY);
+    NEED(make(rank, group, std::string(kMap) + (rank ? "capacity=2^40" : "capacity=1000"), &table, &error) ==
+         TSR_NO_MEMORY);
     NEED(rank == 1 || std::string(error.message).find("rank 1: ") == 0);
     NEED(table == nullptr);
     tsr_group_destroy(group);
@@ -329,6 +531,19 @@ TEST(Meeting, SomebodyDoesNotCome) {
     return 0;
   });
   EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+TEST(Meeting, SomebodyDoesNotComeOverTcp) {
+  const auto life = [](uint32_t rank, const std::string &id) {
+    if (rank == 1) return 0;
+    tsr_group *group = nullptr;
+    tsr_error error = {};
+    const Clock::time_point begin = Clock::now();
+    NEED(join(rank, 3, id, .5, &group, &error) == TSR_IO); // 0 waits for 1, and 2 for the book
+    NEED(seconds_since(begin) < 10);
+    return 0;
+  };
+  EXPECT_EQ(live(3, life, new_address()), (std::vector<int>{0, 0, 0}));
 }
 
 // A socket that a killed process has left, and one that greets with nonsense.
@@ -365,6 +580,9 @@ TEST(Meeting, Arguments) {
   EXPECT_EQ(tsr_group_create(0, 1, "/tmp/x", nullptr, nullptr, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_group_create(0, 1, std::string(200, 'x').c_str(), nullptr, &group, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_group_create(0, 1, "/nowhere/at/all", nullptr, &group, &error), TSR_IO) << error.message;
+  for (const char *address : {"tcp://", "tcp://host", "tcp://:80", "tcp://127.0.0.1:", "tcp://127.0.0.1:nine",
+                              "tcp://[::1:80", "tcp://no such host:80"})
+    EXPECT_EQ(tsr_group_create(0, 1, address, nullptr, &group, &error), TSR_BAD_ARGUMENT) << address;
   EXPECT_EQ(group, nullptr);
   ASSERT_EQ(tsr_group_create(0, 1, new_id().c_str(), nullptr, &group, &error), TSR_OK) << error.message;
   tsr_table *table = nullptr;

@@ -216,9 +216,21 @@ TEST_P(Whole, Joined) {
   EXPECT_STREQ(tsr_join_way(right), "by a find of each left key");
   tsr_table *alone = table_of(std::string(kMap) + "capacity=1000");
   EXPECT_EQ(tsr_join(left, alone, TSR_JOIN_INNER, nullptr, &count, &error), TSR_BAD_ARGUMENT);
-  tsr_table *other = table_of(kMap + devices() + "capacity=1000 seed=5");
-  const tsr_status status = tsr_join(left, other, TSR_JOIN_INNER, nullptr, &count, &error);
-  EXPECT_EQ(status, GetParam().second == std::string("hash") ? TSR_UNSUPPORTED : TSR_OK) << error.message;
+  tsr_table *other = table_of(kMap + devices() + "capacity=1000 seed=5"); // its keys are on other devices
+  insert(other, right_pairs);
+  rows.aggregates = nullptr;
+  rows.left_values = lefts.data();
+  rows.right_values = rights.data();
+  ASSERT_EQ(tsr_join(left, other, TSR_JOIN_INNER, &rows, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, 300u);
+  for (uint32_t i = 0; i < 300; i++) ASSERT_TRUE(lefts[i] == 1000 + keys[i] && rights[i] == 2000 + keys[i]);
+  std::sort(keys.begin(), keys.end());
+  for (uint32_t i = 0; i < 300; i++) ASSERT_EQ(keys[i], 300 + i);
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(other, &report, &error), TSR_OK) << error.message;
+  EXPECT_EQ(report.find_keys, 600u);
+  EXPECT_EQ(report.found, 300u);
+  EXPECT_EQ(report.insert_keys, 600u);
   for (tsr_table *table : {left, right, alone, other}) tsr_table_destroy(table);
 }
 
@@ -226,6 +238,30 @@ INSTANTIATE_TEST_SUITE_P(All, Whole,
                          testing::Values(std::make_pair(1u, "hash"), std::make_pair(2u, "hash"),
                                          std::make_pair(3u, "hash"), std::make_pair(8u, "hash"),
                                          std::make_pair(3u, "replicated")));
+
+// Multimaps whose first batches dealt the hashes in unlike ways.
+TEST(Joined, TablesOfUnlikeParts) {
+  tsr_error error = {};
+  for (unsigned devices : {2u, 3u, 8u}) {
+    const std::string words = kMulti + std::string("devices=" + numbers(devices) + " devices.chunk=512 ");
+    tsr_table *left = table_of(words + "capacity=2000"), *right = table_of(words + "capacity=4000");
+    Pairs left_pairs, right_pairs;
+    uint64_t expected = 0, count = 0;
+    for (uint32_t i = 0; i < 1500; i++) left_pairs.emplace_back(i % 50, i); // 30 of each
+    for (uint32_t i = 0; i < 3000; i++) right_pairs.emplace_back(i < 300 ? 7 : i % 1000, i);
+    for (const auto &pair : right_pairs) expected += pair.first < 50 ? 30 : 0;
+    insert(left, left_pairs);
+    insert(right, right_pairs);
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_INNER, nullptr, &count, &error), TSR_OK) << error.message;
+    EXPECT_EQ(count, expected);
+    ASSERT_EQ(tsr_join(right, left, TSR_JOIN_INNER, nullptr, &count, &error), TSR_OK) << error.message;
+    EXPECT_EQ(count, expected);
+    ASSERT_EQ(tsr_size(right, &count, &error), TSR_OK);
+    EXPECT_EQ(count, 3000u);
+    tsr_table_destroy(left);
+    tsr_table_destroy(right);
+  }
+}
 
 // ---- Parts --------------------------------------------------------------------------------------
 

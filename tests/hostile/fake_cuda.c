@@ -492,6 +492,12 @@ API int cuEventSynchronize(event *e) {
   return state_of(e);
 }
 
+API int cuEventQuery(event *e) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  return state_of(e);
+}
+
 API int cuEventElapsedTime(float *milliseconds, event *from, event *to) {
   NEEDS_CONTEXT;
   MAY_FAIL(false);

@@ -66,6 +66,29 @@ TEST_F(Check, NothingIsWrong) {
   }
 }
 
+TEST_F(Check, WrongAnswersOfSeveralDevices) {
+  const Words devices = {"--devices", "0,1"};
+  Outcome outcome = bench(Fault::NONE, "insert,find100,find50,find0", devices);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.rows().size(), 16u);
+  const auto expect = [&](Fault fault, const std::string &op, const std::string &sentence) {
+    Outcome wrong = bench(fault, op, devices);
+    EXPECT_EQ(wrong.status, 1) << sentence;
+    EXPECT_NE(wrong.err.find(sentence), std::string::npos) << wrong.err;
+    ASSERT_EQ(wrong.rows().size(), 4u);
+    EXPECT_EQ(wrong.rows()[0][11], "no") << sentence;
+  };
+  expect(Fault::LOSES_A_KEY, "insert", "stage one on devices 0: insert: 1 of 10000 keys are not there");
+  expect(Fault::LOSES_A_KEY, "insert", "stage weak on devices 0,1: insert: 2 of 20000 keys are not there");
+  expect(Fault::HANDS_BACK, "insert", "100 of 10000 keys are not there");
+  for (std::string op : {"find100", "find50", "find0"}) {
+    expect(Fault::WRONG_VALUE, op, op + ": 1 of 10000 answers are wrong");
+    expect(Fault::FINDS_NOTHING_NEW, op, "answers are wrong");
+  }
+  EXPECT_EQ(bench(Fault::NO_MEMORY, "insert", devices).status, 1);
+  EXPECT_EQ(bench(Fault::FIND_FAILS, "find100", devices).status, 1);
+}
+
 TEST_F(Check, WrongInserts) {
   expect_wrong(Fault::LOSES_A_KEY, "insert", "of 10000 keys 9999 were inserted and 0 handed back");
   expect_wrong(Fault::HIDES_A_KEY, "insert", "10000 keys were inserted, but the table holds 9999");

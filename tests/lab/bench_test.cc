@@ -67,6 +67,12 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   for (std::string versus : {"b.ini", "0", "3", "1.5"})
     expect_usage({"a.ini", "c.ini", "--vs", versus}, "--vs " + versus + ": must be one of the specs");
   expect_usage({"a.ini", "--vs", "1", "--ops", "churn"}, "--vs 1: is for tables; of allocators the first one is");
+  for (std::string devices : {"0,", ",1", "0;1", "all", "0,100", "-1"})
+    expect_usage({"a.ini", "--devices", devices}, "--devices " + devices + ": must be numbers of devices");
+  expect_usage({"a.ini", "--devices", "0,1", "--ops", "erase"}, "--ops erase: --devices measures insert, find100");
+  expect_usage({"a.ini", "--devices", "0,1", "--ops", "churn"}, "--ops churn: --devices measures insert, find100");
+  expect_usage({"a.ini", "--devices", "0,1", "--keys", "equal"}, "--devices 0,1: keys are distinct there");
+  expect_usage({"a.ini", "--devices", "0,1", "--codes", "yes"}, "--devices 0,1: keys are distinct there");
   expect_usage({"a.ini", "--lods", ".8"}, "did you mean --loads?");
   expect_usage({"a.ini", "--set", "table.load_factor=.5"}, "--loads");
   expect_usage({spec("bad.ini", map32), "--set", "nonsense"}, "nonsense");
@@ -80,18 +86,49 @@ TEST(BenchOptions, HelpNamesAllOperations) {
   EXPECT_NE(outcome.out.find("insert,find100,find50,find0,erase"), std::string::npos);
 }
 
+// What scaling is measured by: the time of one device, which has as many keys.
+TEST(Bench, SeveralDevices) {
+  for (std::string kind : {"map", "set"}) {
+    const std::string path = spec(kind + "_devices.ini", kind == "map" ? map32 : "kind = set\nkey_bits = 64\n");
+    Outcome outcome =
+        bench({path, "--devices", "0,1,2", "--n", "6000", "--repeat", "1", "--set", "devices.chunk=2000"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 12u) << outcome.out;
+    const std::vector<std::string> stages = {"one", "split", "weak", "strong"}, ops = {"insert", "find100", "find0"};
+    for (size_t i = 0; i < rows.size(); i++) {
+      const size_t stage = i / 3;
+      const double ms = std::stod(rows[i][6]) / 1e3 / std::stod(rows[i][8]);
+      const double one_ms = 6 / std::stod(rows[i % 3][8]) / (stage == 3 ? 3 : 1);
+      EXPECT_EQ(rows[i][3], ops[i % 3]);
+      EXPECT_EQ(rows[i][6], stage == 2 ? "18000" : "6000");
+      EXPECT_EQ(rows[i][11], "yes");
+      EXPECT_EQ(rows[i][23], stage < 2 ? "0" : "0,1,2");
+      EXPECT_EQ(rows[i][24], stages[stage]);
+      EXPECT_EQ(rows[i][25] == "-", stage == 0);
+      EXPECT_EQ(rows[i][28] == "-", stage == 0 || i % 3 == 0) << "only finds answer";
+      EXPECT_EQ(rows[i][29] == "-", stage < 2) << "nothing travels";
+      EXPECT_EQ(rows[i][32] == "-", stage < 2);
+      const double scaling = stage ? std::stod(rows[i][30]) : 1;
+      EXPECT_NEAR(scaling, one_ms / ms, .02 + scaling * .05);
+    }
+  }
+}
+
 TEST(Bench, RowsOfOneSpec) {
   std::string path = spec("one.ini", map32);
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.lines()[0],
             "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct,"
-            "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops");
+            "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
+            "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 23u);
+    ASSERT_EQ(rows[i].size(), 33u);
+    EXPECT_EQ(rows[i][23] + rows[i][24] + rows[i][32], "---");
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
     EXPECT_EQ(rows[i][3], ops[i % 5]);

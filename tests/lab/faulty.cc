@@ -8,7 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "core/tessera_tools.h"
+#include "core/tessera_devices.h"
 
 Faulty faulty;
 
@@ -280,6 +280,8 @@ tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
   return TSR_OK;
 }
 
+tsr_status tsr_table_wait(tsr_table *, tsr_error *) { return TSR_OK; }
+
 tsr_status tsr_table_prepare(tsr_table *, uint32_t, tsr_error *) { return TSR_OK; }
 
 tsr_status tsr_filter_describe(tsr_table *, tsr_filter_info *, tsr_error *error) {
@@ -306,6 +308,31 @@ tsr_status tsr_memory_allocate(tsr_table *, uint64_t bytes, void **memory, tsr_e
   if (faulty.fault == Fault::NO_MEMORY && faulty.memories == 2) return tsr_fail(error, TSR_NO_MEMORY, "memory is full");
   *memory = malloc(bytes);
   faulty.memories++;
+  return TSR_OK;
+}
+
+tsr_status tsr_memory_allocate_on(tsr_table *table, uint32_t, uint64_t bytes, void **memory, tsr_error *error) {
+  return tsr_memory_allocate(table, bytes, memory, error);
+}
+
+tsr_status tsr_call_parts(tsr_table *table, uint32_t call, uint32_t count, const tsr_batch_part *parts,
+                          tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
+    const tsr_batch_part &p = parts[i];
+    if (call == TSR_PREPARE_INSERT)
+      status = tsr_insert(table, p.n, p.keys, p.values, p.call, error);
+    else if (call == TSR_PREPARE_FIND)
+      status = tsr_find(table, p.n, p.keys, p.found, p.call, error);
+    else
+      status = tsr_contains(table, p.n, p.keys, p.present, p.call, error);
+  }
+  return status;
+}
+
+tsr_status tsr_phases_start(tsr_table *, tsr_error *) { return TSR_OK; }
+tsr_status tsr_phases_stop(tsr_table *, tsr_phases *phases, tsr_error *) {
+  *phases = {};
   return TSR_OK;
 }
 

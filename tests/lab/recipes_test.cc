@@ -41,8 +41,9 @@ std::vector<std::string> words_for(const std::string &path) {
   words.insert(words.end(), {"--keys", is_multi ? "distinct,repeat:4" : "distinct,repeat:64,zipf:1.0,equal"});
   const bool has_own =
       text.find("kind = counter") != std::string::npos || text.find("kind = filter") != std::string::npos;
+  const bool is_wide = text.find("value_bytes") != std::string::npos; // whose values are not added up
   if (!is_multi && !has_own)
-    words.insert(words.end(), {"--set", is_set ? "table.duplicates=first" : "table.duplicates=add"});
+    words.insert(words.end(), {"--set", is_set || is_wide ? "table.duplicates=first" : "table.duplicates=add"});
   return words;
 }
 

@@ -5,6 +5,7 @@
 #ifndef TSR_TESTS_SUBJECT_H
 #define TSR_TESTS_SUBJECT_H
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,21 +15,48 @@
 
 namespace tessera_test {
 
-// Numbers as an array of 32- or 64-bit items, as the API takes them.
+// Numbers as an array of 32- or 64-bit items, as the API takes them. A wider item says its number in all of its words, so
+// that one that was made of two numbers, or moved by some bytes, is none: it reads as `torn`.
 class Array {
 public:
+  static constexpr uint64_t torn = 0x0BADF00D0BADF00Du;
+
   Array(uint32_t bits, size_t count) : bits_(bits), bytes_(count * bits / 8 + 1) {}
   Array(uint32_t bits, const std::vector<uint64_t> &numbers) : Array(bits, numbers.size()) {
-    for (size_t i = 0; i < numbers.size() && bits; i++) memcpy(&bytes_[i * bits / 8], &numbers[i], bits / 8);
+    for (size_t i = 0; i < numbers.size() && bits && bits <= 64; i++)
+      memcpy(&bytes_[i * bits / 8], &numbers[i], bits / 8);
+    for (size_t i = 0; i < numbers.size() && bits > 64; i++)
+      for (uint32_t word = 0; word < bits / 32; word++) put(i, word, word_of(numbers[i], word));
   }
   void *data() { return bits_ ? bytes_.data() : nullptr; }
   std::vector<uint64_t> numbers(size_t count) const {
     std::vector<uint64_t> result(count);
-    for (size_t i = 0; i < count && bits_; i++) memcpy(&result[i], &bytes_[i * bits_ / 8], bits_ / 8);
+    for (size_t i = 0; i < count && bits_ && bits_ <= 64; i++) memcpy(&result[i], &bytes_[i * bits_ / 8], bits_ / 8);
+    for (size_t i = 0; i < count && bits_ > 64; i++) result[i] = wide_number(i);
     return result;
   }
 
 private:
+  static uint32_t word_of(uint64_t number, uint32_t word) {
+    return static_cast<uint32_t>(number >> (word % 2 * 32)) ^ word / 2 * 0x9E3779B9u;
+  }
+  void put(size_t i, uint32_t word, uint32_t value) { memcpy(&bytes_[i * bits_ / 8 + word * 4], &value, 4); }
+  uint32_t get(size_t i, uint32_t word) const {
+    uint32_t value;
+    memcpy(&value, &bytes_[i * bits_ / 8 + word * 4], 4);
+    return value;
+  }
+  // The values of absent keys are one number over and over.
+  uint64_t wide_number(size_t i) const {
+    const uint64_t number = get(i, 0) | uint64_t{get(i, 1)} << 32;
+    bool is_value = true, is_missing = true;
+    for (uint32_t word = 2; word < bits_ / 32; word++) {
+      is_value = is_value && get(i, word) == word_of(number, word);
+      is_missing = is_missing && get(i, word) == get(i, word - 2);
+    }
+    return is_value || is_missing ? number : torn;
+  }
+
   uint32_t bits_;
   std::vector<unsigned char> bytes_;
 };
@@ -68,10 +96,24 @@ protected:
   }
 };
 
+// The functions of the public API that a Table calls; a test may put others of the same meaning in their place.
+struct Calls {
+  decltype(&tsr_insert) insert = tsr_insert;
+  decltype(&tsr_find_or_insert) find_or_insert = tsr_find_or_insert;
+  decltype(&tsr_find) find = tsr_find;
+  decltype(&tsr_contains) contains = tsr_contains;
+  decltype(&tsr_count_all) count_all = tsr_count_all;
+  decltype(&tsr_find_all) find_all = tsr_find_all;
+  decltype(&tsr_erase) erase = tsr_erase;
+  decltype(&tsr_erase_pairs) erase_pairs = tsr_erase_pairs;
+  decltype(&tsr_apply) apply = tsr_apply;
+};
+
 class Table : public Subject {
 public:
-  // Takes over the table.
-  Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits) : Subject(key_bits, value_bits), table_(table) {}
+  // Takes over the table. item_bits: of a value, where that is wider than the numbers that stand for it.
+  Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits, uint32_t item_bits = 0, const Calls &calls = Calls())
+      : Subject(key_bits, value_bits), calls_(calls), table_(table), item_bits_(item_bits ? item_bits : value_bits) {}
   ~Table() override { tsr_table_destroy(table_); }
   Table(const Table &) = delete;
 
@@ -86,15 +128,15 @@ public:
 
   std::string insert(Batch &batch) override {
     return inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
-      return tsr_insert(table_, n, keys, values, call, &error_);
+      return calls_.insert(table_, n, keys, values, call, &error_);
     });
   }
 
   std::string find_or_insert(Batch &batch, uint64_t missing) override {
-    Array obtained(value_bits, batch.keys.size());
+    Array obtained(item_bits_, batch.keys.size());
     std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
       call->missing = missing;
-      return tsr_find_or_insert(table_, n, keys, values, obtained.data(), call, &error_);
+      return calls_.find_or_insert(table_, n, keys, values, obtained.data(), call, &error_);
     });
     batch.obtained = obtained.numbers(batch.keys.size());
     return complaint;
@@ -102,13 +144,13 @@ public:
 
   std::string find(Batch &batch, uint64_t missing) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys), values(value_bits, n);
+    Array keys(key_bits, batch.keys), values(item_bits_, n);
     batch.codes.assign(n, 255);
     tsr_call call = {};
     const bool by_presence = asks_for_presence();
     (by_presence ? call.present : call.results) = batch.codes.data();
     call.missing = missing;
-    if (tsr_find(table_, n, keys.data(), values.data(), &call, &error_)) return error_.message;
+    if (calls_.find(table_, n, keys.data(), values.data(), &call, &error_)) return error_.message;
     if (by_presence) name_codes(batch, TSR_FOUND);
     batch.values = values.numbers(n);
     expected_.find_keys += n;
@@ -120,7 +162,7 @@ public:
     size_t n = batch.keys.size();
     Array keys(key_bits, batch.keys);
     batch.codes.assign(n, 255);
-    if (tsr_contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
+    if (calls_.contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
     expected_.find_keys += n;
     expected_.found += count(batch, 1);
     return "";
@@ -133,7 +175,7 @@ public:
     batch.counts.assign(n, canary);
     tsr_call call = {};
     call.results = batch.codes.data();
-    if (tsr_count_all(table_, n, keys.data(), batch.counts.data(), &call, &error_)) return error_.message;
+    if (calls_.count_all(table_, n, keys.data(), batch.counts.data(), &call, &error_)) return error_.message;
     expected_.find_keys += n;
     expected_.found += count(batch, TSR_FOUND);
     return "";
@@ -141,12 +183,13 @@ public:
 
   std::string find_all(Batch &batch, uint64_t room) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys), values(value_bits, std::vector<uint64_t>(room + 1, canary));
+    Array keys(key_bits, batch.keys), values(item_bits_, std::vector<uint64_t>(room + 1, canary));
     batch.codes.assign(n, 255);
     batch.counts.assign(n + 1, canary);
     tsr_call call = {};
     call.results = batch.codes.data();
-    if (tsr_find_all(table_, n, keys.data(), batch.counts.data(), room, room ? values.data() : nullptr, &call, &error_))
+    if (calls_.find_all(table_, n, keys.data(), batch.counts.data(), room, room ? values.data() : nullptr, &call,
+                        &error_))
       return error_.message;
     batch.values = values.numbers(room + 1);
     if (batch.values[room] != canary >> (64 - value_bits)) return "find_all wrote beyond the room that it was given";
@@ -157,14 +200,14 @@ public:
   }
 
   std::string erase(Batch &batch) override {
-    return erasing(batch,
-                   [&](uint64_t n, void *keys, tsr_call *call) { return tsr_erase(table_, n, keys, call, &error_); });
+    return erasing(
+        batch, [&](uint64_t n, void *keys, tsr_call *call) { return calls_.erase(table_, n, keys, call, &error_); });
   }
 
   std::string erase_pairs(Batch &batch) override {
-    Array values(value_bits, batch.values);
+    Array values(item_bits_, batch.values);
     return erasing(batch, [&](uint64_t n, void *keys, tsr_call *call) {
-      return tsr_erase_pairs(table_, n, keys, values.data(), call, &error_);
+      return calls_.erase_pairs(table_, n, keys, values.data(), call, &error_);
     });
   }
 
@@ -172,11 +215,11 @@ public:
     std::vector<uint64_t> counts(TSR_OP_FIND + 1);
     for (uint8_t operation : operations) counts[operation]++;
     uint64_t before = 0, after = 0;
-    Array found(value_bits, batch.keys.size());
+    Array found(item_bits_, batch.keys.size());
     if (tsr_size(table_, &before, &error_)) return error_.message;
     std::string complaint = inserting(batch, [&](uint64_t n, void *keys, void *values, tsr_call *call) {
       call->missing = missing;
-      return tsr_apply(table_, n, operations.data(), keys, values, found.data(), call, &error_);
+      return calls_.apply(table_, n, operations.data(), keys, values, found.data(), call, &error_);
     });
     if (!complaint.empty()) return complaint;
     if (tsr_size(table_, &after, &error_)) return error_.message;
@@ -196,7 +239,7 @@ public:
   std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) override {
     uint64_t room, size;
     if (tsr_size(table_, &room, &error_)) return error_.message;
-    Array key_array(key_bits, room), value_array(value_bits, room);
+    Array key_array(key_bits, room), value_array(item_bits_, room);
     if (tsr_export(table_, room, key_array.data(), value_array.data(), &size, &error_)) return error_.message;
     *keys = key_array.numbers(size);
     *values = value_array.numbers(size);
@@ -227,8 +270,8 @@ private:
   std::string inserting(Batch &batch, Operation operation) {
     size_t n = batch.keys.size();
     std::vector<uint64_t> canaries(n, canary);
-    Array keys(key_bits, batch.keys), values(value_bits, batch.values);
-    Array back_keys(key_bits, canaries), back_values(value_bits, canaries);
+    Array keys(key_bits, batch.keys), values(item_bits_, batch.values);
+    Array back_keys(key_bits, canaries), back_values(item_bits_, canaries);
     batch.codes.assign(n, 255);
     tsr_call call = {};
     call.results = batch.codes.data();
@@ -264,7 +307,7 @@ private:
   }
 
   // Every other call asks for 1 and 0 in place of codes, which must say the same.
-  bool asks_for_presence() { return calls_++ % 2; }
+  bool asks_for_presence() { return asked_++ % 2; }
   static void name_codes(Batch &batch, uint8_t code) {
     for (uint8_t &told : batch.codes) told = told == 1 ? code : told == 0 ? static_cast<uint8_t>(TSR_MISSING) : 254;
   }
@@ -273,9 +316,11 @@ private:
     return static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), code));
   }
 
+  const Calls calls_;
   tsr_table *table_;
+  uint32_t item_bits_;
   tsr_report expected_ = {};
-  uint64_t calls_ = 0;
+  uint64_t asked_ = 0;
   tsr_error error_ = {};
 };
 

@@ -29,6 +29,10 @@ def spec(kind="map", key_bits=32, value_bits=32, layout="packed", probing="doubl
     return {"table": table}
 
 
+WIDE = ["[table]", "kind = map", "key_bits = 32", "value_bytes = 16", "capacity = 9", "layout = packed"]
+WIDE += ["probing = linear", "hasher = murmur3", "backend = cpu"]
+
+
 class SpecTest(unittest.TestCase):
     def test_a_path_a_text_and_a_dict_are_one(self):
         path = tessera.recipe("quickstart")
@@ -70,6 +74,7 @@ class SpecTest(unittest.TestCase):
             ("[table]\n\0", tessera.BadSpec, "NUL"),
             ("[table]\nkind = map\n", tessera.BadSpec, "key_bits is missing"),
             (spec(probing="absent"), tessera.NotFound, "absent"),
+            ("\n".join(WIDE), tessera.Unsupported, "no numbers"),
         ):
             with self.subTest(source=source), self.assertRaisesRegex(kind, sentence):
                 Table(source)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables against tables (tsr_join), on the cpu backend, for every kind of join, of table and of way that matches are found,
+// Tables against tables (tsr_join), on the cpu backend, or that of TSR_BACKEND, for every kind of join, of table and of way that matches are found,
 // beside maps of the standard library. SQLite has its say in join_sql_test.cc. Read next: judged.h.
 #include <gtest/gtest.h>
 
@@ -52,6 +52,10 @@ struct Side {
     tsr_error error = {};
     if (shape.place == Place::kPages) {
       EXPECT_EQ(tsr_spec_set(spec.get(), "table.page_bytes=4096", &error), TSR_OK);
+    }
+    const char *backend = getenv("TSR_BACKEND");
+    if (backend) {
+      EXPECT_EQ(tsr_spec_set(spec.get(), ("table.backend=" + std::string(backend)).c_str(), &error), TSR_OK);
     }
     table = std::make_unique<Table>(made(spec.get()), recipe.key_bits, recipe.value_bits);
     Random random(seed);
@@ -224,6 +228,20 @@ TEST(Join, OfListsGoesPageByPage) {
       const Side elsewhere(other, 4);
       expect_joins(left, elsewhere, multi & 2 ? by_index : by_finds);
       if (testing::Test::HasFailure()) return;
+    }
+}
+
+// Keys that come again a few times, in lists that other keys share.
+TEST(Join, OfShortListsCountsWhatRepeats) {
+  const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 0}, {64, 64}}, {{64, 64}, {64, 0}}};
+  for (const auto &width : widths)
+    for (int multi = 0; multi < 4; multi++) {
+      SCOPED_TRACE(testing::Message() << "multi " << multi);
+      const Shape left = {
+          std::get<0>(width), (multi & 1) != 0, 3000, multi & 1 ? 3000u : 5000u, Place::kLists, false, 1u << 20, 12000};
+      const Shape right = {
+          std::get<1>(width), (multi & 2) != 0, 4000, multi & 2 ? 2500u : 5000u, Place::kLists, false, 1u << 20, 12000};
+      expect_joins(Side(left, 3), Side(right, 4), by_pages);
     }
 }
 

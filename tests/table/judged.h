@@ -59,7 +59,7 @@ protected:
       ASSERT_EQ(tsr_spec_set(spec.get(), setting.c_str(), &error), TSR_OK) << error.message;
     tsr_table *table = made(spec.get());
     ASSERT_NE(table, nullptr) << recipe;
-    table_ = std::make_unique<Table>(table, recipe.key_bits, recipe.value_bits);
+    table_ = std::make_unique<Table>(table, recipe.key_bits, recipe.value_bits, 8 * recipe.value_bytes);
     oracle_ = std::make_unique<Oracle>(recipe.duplicates, recipe.value_bits);
   }
 

@@ -232,8 +232,8 @@ TEST_F(Dataset, TsvRefusesMalformedLines) {
   EXPECT_EQ(fails(write("t.tsv", std::string("1\0 2\n", 5)), widths(64, 64)).substr(0, 21), "t.tsv:1: the key '1?'");
   EXPECT_EQ(fails(write("t.tsv", std::string(100, '1') + " 2\n"), widths(64, 64)).substr(0, 64),
             "t.tsv:1: the key '" + std::string(40, '1') + "'... i");
-  EXPECT_EQ(fails(write("t.tsv", "1 2\n" + std::string(100000, ' ') + std::string(257, '1')), widths(64, 64)),
-            "t.tsv:2: has more than 256 bytes: a line holds a key and a value");
+  EXPECT_EQ(fails(write("t.tsv", "1 2\n" + std::string(100000, ' ') + std::string(769, '1')), widths(64, 64)),
+            "t.tsv:2: has more than 768 bytes: a line holds a key and a value");
 }
 
 TEST_F(Dataset, TsvPassesOverLongComments) {
@@ -373,11 +373,11 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(folder + "/t.tsv", widths(16, 32), TSR_BAD_ARGUMENT),
             "tsr_input_open: key_bits = 16: allowed are 32, 64");
   EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 8), TSR_BAD_ARGUMENT),
-            "tsr_input_open: value_bits = 8: allowed are 32, 64, and 0 without values");
+            "tsr_input_open: value_bits = 8: allowed are 32, 64, whole bytes up to 2048, and 0 without values");
   tsr_dataset_options options = widths(32, 0);
   options.want_values = true;
   EXPECT_EQ(fails(folder + "/t.tsv", options, TSR_BAD_ARGUMENT),
-            "tsr_input_open: value_bits = 0: allowed are 32, 64, and 0 without values");
+            "tsr_input_open: value_bits = 0: allowed are 32, 64, whole bytes up to 2048, and 0 without values");
 }
 
 // ---- FASTA and FASTQ

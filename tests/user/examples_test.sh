@@ -19,6 +19,7 @@ right() {
 right kmers 100000 counts
 right kmers 64 counts
 right join_sum 100000 sums
+right filtered 100000 answers
 
 case_of "a folder without kernels is refused with a sentence"
 "$examples/kmers_program" "$work" >"$work/out" 2>"$work/err" && fail "it succeeded"

@@ -144,6 +144,11 @@ class Table:
         info = self._info()
         self._key_width = info.key_bits // 8
         self._value_width = info.value_bits // 8
+        if self._value_width > 8:
+            raise lib.Unsupported(
+                f"value_bytes = {self._value_width}: values that are no numbers have no array here: use value_bits = 32 "
+                "or 64, or the library in C"
+            )
         self._kind = self._setting("kind", "")
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels of wide.h. The threads of a row lie side by side and take a word each, so that a warp reads and writes whole
+ * sectors; there is a power of two of them, so that a thread's item and word cost no division.
+ */
+#include "core/kernels/wide.h"
+
+#define KERNEL(step)                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)                                                      \
+      tsr_wide_##step(const __grid_constant__ tsr_wide_run a)
+
+static __device__ __forceinline__ uint64_t thread_number() {
+  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+}
+
+KERNEL(list) {
+  if (thread_number() < a.n) a.numbers[thread_number()] = (uint32_t)thread_number();
+}
+
+/* All who write to a mark write the same. */
+KERNEL(mark) {
+  if (thread_number() < a.n && a.numbers[thread_number()] < a.row_count) a.marks[a.numbers[thread_number()]] = 1;
+}
+
+/* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
+ * neighbours in the list are neighbours in memory. */
+KERNEL(spare) {
+  const uint32_t is_spare = thread_number() < a.n && !a.marks[thread_number()];
+  const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_spare), lane = threadIdx.x % 32;
+  unsigned long long begin = 0;
+  if (lane == 0 && mates) begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
+  begin = __shfl_sync(0xFFFFFFFFu, begin, 0);
+  if (is_spare) a.numbers[begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)thread_number();
+}
+
+/* The item of a thread, and its word of the row; words: of a row. */
+typedef struct place {
+  uint64_t item;
+  uint32_t word, is_one;
+} place;
+
+static __device__ __forceinline__ place place_of(const tsr_wide_run &a) {
+  const uint32_t words = a.row_bytes / a.word_bytes, threads_log2 = 32 - __clz((int)words - 1);
+  place p;
+  p.item = thread_number() >> threads_log2;
+  p.word = (uint32_t)thread_number() & ((1u << threads_log2) - 1);
+  p.is_one = p.item < a.n && p.word < words && tsr_wide_is_wanted(&a, p.item);
+  return p;
+}
+
+static __device__ __forceinline__ void copy_word(const tsr_wide_run &a, void *to, const void *from, uint32_t word) {
+  switch (a.word_bytes) {
+  case 16:
+    ((uint4 *)to)[word] = ((const uint4 *)from)[word];
+    break;
+  case 8:
+    ((uint64_t *)to)[word] = ((const uint64_t *)from)[word];
+    break;
+  case 4:
+    ((uint32_t *)to)[word] = ((const uint32_t *)from)[word];
+    break;
+  default:
+    ((uint8_t *)to)[word] = ((const uint8_t *)from)[word];
+  }
+}
+
+/* Word `word` of the missing value's bytes, over and over. */
+static __device__ __forceinline__ void miss_word(const tsr_wide_run &a, void *to, uint32_t word) {
+  const uint32_t low = (uint32_t)a.missing, high = (uint32_t)(a.missing >> 32);
+  switch (a.word_bytes) {
+  case 16:
+    ((uint4 *)to)[word] = make_uint4(low, high, low, high);
+    break;
+  case 8:
+    ((uint64_t *)to)[word] = a.missing;
+    break;
+  case 4:
+    ((uint32_t *)to)[word] = word % 2 ? high : low;
+    break;
+  default:
+    ((uint8_t *)to)[word] = (uint8_t)(a.missing >> word % 8 * 8);
+  }
+}
+
+KERNEL(put) {
+  const place p = place_of(a);
+  if (!p.is_one || a.numbers[p.item] == TSR_WIDE_NONE) return;
+  copy_word(a, tsr_wide_row(&a, a.numbers[p.item]), (const char *)a.values + p.item * a.row_bytes, p.word);
+}
+
+KERNEL(get) {
+  const place p = place_of(a);
+  if (!p.is_one) return;
+  char *to = (char *)a.values + p.item * a.row_bytes;
+  if (a.numbers[p.item] == TSR_WIDE_NONE)
+    miss_word(a, to, p.word);
+  else
+    copy_word(a, to, tsr_wide_row(&a, a.numbers[p.item]), p.word);
+}
+
+/* Of those who write to a row at once one remains, whichever; judge reads it in the next kernel. */
+KERNEL(claim) {
+  const uint64_t i = thread_number();
+  if (i < a.n && a.numbers[i] != TSR_WIDE_NONE) *tsr_wide_first(&a, a.numbers[i]) = (uint32_t)i;
+}
+
+KERNEL(judge) {
+  if (thread_number() < a.n) tsr_wide_judge_item(&a, thread_number());
+}
+
+KERNEL(tell) {
+  if (thread_number() < a.n) tsr_wide_tell_item(&a, thread_number());
+}

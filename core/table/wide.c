@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of value_bytes (wide.h). Read next: table.c.
+ */
+#include "core/table/wide.h"
+
+#include "core/table/capture.h"
+#include "core/table/launch.h"
+#include "core/table/order.h"
+#include "core/table/stage.h"
+
+bool tsr_is_wide(const tsr_table *t) { return t->store.composition->settings.value_bytes != 0; }
+
+tsr_status tsr_refuse_wide(const tsr_table *t, const char *call, tsr_error *error) {
+  if (!t || !tsr_is_wide(t)) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "%s: the table has values of value_bytes = %llu, which lie apart from its slots: use tsr_find, or a "
+                  "table of value_bits",
+                  call, (unsigned long long)t->store.composition->settings.value_bytes);
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* The largest word that divides a row and the address of the values. */
+static uint32_t word_of(uint64_t row_bytes, const void *values) {
+  const uint64_t bits = row_bytes | (uint64_t)(uintptr_t)values;
+  return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : 1;
+}
+
+static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *run, void *stream, tsr_error *error) {
+  tsr_wide_run whole = *run;
+  whole.rows = t->wide.rows;
+  whole.row_count = t->wide.count;
+  whole.row_bytes = (uint32_t)t->store.composition->settings.value_bytes;
+  whole.word_bytes = word_of(whole.row_bytes, run->values);
+  return run->n ? t->backend->wide(t->device, which, &whole, stream, error) : (tsr_status)TSR_OK;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+void tsr_wide_free(tsr_table *t) {
+  if (t->wide.rows) t->backend->free(t->device, t->wide.rows);
+  if (t->wide.spare) t->backend->free(t->device, t->wide.spare);
+  t->wide = (tsr_wide){.count = 0};
+}
+
+/* The former rows and numbers into longer arrays. The new rows are listed when the list is made anew. */
+static tsr_status lengthen(const tsr_table *t, const tsr_wide *old, const tsr_wide *new, tsr_error *error) {
+  const uint64_t bytes = t->store.composition->settings.value_bytes, more = new->count - old->count;
+  tsr_status status = TSR_OK;
+  if (old->count) status = t->backend->copy(t->device, new->rows, old->rows, old->count * bytes, NULL, error);
+  if (status == TSR_OK && old->spares)
+    status = t->backend->copy(t->device, new->spare, old->spare, old->spares * sizeof *new->spare, NULL, error);
+  if (status == TSR_OK) /* a file of the table holds all of them */
+    status = t->backend->fill(t->device, (char *)new->rows + old->count *bytes, 0, more * bytes, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
+  const uint64_t least = tsr_composition_rows(t->store.composition);
+  const uint64_t bytes = t->store.composition->settings.value_bytes;
+  tsr_wide made = t->wide;
+  void *numbers = NULL;
+  made.rows = NULL;
+  made.count = count > least ? count : least;
+  if (t->wide.count >= made.count) return TSR_OK;
+  tsr_error why = {TSR_OK, ""};
+  tsr_status status = t->backend->allocate(t->device, made.count * bytes, &made.rows, &why);
+  if (status)
+    return tsr_fail(error, status, "%llu rows of %llu bytes: %s", (unsigned long long)made.count,
+                    (unsigned long long)bytes, why.message);
+  status = t->backend->allocate(t->device, made.count * sizeof *made.spare, &numbers, error);
+  made.spare = numbers;
+  if (status == TSR_OK) status = tsr_table_wait(t, error);
+  if (status == TSR_OK) status = lengthen(t, &t->wide, &made, error);
+  if (status) {
+    t->backend->free(t->device, made.rows);
+    if (numbers) t->backend->free(t->device, numbers);
+    return status;
+  }
+  tsr_wide_free(t);
+  t->wide = made;
+  return TSR_OK;
+}
+
+tsr_status tsr_wide_clear(tsr_table *t, void *stream, tsr_error *error) {
+  t->wide.spares = t->wide.count;
+  t->wide.used = 0;
+  return step(t, TSR_WIDE_list, &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare}, stream, error);
+}
+
+/* The numbers of all pairs, at the beginning of memory of the stream's that the caller frees; their keys, which an export
+ * writes too, lie behind. */
+static tsr_status take_numbers(tsr_table *t, uint64_t *pairs, void **numbers, void *stream, tsr_error *error) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
+  tsr_tally tally = {.hits = 0};
+  tsr_status status = TSR_OK;
+  if (!t->store.is_clear) status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
+  *pairs = tally.hits;
+  if (status || *pairs == 0) return status;
+  const uint64_t keys_begin = (*pairs + 1) / 2 * 2 * sizeof(uint32_t); /* where 64 bits are aligned */
+  status = t->backend->allocate_in(t->device, keys_begin + *pairs * key_bytes, stream, numbers, error);
+  if (status) return status;
+  bulk.values_out = *numbers;
+  bulk.keys_out = (char *)*numbers + keys_begin;
+  return tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
+}
+
+static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_t *marks, uint64_t *count, void *stream,
+                             tsr_error *error) {
+  tsr_status status = t->backend->fill(t->device, marks, 0, t->wide.count, stream, error);
+  if (status == TSR_OK) status = t->backend->fill(t->device, count, 0, sizeof *count, stream, error);
+  if (status == TSR_OK)
+    status = step(t, TSR_WIDE_mark, &(tsr_wide_run){.n = pairs, .numbers = numbers, .marks = marks}, stream, error);
+  if (status) return status;
+  t->wide.used = t->wide.spares = 0;
+  status = step(t, TSR_WIDE_spare,
+                &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare, .marks = marks, .count = count}, stream,
+                error);
+  uint64_t listed = 0;
+  if (status == TSR_OK) status = t->backend->copy(t->device, &listed, count, sizeof listed, stream, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
+  if (status) return status;
+  if (listed + pairs != t->wide.count)
+    return tsr_fail(error, TSR_IO, "%llu of %llu rows belong to no pair, and the table has %llu pairs: it is damaged",
+                    (unsigned long long)listed, (unsigned long long)t->wide.count, (unsigned long long)pairs);
+  t->wide.spares = listed;
+  return TSR_OK;
+}
+
+tsr_status tsr_wide_collect(tsr_table *t, void *stream, tsr_error *error) {
+  void *numbers = NULL, *scratch = NULL;
+  uint64_t pairs = 0;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status) return status;
+  status = take_numbers(t, &pairs, &numbers, stream, error);
+  if (status == TSR_OK)
+    status = t->backend->allocate_in(t->device, sizeof(uint64_t) + t->wide.count, stream, &scratch, error);
+  if (status == TSR_OK)
+    status = list_spare(t, pairs, numbers, (uint8_t *)scratch + sizeof(uint64_t), scratch, stream, error);
+  void *both[] = {numbers, scratch};
+  for (uint32_t i = 0; i < 2; i++) {
+    const tsr_status freed =
+        both[i] ? t->backend->free_in(t->device, both[i], stream, status ? NULL : error) : (tsr_status)TSR_OK;
+    if (status == TSR_OK) status = freed;
+  }
+  const tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
+  return status ? status : left;
+}
+
+/* ---- Requests -------------------------------------------------------------------------------- */
+
+/* A request whose arrays are all in device memory, and what it needs besides, n items each; NULL: not needed. */
+typedef struct wide {
+  tsr_table *t;
+  tsr_request asked;
+  tsr_narrow_operate *narrow;
+  uint8_t *codes;
+  uint32_t *numbers; /* found, or those of pairs that came back */
+} wide;
+
+enum { IS_BACK = 1u << TSR_NOT_PLACED };
+#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may lie in the table */
+
+/* The find of `count` keys' rows. */
+static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uint32_t *numbers, tsr_tally *tally,
+                               tsr_error *error) {
+  const uint64_t key_bytes = w->t->store.composition->shape.key_bits / 8;
+  return w->narrow(w->t,
+                   &(tsr_request){.op = TSR_BULK_find,
+                                  .phase = TSR_PHASE_FIND,
+                                  .n = count,
+                                  .keys = (const char *)w->asked.keys + from * key_bytes,
+                                  .values_out = numbers,
+                                  .missing = TSR_WIDE_NONE,
+                                  .stream = w->asked.stream,
+                                  .tally = tally},
+                   error);
+}
+
+static bool replaces(const tsr_table *t, uint32_t op) {
+  return t->store.composition->settings.replaces_rows && op == TSR_BULK_insert;
+}
+
+/* Before the insert, so that a pair which that hands back has its new value. The items whose keys are present get their rows'
+ * numbers, one item of each row keeps it, and writes its value there: so a row is never made of two values. */
+static tsr_status replace_rows(const wide *w, uint64_t from, const tsr_wide_run *items, tsr_error *error) {
+  tsr_table *t = w->t;
+  const tsr_wide_run run = {.n = items->n, .numbers = w->numbers, .values = items->values};
+  tsr_status status = find_numbers(w, from, items->n, w->numbers, t->tallies + TSR_TALLY_UNREAD, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, w->asked.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_claim, &run, w->asked.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_judge, &run, w->asked.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, w->asked.stream, error);
+  return status ? status : tsr_table_leave(t, w->asked.stream, error);
+}
+
+/* Inserts `count` items, for which there are spare rows. A key that was present keeps its row; the number of a pair that
+ * came back, perhaps another's, is read once all rows are written. They are written too where the insert failed, since
+ * some of the pairs may be in the table. */
+static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_error *error) {
+  tsr_table *t = w->t;
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint64_t value_bytes = t->store.composition->settings.value_bytes;
+  tsr_request part = w->asked;
+  part.n = count;
+  part.keys = (const char *)w->asked.keys + from * key_bytes;
+  part.values = t->wide.spare + t->wide.used;
+  part.results = w->codes + from;
+  part.values_out = NULL;
+  part.unplaced_keys = w->asked.unplaced_keys ? (char *)w->asked.unplaced_keys + from * key_bytes : NULL;
+  part.unplaced_values = w->asked.unplaced_values ? w->numbers : NULL;
+  tsr_wide_run run = {.n = count,
+                      .numbers = t->wide.spare + t->wide.used,
+                      .codes = part.results,
+                      .wanted = IS_OFFERED,
+                      .values = (char *)(uintptr_t)w->asked.values + from * value_bytes};
+  const bool is_replacing = replaces(t, part.op);
+  t->wide.used += count;
+  tsr_status status = is_replacing ? replace_rows(w, from, &run, error) : (tsr_status)TSR_OK;
+  if (status) return status;
+  const tsr_status inserted = w->narrow(t, &part, error);
+  if (inserted) error = NULL;
+  status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.stream, error);
+  if (status == TSR_OK && !inserted && part.unplaced_values) {
+    tsr_wide_run back = run;
+    back.numbers = part.unplaced_values;
+    back.wanted = IS_BACK;
+    back.values = (char *)w->asked.unplaced_values + from * value_bytes;
+    status = step(t, TSR_WIDE_get, &back, part.stream, error);
+  }
+  if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, part.stream, error);
+  return inserted ? inserted : status;
+}
+
+/* In parts, where there are fewer spare rows than items; a new list has an eighth of all slots at least. */
+static tsr_status insert(const wide *w, tsr_error *error) {
+  tsr_table *t = w->t;
+  tsr_status status = TSR_OK;
+  for (uint64_t from = 0, count; status == TSR_OK && from < w->asked.n; from += count) {
+    const uint64_t rest = w->asked.n - from;
+    count = 0;
+    status = tsr_wide_reserve(t, 0, error);
+    if (status == TSR_OK && t->wide.spares - t->wide.used < rest) status = tsr_wide_collect(t, w->asked.stream, error);
+    if (status) return status;
+    count = t->wide.spares - t->wide.used < rest ? t->wide.spares - t->wide.used : rest;
+    status = insert_part(w, from, count, error);
+  }
+  return status;
+}
+
+/* The rows of `count` numbers; end: NULL, or how many of them there are, in device memory. */
+static tsr_status get(const wide *w, uint64_t count, const uint64_t *end, tsr_error *error) {
+  tsr_table *t = w->t;
+  const tsr_wide_run run = {
+      .n = count, .numbers = w->numbers, .end = end, .values = w->asked.values_out, .missing = w->asked.missing};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_FIND, w->asked.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_get, &run, w->asked.stream, error);
+  return status ? status : tsr_table_leave(t, w->asked.stream, error);
+}
+
+static tsr_status find(const wide *w, tsr_error *error) {
+  const bool gathers = w->asked.op == TSR_BULK_retrieve;
+  tsr_request request = w->asked;
+  request.values_out = w->numbers;
+  request.missing = TSR_WIDE_NONE;
+  tsr_status status = w->narrow(w->t, &request, error);
+  if (status || !w->numbers) return status;
+  return get(w, gathers ? request.room : request.n, gathers ? request.counts + request.n : NULL, error);
+}
+
+static tsr_status find_or_insert(const wide *w, tsr_error *error) {
+  tsr_status status = insert(w, error);
+  if (status || !w->asked.values_out) return status;
+  status = find_numbers(w, 0, w->asked.n, w->numbers, w->t->tallies + TSR_TALLY_UNREAD, error);
+  return status ? status : get(w, w->asked.n, NULL, error);
+}
+
+static tsr_status work(const wide *w, tsr_error *error) {
+  switch (w->asked.op) {
+  case TSR_BULK_insert:
+    return insert(w, error);
+  case TSR_BULK_find_or_insert:
+    return find_or_insert(w, error);
+  default:
+    return find(w, error);
+  }
+}
+
+/* What an operation needs besides its arrays: codes of inserts, and numbers. Both are the stream's. */
+static tsr_status work_with_scratch(wide *w, tsr_error *error) {
+  const tsr_table *t = w->t;
+  const tsr_request *r = &w->asked;
+  const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert;
+  const bool needs_numbers = r->values_out || r->unplaced_values || replaces(t, r->op);
+  const uint64_t items = r->op == TSR_BULK_retrieve ? r->room : r->n, number_bytes = items * sizeof *w->numbers;
+  void *scratch = NULL;
+  const uint64_t bytes = (needs_numbers ? number_bytes : 0) + (inserts && !r->results ? r->n : 0);
+  tsr_status status = TSR_OK;
+  if (bytes) status = t->backend->allocate_in(t->device, bytes, r->stream, &scratch, error);
+  if (status) return status;
+  w->numbers = needs_numbers ? scratch : NULL;
+  w->codes = r->results ? r->results : (uint8_t *)scratch + (needs_numbers ? number_bytes : 0);
+  status = work(w, error);
+  const tsr_status freed =
+      scratch ? t->backend->free_in(t->device, scratch, r->stream, status ? NULL : error) : (tsr_status)TSR_OK;
+  return status ? status : freed;
+}
+
+enum { ARRAYS = 7 };
+
+tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_narrow_operate *narrow, tsr_error *error) {
+  const bool gathers = r->op == TSR_BULK_retrieve, inserts = r->values != NULL;
+  if (r->op == TSR_BULK_erase_pair && r->values)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_erase_pairs: no value of value_bytes is compared: pass values = NULL, which erases any one "
+                    "pair of a key, or use tsr_erase");
+  if (!inserts && !r->values_out) return narrow(t, r, error); /* which asks for no value */
+  if (r->n == 0 && !gathers) return TSR_OK;
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint64_t value_bytes = t->store.composition->settings.value_bytes;
+  tsr_array arrays[ARRAYS] = {{(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, TSR_ARRAY_READ},
+                              {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, TSR_ARRAY_READ},
+                              {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false,
+                               gathers ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN},
+                              {r->unplaced_keys, NULL, r->n * key_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
+                              {r->unplaced_values, NULL, r->n * value_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
+                              {r->results, NULL, r->n, false, TSR_ARRAY_WRITTEN},
+                              {r->counts, NULL, (r->n + 1) * sizeof *r->counts, false, TSR_ARRAY_WRITTEN}};
+  tsr_status status = tsr_capture_refuse(
+      t, r->stream, "rows of value_bytes are reached with memory that the host allocates: call it before or after",
+      error);
+  bool any_staged = false;
+  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  if (status == TSR_OK) {
+    wide w = {.t = t, .asked = *r, .narrow = narrow};
+    w.asked.keys = arrays[0].devices;
+    w.asked.values = arrays[1].devices;
+    w.asked.values_out = arrays[2].devices;
+    w.asked.unplaced_keys = arrays[3].devices;
+    w.asked.unplaced_values = arrays[4].devices;
+    w.asked.results = arrays[5].devices;
+    w.asked.counts = arrays[6].devices;
+    status = work_with_scratch(&w, error);
+  }
+  for (uint32_t i = 0; i < ARRAYS; i++) {
+    any_staged = any_staged || arrays[i].staged;
+    const tsr_status copied = tsr_stage_out(t, &arrays[i], r->stream, status != TSR_OK, status ? NULL : error);
+    if (status == TSR_OK) status = copied;
+  }
+  if (!any_staged && !status) return status;
+  const tsr_status waited = t->backend->synchronize(t->device, r->stream, status ? NULL : error);
+  return status ? status : waited;
+}
+
+tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, tsr_error *error) {
+  tsr_array array = {values, NULL, size * t->store.composition->settings.value_bytes, false, TSR_ARRAY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &array, NULL, error);
+  wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices}};
+  if (status == TSR_OK) status = get(&w, size, NULL, error);
+  const tsr_status copied = tsr_stage_out(t, &array, NULL, status != TSR_OK, status ? NULL : error);
+  if (status == TSR_OK) status = copied;
+  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  return status ? status : waited;
+}

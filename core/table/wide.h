@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of [table] value_bytes, a layer above a table of 32-bit values. Each pair has a row, and what the table stores as
+ * its value is the row's number.
+ *
+ * An insert offers for its items the next numbers of a list of spare rows, then writes the rows of those items whose
+ * numbers may lie in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a call that
+ * failed. When the list is short the rows in use are marked, by one scan over the table, and the others listed anew. So
+ * which rows are spare has one source, the table itself, and the host knows how many without asking the device.
+ * Read next: table.c.
+ */
+#ifndef TSR_TABLE_WIDE_H
+#define TSR_TABLE_WIDE_H
+
+#include "core/table/handle.h"
+
+/* A request for numbers, as for any table of 32-bit values. */
+typedef tsr_status tsr_narrow_operate(tsr_table *table, const tsr_request *request, tsr_error *error);
+
+bool tsr_is_wide(const tsr_table *table);
+/* Makes rows, so that there are as many as the store needs, and `count` at least; those that are there stay. Waits. */
+tsr_status tsr_wide_reserve(tsr_table *table, uint64_t count, tsr_error *error) TSR_MUST_CHECK;
+void tsr_wide_free(tsr_table *table);
+/* After the store was cleared: all rows are spare. pre: the table is entered alone. */
+tsr_status tsr_wide_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */
+tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* Does what is asked for by requests for numbers. */
+tsr_status tsr_wide_operate(tsr_table *table, const tsr_request *request, tsr_narrow_operate *narrow, tsr_error *error)
+    TSR_MUST_CHECK;
+/* The values of `size` exported pairs: numbers in device memory, values anywhere. Waits. */
+tsr_status tsr_wide_values(tsr_table *table, uint64_t size, void *numbers, void *values, tsr_error *error)
+    TSR_MUST_CHECK;
+/* TSR_UNSUPPORTED with a sentence, if a value is more than 64 bits. */
+tsr_status tsr_refuse_wide(const tsr_table *table, const char *call, tsr_error *error) TSR_MUST_CHECK;
+
+#endif
