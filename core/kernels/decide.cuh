@@ -81,7 +81,7 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
 /* The slots that an insert may claim without a lock.
  * TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
  * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
- * the lowest empty one and none ever becomes empty again; the loser looks again and finds the key.
+ * the first empty one in the key's order and none ever becomes empty again; the loser looks again and finds the key.
  * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
  * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
  * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an

@@ -89,7 +89,7 @@ TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t 
   }
   if (tsr_warp_any(c, claims)) {
     tsr_ctx writing = tsr_masked(c, claims);
-    uint32_t claimed = claim(&writing, &b, claims ? tsr_lowest(vacant) : 0, walk_stored_key(key), *payload);
+    uint32_t claimed = claim(&writing, &b, claims ? slot_to_claim(c, key, vacant) : 0, walk_stored_key(key), *payload);
     TSR_COUNT_WHERE(c, stashed, claimed && walk_is_stash(c, s->target));
     written |= claimed;
   }

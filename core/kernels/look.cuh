@@ -100,6 +100,16 @@ TSR_INLINE bool op_claims_empties(const tsr_ctx *c, uint32_t kind) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM || (op_guard(c, kind) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
 }
 
+/* Of these slots of a bucket the one that an insert claims, whose claim is its guard: the first in an order that begins
+ * where the key says. All who insert the key keep to that order, which is what guards it; other keys begin elsewhere, so
+ * that of those who meet at a bucket of a small table few lose (core/design/0004-uniqueness.md). */
+TSR_INLINE uint32_t slot_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link)) return tsr_lowest(slots);
+  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  const uint32_t start = (uint32_t)((uint64_t)mixed * count >> 32), later = slots >> start << start;
+  return tsr_lowest(later ? later : slots);
+}
+
 /* Loads one bucket, by a tile that is active; retry: the last look was too old. Collective. */
 TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
   TSR_COUNT_WHERE(c, probes, c->active);
