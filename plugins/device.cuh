@@ -1102,6 +1102,15 @@ TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves,
 #endif
 }
 
+/* This lane begins with a key that no tile has left. */
+TSR_INLINE void tsr_begin_key(const tsr_ctx *c) {
+#ifndef TSR_WITHOUT_STATISTICS
+  if (TSR_FACT(c, statistics)) c->scratch->aside = 0;
+#else
+  (void)c;
+#endif
+}
+
 /* Collective. The key of lane `owner` goes on where the tile left it. */
 TSR_INLINE void tsr_take_up_key(const tsr_ctx *c, uint32_t owner) {
 #ifndef TSR_WITHOUT_STATISTICS

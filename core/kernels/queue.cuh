@@ -169,7 +169,7 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
-  c->scratch->aside = 0; /* these items were not worked on before, whatever `resumes` says below */
+  tsr_begin_key(c); /* whatever `resumes` says below */
   if (TSR_FACT(c, filter_words)) {
     own->result = filter_insert(c, own->key, mine);
     return;

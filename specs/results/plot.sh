@@ -70,7 +70,7 @@ set style data boxes
 set xtics rotate by -25 nomirror noenhanced
 set rmargin 14
 unset key
-inserts = rows("bulk.csv", "$4 == \"insert\"", "substr($1, 1, length($1) - 4) \"/\" $8 ($16 == \"-\" ? \"\" : \"/random\") ($14 == \"distinct\" ? \"\" : \"/\" $14), $9 / 1000")
+inserts = rows("bulk.csv", "$3 == \"NVIDIA H200\" && $4 == \"insert\"", "substr($1, 1, length($1) - 4) \"/\" $8 ($16 == \"-\" ? \"\" : \"/random\") ($14 == \"distinct\" ? \"\" : \"/\" $14), $9 / 1000")
 plot inserts using 2:xtic(1) lc rgb blue
 END
 }
