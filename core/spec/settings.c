@@ -77,7 +77,9 @@ enum { ROW_WORD_BYTES = 24 };
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
     "counter.",                                                                                                        \
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
-  R("concurrency", "phased | mixed", "phased", "phased: only operations of one class overlap; mixed: all may.",        \
+  R("concurrency", "phased | mixed", "phased",                                                                         \
+    "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
+    "turns.",                                                                                                          \
     ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
   R("values", "inline | buckets", "inline",                                                                            \
     "inline: each value lies beside its key; buckets, of a multimap: a key lies in the table once, and its values in " \
