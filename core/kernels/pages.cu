@@ -475,10 +475,17 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
  * that one gets a slot of any bucket of its own walk, by counting, or takes another's in turn. A slot that was given out
  * may still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take
  * their next item as soon as they are done with one, and lanes go on together: each alone would take several times as long
- * (core/design/0014-pages.md). */
+ * (core/design/0014-pages.md). Below sm_90 the walk evicts, as everywhere else: ptxas does not see there that these lanes meet
+ * again, and would give them a routine (0008). */
+#if __CUDA_ARCH__ >= 900
+#define LANES_MEET 1
+#else
+#define LANES_MEET 0
+#endif
+
 static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
-  return TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && TSR_FACT(c, places_first) && !TSR_FACT(c, warp_sync) &&
-         !TSR_FACT(c, has_notes);
+  return LANES_MEET && TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && TSR_FACT(c, places_first) &&
+         !TSR_FACT(c, warp_sync) && !TSR_FACT(c, has_notes);
 }
 
 /* A pair in hand, and the item that it came from, or came after. */

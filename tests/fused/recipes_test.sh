@@ -20,11 +20,19 @@ awk '{ print $1 } NR % 3 == 0 { printf "%.0f\n", ($1 + 12345) % 4294967291 }' "$
 awk 'NR % 5 == 0' "$work/pairs.tsv" >"$work/gone_pairs.tsv"
 for file in pairs gone_pairs; do cut -f 1 "$work/$file.tsv" >"$work/${file/pairs/keys}.tsv"; done
 
+# rows BYTES NAME: the pairs of NAME.tsv with values of so many bytes, as hexadecimal digits.
+rows() {
+  awk -v digits=$(($1 * 2)) '{ value = sprintf("%x", $2); while (length(value) < digits) value = "0" value; print $1 "\t" value }' \
+    "$work/$2.tsv" >"$work/${2/pairs/rows}.tsv"
+}
+
 # run_recipe FOLDER SPEC: what depends on no clock lands in the folder.
 run_recipe() {
-  local kind what=pairs
+  local kind bytes what=pairs
   kind=$(sed -nE 's/^kind *= *([a-z]+).*/\1/p' "$2")
   [[ $kind != *set ]] || what=keys
+  bytes=$(sed -nE 's/^value_bytes *= *([0-9]+).*/\1/p' "$2")
+  [[ ! $bytes ]] || { what=rows && rows "$bytes" pairs && rows "$bytes" gone_pairs; }
   local erase=(--erase "$work/gone_keys.tsv")
   [[ $kind != filter ]] || what=keys erase=() # it keeps bits and no keys
   mkdir -p "$1"
@@ -46,7 +54,7 @@ for spec in "${recipes[@]}"; do
   TESSERA_CC='' run_recipe "$work/tables" "$spec"
   expect_out '^code +function tables: TESSERA_CC is empty$|^code +function tables, as there was little to do$'
   TESSERA_CC_ITEMS=0 run_recipe "$work/fused" "$spec"
-  inserts='insert, ' # lists are made in bulk, by steps of their own
+  inserts='insert( .cached.)?, ' # two recipes may be one table; lists are made in bulk, by steps of their own
   ! grep -q '^probing = hashgraph' "$spec" || inserts=
   erases=.*erase
   ! grep -q '^kind = filter' "$spec" || erases=
