@@ -139,16 +139,15 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
 #ifdef TSR_TEST_WITHOUT_GUARD
   return insert_held(c, key, payload, policy);
 #else
-  if (HOLDS_NO_LOCK(c)) return insert_held(c, key, payload, policy);
   uint32_t lock = tsr_lock_of(c, *key), result = NEEDS_COHERENT, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {
     tsr_ctx trying = tsr_masked(c, waits);
-    uint32_t holds = tsr_try_lock(&trying, lock) && waits;
+    uint32_t holds = (HOLDS_NO_LOCK(c) || tsr_try_lock(&trying, lock)) && waits;
     if (tsr_warp_any(c, holds)) {
       tsr_ctx holding = tsr_masked(c, holds);
       uint32_t held = insert_held(&holding, key, payload, policy);
-      tsr_unlock(&holding, tsr_lock_of(c, *key)); /* of the pair that was in hand last */
+      if (!HOLDS_NO_LOCK(c)) tsr_unlock(&holding, tsr_lock_of(c, *key)); /* of the pair that was in hand last */
       result = holds ? held : result;
       waits = holds ? 0 : waits;
     }

@@ -330,12 +330,14 @@ TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t
   if (report_class == TSR_CLASS_FIND && mine)
     io_put_payload(a->values_out, i, result == TSR_RESULT_FOUND ? item->payload : (tsr_payload)a->missing);
   put_result(a, i, mine, result);
-  if (report_class == TSR_CLASSES && mine && a->times) a->times[2 * i] = a->times[2 * i + 1] = io_clock();
-  if (report_class == TSR_CLASSES || !mine) return answer;
-  const uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
-  if (item->pairs > 1) IO_ADD(&a->tally->answered[TSR_CLASS_ERASE], item->pairs - 1);
-  answer.asked = 1u << report_class * BULK_CLASS_BITS;
-  answer.answered = hit << report_class * BULK_CLASS_BITS;
+  if (mine && report_class != TSR_CLASSES) {
+    const uint32_t hit = result == TSR_RESULT_INSERTED || result == TSR_RESULT_FOUND || result == TSR_RESULT_ERASED;
+    if (item->pairs > 1) IO_ADD(&a->tally->answered[TSR_CLASS_ERASE], item->pairs - 1);
+    answer.asked = 1u << report_class * BULK_CLASS_BITS;
+    answer.answered = hit << report_class * BULK_CLASS_BITS;
+  } else if (mine && a->times) {
+    a->times[2 * i] = a->times[2 * i + 1] = io_clock();
+  }
   return answer;
 }
 
@@ -377,8 +379,9 @@ TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
     const bulk_answer found = apply_class(c, a, i, report_class == TSR_CLASS_FIND, TSR_CLASS_FIND);
     const bulk_answer erased = apply_class(c, a, i, report_class == TSR_CLASS_ERASE, TSR_CLASS_ERASE);
     const bulk_answer nothing = answer_item(c, a, i, mine && !works, TSR_CLASSES, &item);
-    return (bulk_answer){found.asked + erased.asked + nothing.asked,
-                         found.answered + erased.answered + nothing.answered};
+    const bulk_answer all = {found.asked + erased.asked + nothing.asked,
+                             found.answered + erased.answered + nothing.answered};
+    return all;
   }
   item.payload = offered_at(c, a->values, i, policy < POLICY_FIND);
   item.policy = policy;
