@@ -407,11 +407,12 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
   const uint32_t slots = TSR_FACT(writer, bucket_slots);
   const uint64_t full = (slots < 32 ? 1ull << slots : 1ull << 32) - 1;
   std::atomic<bool> done{false};
-  std::atomic<uint64_t> seen{0};
+  std::atomic<uint64_t> seen{0}, changes{0};
   std::thread writing([&] {
     Random random(1);
-    // on a busy machine the reader may come late; the last bound is for a layout that never shows a pair
-    for (uint64_t round = 0; (round < rounds || seen.load() < rounds / 10) && round < 1000 * rounds; round++) {
+    // On a busy machine the threads take turns, and a reader that looks at one state again and again sees nothing torn: what
+    // counts are looks between which the writer came. The last bound is for a layout that never shows a pair.
+    for (uint64_t round = 0; (round < rounds || changes.load() < 100) && round < 1000 * rounds; round++) {
       uint32_t slot = static_cast<uint32_t>(random.below(slots));
       tsr_key key;
       do key = (tsr_key)random.next() >> 1; // below the markers
@@ -425,9 +426,12 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
     }
     done.store(true);
   });
+  tsr_bucket last = {};
   while (!done.load()) {
-    tsr_bucket b;
+    tsr_bucket b = {};
     layout_load(reader, 0, 1, TSR_LOAD_COHERENT, &b);
+    changes += memcmp(&b, &last, sizeof b) != 0;
+    last = b;
     for (uint64_t mask = full & ~uint64_t{layout_vacant(reader, &b)}; mask; mask &= mask - 1, seen++) {
       uint32_t slot = tsr_lowest((uint32_t)mask);
       tsr_key key = layout_key(reader, &b, slot);
