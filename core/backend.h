@@ -68,6 +68,8 @@ typedef struct tsr_backend {
   tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);
   tsr_status (*free_in)(tsr_device *device, void *memory, void *stream, tsr_error *error);
   bool (*is_device_memory)(tsr_device *device, const void *memory);
+  /* Whether kernels of this device can use the memory of the other one of this backend, from now on. */
+  bool (*reaches)(tsr_device *device, tsr_device *other);
   /* Enqueue. Either side of a copy may be host memory; then it must stay valid until synchronize. */
   tsr_status (*fill)(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream, tsr_error *error);
   tsr_status (*copy)(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream, tsr_error *error);
@@ -112,8 +114,9 @@ typedef struct tsr_backend {
   /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
   tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);
 
-  /* Streams beside the default one, which work at the same time as others. */
-  tsr_status (*stream_create)(tsr_device *device, void **stream, tsr_error *error);
+  /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
+   * that wait in others. */
+  tsr_status (*stream_create)(tsr_device *device, bool is_urgent, void **stream, tsr_error *error);
   void (*stream_destroy)(tsr_device *device, void *stream);
 
   /* Whether what is enqueued to the stream is recorded into a graph instead of run; NULL where there are no graphs. */

@@ -104,6 +104,12 @@ static bool cpu_is_device_memory(tsr_device *device, const void *memory) {
   return true; /* host and device have one memory */
 }
 
+static bool cpu_reaches(tsr_device *device, tsr_device *other) {
+  (void)device;
+  (void)other;
+  return true;
+}
+
 typedef struct fill_job {
   unsigned char *memory;
   uint8_t byte;
@@ -346,8 +352,9 @@ static tsr_status cpu_match(tsr_device *device, uint32_t step, const tsr_match *
 
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
-static tsr_status cpu_stream_create(tsr_device *device, void **stream, tsr_error *error) {
+static tsr_status cpu_stream_create(tsr_device *device, bool is_urgent, void **stream, tsr_error *error) {
   (void)device;
+  (void)is_urgent;
   (void)error;
   *stream = NULL;
   return TSR_OK;
@@ -410,6 +417,7 @@ const tsr_backend tsr_cpu_backend = {
     .allocate_in = cpu_allocate_in,
     .free_in = cpu_free_in,
     .is_device_memory = cpu_is_device_memory,
+    .reaches = cpu_reaches,
     .fill = cpu_fill,
     .copy = cpu_copy,
     .copy_from = cpu_copy_from,

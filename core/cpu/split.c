@@ -31,11 +31,22 @@ static void count_tile(const tsr_split *s, uint64_t tile) {
   for (uint32_t shard = 0; shard < s->shards; shard++) s->counts[shard * s->tiles + tile] = counts[shard];
 }
 
+/* Item i is number `at` of its shard's. */
+static void place(const tsr_split *s, uint64_t i, uint32_t shard, uint64_t at) {
+  tsr_split_put(s->keys_to[shard], at, s->keys, i, s->key_bytes);
+  if (s->values) tsr_split_put(s->values_to[shard], at, s->values, i, s->value_bytes);
+  if (s->operations) tsr_split_put(s->operations_to[shard], at, s->operations, i, 1);
+  if (s->numbers) s->numbers[i] = (uint32_t)(s->first_at[shard] + at);
+}
+
 static void scatter_tile(const tsr_split *s, uint64_t tile) {
   uint64_t next[TSR_SPLIT_SHARDS_MAX];
-  for (uint32_t shard = 0; shard < s->shards; shard++) next[shard] = s->counts[shard * s->tiles + tile];
-  for (uint64_t i = tile * TSR_SPLIT_TILE; i < end_of(s, tile); i++)
-    tsr_split_place(s, i, next[tsr_split_shard(s, tsr_split_key(s, i))]++);
+  for (uint32_t shard = 0; shard < s->shards; shard++)
+    next[shard] = s->counts[shard * s->tiles + tile] - s->first_at[shard];
+  for (uint64_t i = tile * TSR_SPLIT_TILE; i < end_of(s, tile); i++) {
+    const uint32_t shard = tsr_split_shard(s, tsr_split_key(s, i));
+    place(s, i, shard, next[shard]++);
+  }
 }
 
 static void work_tiles(void *argument, uint64_t begin, uint64_t end) {
@@ -50,6 +61,7 @@ static void work_tiles(void *argument, uint64_t begin, uint64_t end) {
 static void work_items(void *argument, uint64_t begin, uint64_t end) {
   const split_job *job = argument;
   if (job->step == TSR_SPLIT_bins) add_bins(job->split, begin, end);
+  for (uint64_t i = begin; i < end && job->step == TSR_SPLIT_collect; i++) tsr_split_collect_item(job->split, i);
   for (uint64_t i = begin; i < end && job->step == TSR_SPLIT_gather; i++) tsr_split_gather_item(job->split, i);
   for (uint64_t i = begin; i < end && job->step == TSR_SPLIT_spans; i++) tsr_split_span_item(job->split, i);
   for (uint64_t i = begin; i < end && job->step == TSR_SPLIT_spread; i++) tsr_split_spread_item(job->split, i);

@@ -25,7 +25,7 @@ typedef struct cuda_device {
   cu_context context;
   cu_pool pool; /* of buffers that live for one operation */
   tsr_cuda_module scan, split, match, wide;
-  uint64_t peers; /* a bit for each device that was asked for access to its memory */
+  uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } cuda_device;
 
 enum { OPERATIONS = TSR_BULKS + TSR_PAGES_STEPS };
@@ -252,18 +252,29 @@ static tsr_status cuda_copy(tsr_device *device, void *to, const void *from, uint
   return status ? status : pop(d, d->driver->copy(address(to), address(from), bytes, stream), "cuMemcpyAsync", error);
 }
 
+static bool cuda_reaches(tsr_device *device, tsr_device *other) {
+  cuda_device *d = of(device);
+  const cuda_device *o = of(other);
+  const uint64_t bit = 1ull << o->number;
+  if (d->number == o->number) return true;
+  if (!(d->asked & bit) && push(d, NULL) == TSR_OK) {
+    const cu_result result = d->driver->peer_enable(o->context, 0);
+    const tsr_status popped = pop(d, 0, "", NULL);
+    d->asked |= bit;
+    if (popped == TSR_OK && (result == 0 || result == CU_PEER_ENABLED_ALREADY)) d->reached |= bit;
+  }
+  return d->reached & bit;
+}
+
 /* Where GPUs cannot reach each other's memory the driver takes the way over the host's, and nobody has to know. */
 static tsr_status cuda_copy_from(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
                                  void *stream, tsr_error *error) {
   cuda_device *d = of(device), *o = of(other);
   if (d->number == o->number) return device->backend->copy(device, to, from, bytes, stream, error);
+  const bool is_quick = cuda_reaches(device, other);
+  (void)is_quick; /* it has been asked for, and the copy is right without */
   tsr_status status = push(d, error);
   if (status) return status;
-  if (!(d->peers >> o->number & 1)) {
-    const cu_result ignored = d->driver->peer_enable(o->context, 0);
-    (void)ignored; /* it may be enabled already, or impossible */
-    d->peers |= 1ull << o->number;
-  }
   return pop(d, d->driver->copy_peer(address(to), d->context, address(from), o->context, bytes, stream),
              "cuMemcpyPeerAsync", error);
 }
@@ -571,12 +582,14 @@ static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match 
 
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
-static tsr_status cuda_stream_create(tsr_device *device, void **stream, tsr_error *error) {
+static tsr_status cuda_stream_create(tsr_device *device, bool is_urgent, void **stream, tsr_error *error) {
+  enum { FIRST = -8 }; /* the driver takes the least number that the device has */
   cuda_device *d = of(device);
   cu_stream created = NULL;
   tsr_status status = push(d, error);
   if (status) return status;
-  status = pop(d, d->driver->stream_create(&created, CU_STREAM_NON_BLOCKING), "cuStreamCreate", error);
+  status = pop(d, d->driver->stream_create(&created, CU_STREAM_NON_BLOCKING, is_urgent ? FIRST : 0),
+               "cuStreamCreateWithPriority", error);
   if (status == TSR_OK) *stream = created;
   return status;
 }
@@ -666,6 +679,7 @@ const tsr_backend tsr_cuda_backend = {
     .allocate_in = cuda_allocate_in,
     .free_in = cuda_free_in,
     .is_device_memory = cuda_is_device_memory,
+    .reaches = cuda_reaches,
     .fill = cuda_fill,
     .copy = cuda_copy,
     .copy_from = cuda_copy_from,

@@ -19,7 +19,7 @@ typedef struct cu_event_s *cu_event;
 typedef struct cu_pool_s *cu_pool;
 typedef void *cu_stream;
 
-enum { CU_OUT_OF_MEMORY = 2, CU_NOT_READY = 600, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
+enum { CU_OUT_OF_MEMORY = 2, CU_NOT_READY = 600, CU_PEER_ENABLED_ALREADY = 704, CU_LIMIT_MALLOC_HEAP_BYTES = 2 };
 enum {
   CU_ATTRIBUTE_L2_BYTES = 38,
   CU_ATTRIBUTE_SM_MAJOR = 75,
@@ -84,7 +84,7 @@ typedef struct cu_pool_properties {
   F(copy_peer, cuMemcpyPeerAsync,                                                                                      \
     (cu_pointer to, cu_context to_context, cu_pointer from, cu_context from_context, size_t bytes, cu_stream stream))  \
   F(peer_enable, cuCtxEnablePeerAccess, (cu_context other, unsigned flags))                                            \
-  F(stream_create, cuStreamCreate, (cu_stream * stream, unsigned flags))                                               \
+  F(stream_create, cuStreamCreateWithPriority, (cu_stream * stream, unsigned flags, int priority))                     \
   F(stream_destroy, cuStreamDestroy_v2, (cu_stream stream))                                                            \
   F(event_create, cuEventCreate, (cu_event * event, unsigned flags))                                                   \
   F(event_destroy, cuEventDestroy_v2, (cu_event event))                                                                \

@@ -69,8 +69,12 @@ static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8, op = parts->op;
   job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
   j.share = j.s->chunk > j.x->here ? j.s->chunk / j.x->here : 1;
-  const uint32_t bytes[TSR_ANSWERS] = {
-      value_bytes, key_bytes, value_bytes, 1, sizeof *parts->counts, 2 * sizeof *parts->times};
+  const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,
+                                       [TSR_CODES] = 1,
+                                       [TSR_UNPLACED_KEYS] = key_bytes,
+                                       [TSR_UNPLACED_VALUES] = value_bytes,
+                                       [TSR_COUNTS] = sizeof *parts->counts,
+                                       [TSR_TIMES] = 2 * sizeof *parts->times};
   bool has_values = false, hands_back = false, wants[TSR_ANSWERS] = {false};
   for (uint32_t i = 0; i < j.x->here; i++) {
     has_values = has_values || parts[i].values;
@@ -87,6 +91,12 @@ static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
                  a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES || (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
   return j;
+}
+
+static bool any_answer(const job *j) {
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes) return true;
+  return false;
 }
 
 static void free_job(job *j) {
@@ -118,11 +128,6 @@ static tsr_status allocate_job(job *j) {
 static void *question_of(const job *j, const tsr_slot *k, tsr_column c) {
   if (!j->question_bytes[c]) return NULL;
   return j->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
-}
-
-/* What it has answered, where the item came from. */
-static void *back_of(const job *j, const tsr_slot *k, tsr_answer a) {
-  return j->stays ? k->answer[a].memory : k->back[a].memory;
 }
 
 static tsr_device *device_of(const tsr_member *m) { return m->shard->device; }
@@ -227,6 +232,53 @@ static tsr_status finish_slot(const job *j, uint32_t slot, tsr_error *error) {
   return status ? status : add_times(j, slot, error);
 }
 
+/* ---- Where columns lie ----------------------------------------------------------------------- */
+
+typedef tsr_buffer *buffer_of(tsr_slot *slot, uint32_t number);
+
+static tsr_buffer *split_column(tsr_slot *k, uint32_t c) { return &k->split[c]; }
+static tsr_buffer *arrived_column(tsr_slot *k, uint32_t c) { return &k->arrived[c]; }
+static tsr_buffer *answer_column(tsr_slot *k, uint32_t c) { return &k->answer[c]; }
+static tsr_buffer *back_column(tsr_slot *k, uint32_t c) { return &k->back[c]; }
+static tsr_buffer *values_column(tsr_slot *k, uint32_t c) {
+  (void)c; /* there is one */
+  return &k->values;
+}
+static tsr_buffer *back_values_column(tsr_slot *k, uint32_t c) {
+  (void)c;
+  return &k->back_values;
+}
+
+/* The two ends of a column's way: with the shards, and with the members whose items it is about. */
+typedef struct way {
+  buffer_of *shards, *members;
+  uint32_t number, bytes;
+} way;
+
+/* Where a member's items for each shard begin in the order of shards. */
+static void number_shards(const job *j, uint32_t member, const uint64_t *sizes, uint64_t *first_at) {
+  const uint32_t members = j->x->members;
+  const uint64_t *row = sizes + (j->x->first + member) * members;
+  first_at[0] = 0;
+  for (uint32_t to = 1; to < members; to++) first_at[to] = first_at[to - 1] + row[to - 1];
+}
+
+/* Where, shard by shard, a column of a member's items is to be written or read: with the shard itself, if the member's
+ * kernels reach it, else where it begins or ends its way. sizes: from each member to each shard. */
+static void locate(const job *j, uint32_t member, uint32_t slot, way w, const uint64_t *sizes, void **at) {
+  const uint32_t members = j->x->members, me = j->x->first + member;
+  uint64_t first_at[TSR_DEVICES_MAX];
+  number_shards(j, member, sizes, first_at);
+  for (uint32_t shard = 0; shard < members; shard++) {
+    const bool is_reached = j->x->is_direct || shard == me;
+    uint64_t before = 0;
+    for (uint32_t from = 0; from < me; from++) before += sizes[from * members + shard];
+    tsr_slot *k = &j->s->members[is_reached ? shard - j->x->first : member].slots[slot];
+    char *memory = (is_reached ? w.shards : w.members)(k, w.number)->memory;
+    at[shard] = memory ? memory + (is_reached ? before : first_at[shard]) * w.bytes : NULL;
+  }
+}
+
 /* ---- Phase 1: split -------------------------------------------------------------------------- */
 
 static tsr_split split_of(const job *j, const tsr_slot *k) {
@@ -239,10 +291,7 @@ static tsr_split split_of(const job *j, const tsr_slot *k) {
                      .keys = k->asked[TSR_KEYS],
                      .values = k->asked[TSR_VALUES],
                      .operations = k->asked[TSR_OPERATIONS],
-                     .keys_out = k->split[TSR_KEYS].memory,
-                     .values_out = j->question_bytes[TSR_VALUES] ? k->split[TSR_VALUES].memory : NULL,
-                     .operations_out = j->question_bytes[TSR_OPERATIONS] ? k->split[TSR_OPERATIONS].memory : NULL,
-                     .places = k->places.memory,
+                     .numbers = k->numbers.memory,
                      .counts = k->counts.memory};
   for (uint32_t i = 0; i < split.shards; i++) split.first_bin[i] = j->s->first_bin[i];
   return split;
@@ -274,16 +323,17 @@ static tsr_status count_part(const job *j, uint32_t member, tsr_slot *k) {
   tsr_status status = TSR_OK;
   for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++) {
     status = fetch(j, member, k, (tsr_column)c);
-    if (status == TSR_OK && !j->stays) status = reserve(j, m, &k->split[c], k->n * j->question_bytes[c]);
+    if (status == TSR_OK && !j->stays && !j->x->is_direct)
+      status = reserve(j, m, &k->split[c], k->n * j->question_bytes[c]);
   }
   if (status || j->stays) return status;
-  const uint64_t numbers = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE * j->x->members;
-  status = reserve(j, m, &k->places, k->n * sizeof(uint32_t));
-  if (status == TSR_OK) status = reserve(j, m, &k->counts, (numbers + 1) * sizeof(uint64_t));
+  const uint64_t counts = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE * j->x->members;
+  if (any_answer(j)) status = reserve(j, m, &k->numbers, k->n * sizeof(uint32_t));
+  if (status == TSR_OK) status = reserve(j, m, &k->counts, (counts + 1) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
   const tsr_split split = split_of(j, k);
   status = step(j, m, TSR_SPLIT_count, &split, TSR_LANE_SPLIT);
-  return status ? status : prefix_sum(j, m, split.counts, numbers, TSR_LANE_SPLIT);
+  return status ? status : prefix_sum(j, m, split.counts, counts, TSR_LANE_SPLIT);
 }
 
 /* The member's row of sizes, from its counts. */
@@ -322,6 +372,33 @@ static void take_round(const job *j, uint32_t slot, uint64_t round) {
   }
 }
 
+/* Room for what comes to the shards here. */
+static tsr_status make_room(const job *j, uint32_t slot) {
+  const uint32_t members = j->x->members;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
+    tsr_member *m = &j->s->members[i];
+    tsr_slot *k = &m->slots[slot];
+    k->got = 0;
+    for (uint32_t from = 0; from < members; from++) k->got += j->sizes[slot][from * members + j->x->first + i];
+    for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
+      if (j->question_bytes[c] && !j->stays) status = reserve(j, m, &k->arrived[c], k->got * j->question_bytes[c]);
+  }
+  return status;
+}
+
+static tsr_status scatter_part(const job *j, uint32_t member, uint32_t slot) {
+  const tsr_member *m = &j->s->members[member];
+  tsr_split split = split_of(j, &m->slots[slot]);
+  if (!split.n || j->stays) return TSR_OK;
+  if (!any_answer(j)) split.numbers = NULL;
+  number_shards(j, member, j->sizes[slot], split.first_at);
+  void **const to[TSR_QUESTIONS] = {split.keys_to, split.values_to, split.operations_to};
+  for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
+    locate(j, member, slot, (way){arrived_column, split_column, c, j->question_bytes[c]}, j->sizes[slot], to[c]);
+  return step(j, m, TSR_SPLIT_scatter, &split, TSR_LANE_SPLIT);
+}
+
 static tsr_status split_chunk(const job *j, uint32_t slot, uint64_t round) {
   const uint32_t members = j->x->members, here = j->x->here;
   tsr_status status = finish_slot(j, slot, j->error);
@@ -331,39 +408,26 @@ static tsr_status split_chunk(const job *j, uint32_t slot, uint64_t round) {
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) status = count_part(j, i, &j->s->members[i].slots[slot]);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
     status = read_counts(j, i, &j->s->members[i].slots[slot], j->sizes[slot] + (j->x->first + i) * members);
+  status = share_sizes(j, slot, status);
+  if (status == TSR_OK) status = make_room(j, slot);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
     tsr_member *m = &j->s->members[i];
-    const tsr_split split = split_of(j, &m->slots[slot]);
-    if (split.n && !j->stays) status = step(j, m, TSR_SPLIT_scatter, &split, TSR_LANE_SPLIT);
+    status = scatter_part(j, i, slot);
     if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_SPLIT);
   }
-  return share_sizes(j, slot, status);
+  return j->x->agree(j->x, status, j->error);
 }
 
 /* ---- Phases 2 and 3: travel and work --------------------------------------------------------- */
 
-typedef tsr_buffer *buffer_of(tsr_slot *slot, uint32_t number);
-
-static tsr_buffer *split_column(tsr_slot *k, uint32_t c) { return &k->split[c]; }
-static tsr_buffer *arrived_column(tsr_slot *k, uint32_t c) { return &k->arrived[c]; }
-static tsr_buffer *answer_column(tsr_slot *k, uint32_t c) { return &k->answer[c]; }
-static tsr_buffer *back_column(tsr_slot *k, uint32_t c) { return &k->back[c]; }
-static tsr_buffer *values_column(tsr_slot *k, uint32_t c) {
-  (void)c; /* there is one */
-  return &k->values;
-}
-static tsr_buffer *back_values_column(tsr_slot *k, uint32_t c) {
-  (void)c;
-  return &k->back_values;
-}
-
-/* One column of all members here; where each works on its own part nothing travels. */
+/* One column of all members here, as far as their kernels have not written it to the other shards. */
 static tsr_status exchange(const job *j, uint32_t slot, uint32_t number, buffer_of *from, buffer_of *to,
                            const uint64_t *sizes, uint32_t item_bytes, tsr_lane lane) {
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
   if (j->stays) return TSR_OK;
   add_sent(j, sizes, item_bytes);
+  if (j->x->is_direct) return TSR_OK;
   for (uint32_t i = 0; i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
     sources[i] = from(&m->slots[slot], number)->memory;
@@ -387,16 +451,7 @@ static tsr_event *split_event(const tsr_slot *k) { return k->was_split; }
 static tsr_event *worked_event(const tsr_slot *k) { return k->worked; }
 
 static tsr_status travel(const job *j, uint32_t slot) {
-  const uint32_t members = j->x->members;
   tsr_status status = meet(j, slot, split_event, TSR_LANE_TRAVEL);
-  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
-    tsr_member *m = &j->s->members[i];
-    tsr_slot *k = &m->slots[slot];
-    k->got = 0;
-    for (uint32_t from = 0; from < members; from++) k->got += j->sizes[slot][from * members + j->x->first + i];
-    for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
-      if (j->question_bytes[c] && !j->stays) status = reserve(j, m, &k->arrived[c], k->got * j->question_bytes[c]);
-  }
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
     status = begin_phase(j, &j->s->members[i], &j->s->members[i].slots[slot], TSR_LANE_TRAVEL);
   status = j->x->agree(j->x, status, j->error);
@@ -451,31 +506,37 @@ static tsr_status work(const job *j, uint32_t slot) {
 /* ---- The way back ---------------------------------------------------------------------------- */
 
 /* An answer of a member's part of the chunk, to where the caller wants it: at once, if its device has that memory. */
-static tsr_status put_in_order(const job *j, uint32_t member, tsr_slot *k, tsr_answer a) {
-  const tsr_member *m = &j->s->members[member];
+static tsr_status put_in_order(const job *j, uint32_t member, uint32_t slot, tsr_answer a) {
+  tsr_member *m = &j->s->members[member];
+  tsr_slot *k = &m->slots[slot];
   const answer *wanted = &j->answers[a];
   const uint64_t bytes = k->n * wanted->bytes;
   char *users = answer_in(&j->parts[member], a);
   tsr_status status = TSR_OK;
-  if (!users || k->n == 0) return TSR_OK;
-  users += k->first * wanted->bytes;
-  const bool is_found = a == TSR_FOUND_VALUES, is_at_once = is_here(m, users);
+  k->ordered_at[a] = NULL;
+  if (k->n == 0 || (!users && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
+  if (users) users += k->first * wanted->bytes;
+  const bool is_found = a == TSR_FOUND_VALUES, is_at_once = users && is_here(m, users);
   if (!is_at_once) status = reserve(j, m, &k->ordered[a], bytes);
-  void *ordered = is_at_once ? users : k->ordered[a].memory;
+  k->ordered_at[a] = is_at_once ? users : k->ordered[a].memory;
   if (status == TSR_OK && wanted->is_partial && !is_at_once)
-    status = copy(j, m, ordered, users, bytes, TSR_LANE_RETURN);
+    status = copy(j, m, k->ordered_at[a], users, bytes, TSR_LANE_RETURN);
   if (status) return status;
-  const tsr_split split = {.n = k->n,
-                           .places = j->stays ? NULL : k->places.memory,
-                           .column = back_of(j, k, a),
-                           .ordered = ordered,
-                           .column_bytes = wanted->bytes,
-                           .only = !wanted->is_partial ? NULL
-                                   : is_found          ? k->split[TSR_OPERATIONS].memory
-                                                       : back_of(j, k, TSR_CODES),
-                           .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
-  status = step(j, m, TSR_SPLIT_gather, &split, TSR_LANE_RETURN);
-  return status || is_at_once ? status : copy(j, m, users, ordered, bytes, TSR_LANE_RETURN);
+  tsr_split split = {.n = k->n,
+                     .shards = j->stays ? 1 : j->x->members,
+                     .numbers = j->stays ? NULL : k->numbers.memory,
+                     .from = {k->answer[a].memory},
+                     .ordered = k->ordered_at[a],
+                     .column_bytes = wanted->bytes,
+                     .only = !wanted->is_partial ? NULL
+                             : is_found          ? k->asked[TSR_OPERATIONS]
+                                                 : k->ordered_at[TSR_CODES],
+                     .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
+  if (!j->stays) number_shards(j, member, j->sizes[slot], split.first_at);
+  if (!j->stays)
+    locate(j, member, slot, (way){answer_column, back_column, a, wanted->bytes}, j->sizes[slot], split.from);
+  status = step(j, m, TSR_SPLIT_collect, &split, TSR_LANE_RETURN);
+  return status || is_at_once || !users ? status : copy(j, m, users, k->ordered_at[a], bytes, TSR_LANE_RETURN);
 }
 
 /* Before the answers travel back, and when they have. */
@@ -489,16 +550,11 @@ static tsr_status begin_return(const job *j, uint32_t slot, bool are_back) {
   return status;
 }
 
-static bool any_answer(const job *j) {
-  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
-    if (j->answers[a].bytes) return true;
-  return false;
-}
-
 static tsr_status bring_back(const job *j, uint32_t slot) {
   tsr_status status = meet(j, slot, worked_event, TSR_LANE_RETURN);
   for (uint32_t a = 0; a < TSR_ANSWERS; a++)
-    for (uint32_t i = 0; status == TSR_OK && j->answers[a].bytes && !j->stays && i < j->x->here; i++) {
+    for (uint32_t i = 0; status == TSR_OK && j->answers[a].bytes && !j->x->is_direct && !j->stays && i < j->x->here;
+         i++) {
       tsr_member *m = &j->s->members[i];
       status = reserve(j, m, &m->slots[slot].back[a], m->slots[slot].n * j->answers[a].bytes);
     }
@@ -511,7 +567,7 @@ static tsr_status bring_back(const job *j, uint32_t slot) {
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
     for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
-      if (j->answers[a].bytes) status = put_in_order(j, i, &m->slots[slot], (tsr_answer)a);
+      if (j->answers[a].bytes) status = put_in_order(j, i, slot, (tsr_answer)a);
     if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_RETURN);
   }
   return status;
@@ -598,7 +654,7 @@ static tsr_status size_values(const job *j, uint32_t slot, uint64_t *wants, uint
     const uint64_t *users = j->parts[i].counts + k->first;
     if (status == TSR_OK) status = copy(j, m, k->offsets.memory, users, bytes, TSR_LANE_SPLIT);
     const tsr_split split = {
-        .n = k->n, .places = k->places.memory, .offsets = k->offsets.memory, .spans = k->spans.memory};
+        .n = k->n, .numbers = k->numbers.memory, .offsets = k->offsets.memory, .spans = k->spans.memory};
     if (status == TSR_OK && k->n) status = step(j, m, TSR_SPLIT_spans, &split, TSR_LANE_SPLIT);
     if (status == TSR_OK) status = prefix_sum(j, m, split.spans, k->n, TSR_LANE_SPLIT);
     if (status == TSR_OK) status = copy(j, m, &firsts[i], k->offsets.memory, sizeof *firsts, TSR_LANE_SPLIT);
@@ -636,20 +692,24 @@ static tsr_status retrieve_member(const job *j, uint32_t member, tsr_slot *k, ui
 }
 
 /* The values of a member's part, to where the caller wants them, as far as there is room. first: where they begin. */
-static tsr_status spread(const job *j, uint32_t member, tsr_slot *k, uint64_t first, uint64_t count) {
-  const tsr_member *m = &j->s->members[member];
+static tsr_status spread(const job *j, uint32_t member, uint32_t slot, const uint64_t *wants, uint64_t first,
+                         uint64_t count) {
+  tsr_member *m = &j->s->members[member];
+  tsr_slot *k = &m->slots[slot];
   const tsr_request *r = &j->parts[member];
   const uint32_t bytes = j->answer_bytes[TSR_FOUND_VALUES];
   const uint64_t room = first < r->room ? r->room - first : 0, fitting = count < room ? count : room;
   tsr_status status = reserve(j, m, &k->ordered_values, count * bytes);
   if (status || k->n == 0) return status;
-  const tsr_split split = {.n = k->n,
-                           .places = k->places.memory,
-                           .column = k->back_values.memory,
-                           .ordered = k->ordered_values.memory,
-                           .column_bytes = bytes,
-                           .offsets = k->offsets.memory,
-                           .spans = k->spans.memory};
+  tsr_split split = {.n = k->n,
+                     .shards = j->x->members,
+                     .numbers = k->numbers.memory,
+                     .ordered = k->ordered_values.memory,
+                     .column_bytes = bytes,
+                     .offsets = k->offsets.memory,
+                     .spans = k->spans.memory};
+  number_shards(j, member, j->sizes[slot], split.first_at);
+  locate(j, member, slot, (way){values_column, back_values_column, 0, bytes}, wants, split.from);
   status = step(j, m, TSR_SPLIT_spread, &split, TSR_LANE_RETURN);
   if (status || !fitting) return status;
   return copy(j, m, (char *)r->values_out + first * bytes, k->ordered_values.memory, fitting * bytes, TSR_LANE_RETURN);
@@ -669,7 +729,7 @@ static tsr_status retrieve_chunk(const job *j, uint32_t slot, uint64_t *wants, u
     status = retrieve_member(j, i, &j->s->members[i].slots[slot], asked);
   }
   if (status == TSR_OK) status = meet(j, slot, worked_event, TSR_LANE_RETURN);
-  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
+  for (uint32_t i = 0; status == TSR_OK && !j->x->is_direct && i < j->x->here; i++)
     status = reserve(j, &j->s->members[i], &j->s->members[i].slots[slot].back_values,
                      counts[i] * j->answer_bytes[TSR_FOUND_VALUES]);
   if (status == TSR_OK) status = begin_return(j, slot, false);
@@ -680,7 +740,7 @@ static tsr_status retrieve_chunk(const job *j, uint32_t slot, uint64_t *wants, u
   if (status == TSR_OK) status = begin_return(j, slot, true);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
-    status = spread(j, i, &m->slots[slot], firsts[i], counts[i]);
+    status = spread(j, i, slot, wants, firsts[i], counts[i]);
     if (status == TSR_OK) status = end_phase(j, m, &m->slots[slot], TSR_LANE_RETURN);
   }
   return status;

@@ -63,11 +63,13 @@ tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, ts
   return status;
 }
 
+/* What moves items goes before what works on them, of which there is always enough: else a chunk's first kernel would wait
+ * until the work on the one before had ended, and the devices for the host. */
 static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
   tsr_device *device = m->shard->device;
   tsr_status status = TSR_OK;
   for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++)
-    status = device->backend->stream_create(device, &m->streams[lane], error);
+    status = device->backend->stream_create(device, lane != TSR_LANE_WORK, &m->streams[lane], error);
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
     tsr_slot *k = &m->slots[i];
     tsr_event **const events[] = {&k->was_split, &k->arrived_at, &k->worked, &k->returned, &k->back_at};
@@ -91,7 +93,7 @@ static void release_member(tsr_member *m) {
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
     tsr_slot *k = &m->slots[i];
     tsr_event *const events[] = {k->was_split, k->arrived_at, k->worked, k->returned, k->back_at};
-    tsr_buffer *const others[] = {&k->places, &k->counts,      &k->spans,         &k->offsets,
+    tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
                                   &k->values, &k->back_values, &k->ordered_values};
     for (uint32_t e = 0; e < sizeof events / sizeof events[0]; e++)
       if (events[e]) device->backend->event_destroy(device, events[e]);
@@ -141,7 +143,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (in_group)
     s->transport.devices[0] = devices[0];
   else
-    tsr_local_transport(&s->transport, devices, here);
+    tsr_local_transport(&s->transport, devices, here, settings->exchange == TSR_EXCHANGE_COPY);
   tsr_balance_evenly(s);
   return TSR_OK;
 }

@@ -100,17 +100,11 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
     before += out;
     arrived += in;
   }
-  tsr_error why = {TSR_OK, ""};
-  tsr_status status = mail.out_bytes[me] ? device->backend->copy(device, mail.in[me], mail.out[me], mail.out_bytes[me],
-                                                                 p->streams[0], &why)
-                                         : TSR_OK;
-  if (!wires || n == 1) {
-    if (status && error) *error = why;
-    return status ? status : tsr_mesh_exchange(&g->mesh, &mail, error);
-  }
+  mail.out_bytes[me] = mail.in_bytes[me] = 0;
+  if (!wires || n == 1) return tsr_mesh_exchange(&g->mesh, &mail, error);
   if (!g->wire) return tsr_mesh_watch(&g->mesh, 0, error); /* it was lost, and why is known */
-  if (status == TSR_OK) status = wires->exchange(g->wire, &mail, p->streams[0], &why);
-  why.status = status;
+  tsr_error why = {TSR_OK, ""};
+  why.status = wires->exchange(g->wire, &mail, p->streams[0], &why);
   return finish_wire(g, why, error);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport of members that are all in this process (transport.h): on CUDA copies from GPU to GPU, on the CPU from
- * memory to memory. What they have to tell each other everybody knows already.
+ * The transport of members that are all in this process (transport.h). Kernels write to and read from the other devices'
+ * memory, where they reach it; else, on CUDA, copies go from GPU to GPU, on the CPU from memory to memory. What the members
+ * have to tell each other everybody knows already.
  */
 #include "core/devices/transport.h"
 
@@ -28,7 +29,7 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
       for (uint32_t other = 0; other < to; other++) before += p->sizes[from * x->members + other];
       const uint64_t items = p->sizes[from * x->members + to];
       tsr_device *device = x->devices[to];
-      if (items)
+      if (items && from != to)
         status = device->backend->copy_from(device, (char *)p->to[to] + arrived * p->item_bytes, x->devices[from],
                                             (const char *)p->from[from] + before * p->item_bytes, items * p->item_bytes,
                                             p->streams[to], error);
@@ -38,8 +39,16 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
   return status;
 }
 
-void tsr_local_transport(tsr_transport *transport, tsr_device *const *devices, uint32_t members) {
+static bool all_reach(tsr_device *const *devices, uint32_t members) {
+  for (uint32_t i = 0; i < members; i++)
+    for (uint32_t other = 0; other < members; other++)
+      if (!devices[i]->backend->reaches(devices[i], devices[other])) return false;
+  return true;
+}
+
+void tsr_local_transport(tsr_transport *transport, tsr_device *const *devices, uint32_t members, bool copies) {
   *transport = (tsr_transport){
       .members = members, .first = 0, .here = members, .gather = gather, .exchange = exchange, .agree = agree};
   for (uint32_t i = 0; i < members; i++) transport->devices[i] = devices[i];
+  transport->is_direct = !copies && all_reach(devices, members);
 }

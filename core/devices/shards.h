@@ -13,14 +13,14 @@
 enum { TSR_SLOTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
 
 /* What a member holds of a chunk, in the memory of its device. In: of its part of the batch, as the caller gave it; split: in
- * the order of shards; got: what came for its shard; answer: what the shard answered; back: the same where the item came
- * from; ordered: and in the caller's order. */
+ * the order of shards; arrived: what came for its shard; answer: what the shard answered; back: the same where the item
+ * came from; ordered: and in the caller's order. Where members reach each other's memory split and back are left out. */
 typedef enum tsr_column { TSR_KEYS, TSR_VALUES, TSR_OPERATIONS, TSR_QUESTIONS } tsr_column;
 typedef enum tsr_answer {
   TSR_FOUND_VALUES,
+  TSR_CODES, /* before what they decide about */
   TSR_UNPLACED_KEYS,
   TSR_UNPLACED_VALUES,
-  TSR_CODES,
   TSR_COUNTS,
   TSR_TIMES,
   TSR_ANSWERS
@@ -38,7 +38,8 @@ typedef struct tsr_slot {
   uint64_t got;                     /* items of its shard */
   const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
-  tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
+  tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
+  void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
   tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
   tsr_event *was_split, *arrived_at, *worked, *returned;
   tsr_event *begun[TSR_LANES],

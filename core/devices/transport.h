@@ -12,7 +12,7 @@
 
 /* One column of items that goes from each member to each other. Arrays in the memory of the members' devices, one for
  * each member of this process; what goes to member j lies behind what goes to j - 1, and arrives behind what came from
- * i - 1. */
+ * i - 1. What a member has for itself is there already: its place is kept, and nothing is copied. */
 typedef struct tsr_parcels {
   const void *const *from;
   void *const *to;
@@ -26,6 +26,7 @@ struct tsr_transport {
   struct tsr_group *group;              /* of processes; NULL: all members are here */
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
+  bool is_direct; /* all members are here, and their kernels reach each other's memory: nothing has to be exchanged */
   /* rows: `words` numbers of each member; those of the members here are set, and the others' come. An error of another
    * process is one here, too. */
   tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error);
@@ -34,7 +35,8 @@ struct tsr_transport {
   tsr_status (*agree)(tsr_transport *transport, tsr_status status, tsr_error *error);
 };
 
-/* Of members that are all in this process: copies between devices. */
-void tsr_local_transport(tsr_transport *transport, tsr_device *const *devices, uint32_t members);
+/* Of members that are all in this process: copies between devices, if copies are asked for or their kernels do not reach
+ * each other's memory. */
+void tsr_local_transport(tsr_transport *transport, tsr_device *const *devices, uint32_t members, bool copies);
 
 #endif

@@ -160,11 +160,15 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
   tsr_transport *x = &t->shards->transport;
   const uint32_t n = x->members, me = x->first;
   uint64_t *sizes = calloc((size_t)n * n, sizeof *sizes);
-  tsr_status status = sizes ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to export the pairs of %u ranks", n);
+  tsr_status status = sizes ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the pairs of %u ranks", n);
   for (uint32_t k = 0; status == TSR_OK && k < n; k++) {
     const uint32_t source = (me + k) % n;
     uint64_t before = 0;
     for (uint32_t i = 0; i < source; i++) before += rows[i];
+    if (k == 0) {
+      if (rows[me]) status = t->backend->copy(t->device, all + before * item_bytes, mine, rows[me] * item_bytes, NULL, error);
+      continue;
+    }
     for (uint32_t i = 0; i < n; i++) sizes[(i + k) % n * n + i] = rows[(i + k) % n];
     const void *from[] = {mine};
     void *to[] = {all + before * item_bytes}, *streams[] = {NULL};

@@ -9,7 +9,7 @@
 #define KERNEL(step)                                                                                                   \
   extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS) tsr_split_##step(const __grid_constant__ tsr_split a)
 
-enum { NO_SHARD = TSR_SPLIT_SHARDS_MAX };
+enum { NO_SHARD = TSR_SPLIT_SHARDS_MAX, TURNS = TSR_SPLIT_TILE / TSR_BLOCK_THREADS };
 
 static __device__ __forceinline__ uint64_t thread_number() {
   return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
@@ -38,7 +38,7 @@ KERNEL(count) {
   __shared__ uint32_t counts[TSR_SPLIT_SHARDS_MAX];
   if (threadIdx.x < TSR_SPLIT_SHARDS_MAX) counts[threadIdx.x] = 0;
   __syncthreads();
-  for (uint32_t turn = 0; turn < TSR_SPLIT_TILE / TSR_BLOCK_THREADS; turn++) {
+  for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint64_t i = (uint64_t)blockIdx.x * TSR_SPLIT_TILE + turn * TSR_BLOCK_THREADS + threadIdx.x;
     const uint32_t shard = shard_of(a, i), mates = __match_any_sync(0xFFFFFFFFu, shard);
     if (shard != NO_SHARD && lane() == (uint32_t)__ffs((int)mates) - 1) atomicAdd(&counts[shard], __popc(mates));
@@ -47,19 +47,86 @@ KERNEL(count) {
   if (threadIdx.x < a.shards) a.counts[threadIdx.x * a.tiles + blockIdx.x] = counts[threadIdx.x];
 }
 
-KERNEL(scatter) {
-  __shared__ unsigned long long next[TSR_SPLIT_SHARDS_MAX];
-  if (threadIdx.x < a.shards) next[threadIdx.x] = a.counts[threadIdx.x * a.tiles + blockIdx.x];
+/* A tile in the order of shards. */
+typedef struct order {
+  uint32_t begins[TSR_SPLIT_SHARDS_MAX], next[TSR_SPLIT_SHARDS_MAX]; /* of each shard's items of the tile */
+  uint64_t before[TSR_SPLIT_SHARDS_MAX];                             /* what other tiles have put there before them */
+} order;
+
+static __device__ __forceinline__ void begin_order(const tsr_split &a, order &o) {
+  const uint32_t shard = threadIdx.x;
+  const uint64_t cell = shard * a.tiles + blockIdx.x;
+  if (shard < a.shards) o.next[shard] = (uint32_t)(a.counts[cell + 1] - a.counts[cell]);
   __syncthreads();
-  for (uint32_t turn = 0; turn < TSR_SPLIT_TILE / TSR_BLOCK_THREADS; turn++) {
-    const uint64_t i = (uint64_t)blockIdx.x * TSR_SPLIT_TILE + turn * TSR_BLOCK_THREADS + threadIdx.x;
-    const uint32_t shard = shard_of(a, i), mates = __match_any_sync(0xFFFFFFFFu, shard);
-    const uint32_t first = (uint32_t)__ffs((int)mates) - 1;
-    unsigned long long begin = 0;
-    if (shard != NO_SHARD && lane() == first) begin = atomicAdd(&next[shard], (unsigned long long)__popc(mates));
-    begin = __shfl_sync(0xFFFFFFFFu, begin, (int)first);
-    if (shard != NO_SHARD) tsr_split_place(&a, i, begin + __popc(mates & ((1u << lane()) - 1)));
+  uint32_t begin = 0;
+  for (uint32_t other = 0; shard < a.shards && other < shard; other++) begin += o.next[other];
+  __syncthreads();
+  if (shard < a.shards) {
+    o.begins[shard] = o.next[shard] = begin;
+    o.before[shard] = a.counts[cell] - a.first_at[shard];
   }
+  __syncthreads();
+}
+
+/* A column of the tile, from the block's memory to its shards: neighbours write side by side, in long runs. */
+static __device__ __forceinline__ void send(const tsr_split &a, const order &o, const uint64_t *room, uint32_t items,
+                                            void *const *to, uint32_t bytes) {
+  for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
+    uint32_t shard = 0;
+    for (uint32_t after = a.shards; after - shard > 1;) {
+      const uint32_t middle = (shard + after) / 2;
+      if (o.begins[middle] <= at)
+        shard = middle;
+      else
+        after = middle;
+    }
+    tsr_split_put(to[shard], o.before[shard] + at - o.begins[shard], room, at, bytes);
+  }
+}
+
+static __device__ __forceinline__ void send_column(const tsr_split &a, const order &o, uint64_t *room, uint32_t items,
+                                                   const uint16_t *places, const void *column, void *const *to,
+                                                   uint32_t bytes) {
+  const uint64_t first = (uint64_t)blockIdx.x * TSR_SPLIT_TILE;
+  __syncthreads(); /* the column before has left the room */
+#pragma unroll
+  for (uint32_t turn = 0; turn < TURNS; turn++) {
+    const uint32_t k = turn * TSR_BLOCK_THREADS + threadIdx.x;
+    if (k < items) tsr_split_put(room, places[turn], column, first + k, bytes);
+  }
+  __syncthreads();
+  send(a, o, room, items, to, bytes);
+}
+
+/* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first. */
+KERNEL(scatter) {
+  __shared__ uint64_t room[TSR_SPLIT_TILE];
+  __shared__ order o;
+  const uint64_t first = (uint64_t)blockIdx.x * TSR_SPLIT_TILE;
+  const uint32_t items = a.n - first < TSR_SPLIT_TILE ? (uint32_t)(a.n - first) : (uint32_t)TSR_SPLIT_TILE;
+  uint16_t places[TURNS];
+  begin_order(a, o);
+#pragma unroll
+  for (uint32_t turn = 0; turn < TURNS; turn++) {
+    const uint64_t i = first + turn * TSR_BLOCK_THREADS + threadIdx.x;
+    const uint32_t shard = shard_of(a, i), mates = __match_any_sync(0xFFFFFFFFu, shard);
+    const uint32_t leader = (uint32_t)__ffs((int)mates) - 1;
+    uint32_t place = 0;
+    if (shard != NO_SHARD && lane() == leader) place = atomicAdd(&o.next[shard], (uint32_t)__popc(mates));
+    place = __shfl_sync(0xFFFFFFFFu, place, (int)leader) + __popc(mates & ((1u << lane()) - 1));
+    places[turn] = (uint16_t)place;
+    if (shard == NO_SHARD) continue;
+    tsr_split_put(room, place, a.keys, i, a.key_bytes);
+    if (a.numbers) a.numbers[i] = (uint32_t)(a.first_at[shard] + o.before[shard] + place - o.begins[shard]);
+  }
+  __syncthreads();
+  send(a, o, room, items, a.keys_to, a.key_bytes);
+  if (a.values) send_column(a, o, room, items, places, a.values, a.values_to, a.value_bytes);
+  if (a.operations) send_column(a, o, room, items, places, a.operations, a.operations_to, 1);
+}
+
+KERNEL(collect) {
+  if (thread_number() < a.n) tsr_split_collect_item(&a, thread_number());
 }
 
 KERNEL(gather) {

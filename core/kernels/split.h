@@ -26,9 +26,11 @@ enum {
 };
 
 /* bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where
- * scatter puts them. gather: an answer goes where its item came from. spans: how many values each item has, in the order of
- * the split. spread: an item's values go where the caller expects them. */
-#define TSR_SPLIT_STEPS(F) F(bins) F(count) F(scatter) F(gather) F(spans) F(spread)
+ * scatter puts them, which may be another device's memory. collect: each item takes its answer from where its shard left
+ * it, in the caller's order, so that writes go one behind the other. spans: how many values each item has, in the order of
+ * the split. spread: an item's values go where the caller expects them. gather: an answer goes where its item came from, of
+ * batches that were ordered in another way (../table/travel.c). */
+#define TSR_SPLIT_STEPS(F) F(bins) F(count) F(scatter) F(collect) F(spans) F(spread) F(gather)
 #define TSR_SPLIT_ENUM(step) TSR_SPLIT_##step,
 enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
 
@@ -40,17 +42,20 @@ typedef struct tsr_split {
   uint32_t first_bin[TSR_SPLIT_SHARDS_MAX]; /* of each shard; the first one's is 0 */
   const void *keys, *values;
   const uint8_t *operations;
-  void *keys_out, *values_out; /* in the order of shards */
-  uint8_t *operations_out;
-  uint32_t *places; /* of each item of that order: its number before; gather: NULL: the same */
-  uint64_t *bins;   /* TSR_SPLIT_BINS */
-  uint64_t *counts; /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+  uint64_t first_at[TSR_SPLIT_SHARDS_MAX]; /* in the order of shards: the number of each shard's first item */
+  void *keys_to[TSR_SPLIT_SHARDS_MAX], *values_to[TSR_SPLIT_SHARDS_MAX]; /* where a shard's items go, */
+  void *operations_to[TSR_SPLIT_SHARDS_MAX];
+  void *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: and where their answers are */
+  uint32_t *numbers; /* of each item, in the order of shards; scatter: NULL: nobody asks; collect: NULL: the same */
+  uint64_t *bins;    /* TSR_SPLIT_BINS */
+  uint64_t *counts;  /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
 
-  const void *column; /* gather: answers in the order of shards */
-  void *ordered;      /* gather, spread: the same as the caller expects them */
+  void *ordered; /* answers as the caller expects them */
   uint32_t column_bytes;
-  const uint8_t *only; /* gather: NULL, or only those items are written that have only_code here */
+  const uint8_t *only; /* collect, gather: NULL, or only those are written that have only_code here */
   uint8_t only_code;
+  const void *column;     /* gather: answers in another order, */
+  const uint32_t *places; /* and the number that each had before */
 
   const uint64_t *offsets; /* spans, spread: n + 1: where the values of each of the caller's items begin */
   uint64_t *spans;         /* spans: n + 1, out; spread: their prefix sum: where they begin in `column` */
@@ -99,12 +104,24 @@ TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, u
   }
 }
 
-/* Item i of the batch is number `at` in the order of shards. */
-TSR_SPLIT_FUNCTION void tsr_split_place(const tsr_split *s, uint64_t i, uint64_t at) {
-  tsr_split_put(s->keys_out, at, s->keys, i, s->key_bytes);
-  if (s->values_out) tsr_split_put(s->values_out, at, s->values, i, s->value_bytes);
-  if (s->operations_out) s->operations_out[at] = s->operations[i];
-  s->places[at] = (uint32_t)i;
+/* The last shard whose items begin at this number or before, by halving. */
+TSR_SPLIT_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
+  uint32_t shard = 0;
+  for (uint32_t after = s->shards; after - shard > 1;) {
+    const uint32_t middle = (shard + after) / 2;
+    if (s->first_at[middle] <= at)
+      shard = middle;
+    else
+      after = middle;
+  }
+  return shard;
+}
+
+TSR_SPLIT_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
+  const uint64_t at = s->numbers ? s->numbers[i] : i;
+  const uint32_t shard = tsr_split_holder(s, at);
+  if (!s->only || s->only[i] == s->only_code)
+    tsr_split_put(s->ordered, i, s->from[shard], at - s->first_at[shard], s->column_bytes);
 }
 
 TSR_SPLIT_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
@@ -113,13 +130,15 @@ TSR_SPLIT_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
 }
 
 TSR_SPLIT_FUNCTION void tsr_split_span_item(const tsr_split *s, uint64_t i) {
-  s->spans[i] = s->offsets[s->places[i] + 1] - s->offsets[s->places[i]];
+  s->spans[s->numbers[i]] = s->offsets[i + 1] - s->offsets[i];
 }
 
 TSR_SPLIT_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
-  const uint64_t to = s->offsets[s->places[i]] - s->offsets[0];
-  for (uint64_t k = 0; k < s->spans[i + 1] - s->spans[i]; k++)
-    tsr_split_put(s->ordered, to + k, s->column, s->spans[i] + k, s->column_bytes);
+  const uint64_t at = s->numbers[i], to = s->offsets[i] - s->offsets[0];
+  const uint32_t shard = tsr_split_holder(s, at);
+  const uint64_t begin = s->spans[at] - s->spans[s->first_at[shard]];
+  for (uint64_t k = 0; k < s->spans[at + 1] - s->spans[at]; k++)
+    tsr_split_put(s->ordered, to + k, s->from[shard], begin + k, s->column_bytes);
 }
 
 #endif

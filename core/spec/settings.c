@@ -101,7 +101,10 @@ enum { ROW_WORD_BYTES = 24 };
     ROW(split), 0, 0)                                                                                                  \
   R("chunk", "256 .. 2^31", "8Mi",                                                                                     \
     "Items worked through at a time: one chunk is split while the one before travels and another is worked on.",       \
-    ROW_NUMBER, ROW(chunk), 256, 1ull << 31)
+    ROW_NUMBER, ROW(chunk), 256, 1ull << 31)                                                                           \
+  R("exchange", "direct | copy", "direct",                                                                             \
+    "How items and answers travel: kernels write and read the other devices' memory, where they reach it; or copies.", \
+    ROW_CHOICE, ROW(exchange), 0, 0)
 
 /* The keys of [filter], which is there only with kind = filter. */
 #define FILTER_SETTINGS(R)                                                                                             \

@@ -22,6 +22,7 @@ enum { TSR_PAGE_BYTES_AUTO = 60 << 10 };
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
+enum { TSR_EXCHANGE_DIRECT, TSR_EXCHANGE_COPY };
 enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
 
 /* [table] devices: how many, 0: the table is on one device and has no shards, TSR_DEVICES_ALL: as many as there are. */
@@ -33,7 +34,7 @@ typedef struct tsr_devices {
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, value_bytes, duplicates, concurrency, statistics, backend, device;
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch, device_bytes;
-  uint64_t split, chunk;                                 /* [devices] */
+  uint64_t split, chunk, exchange;                       /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
   uint64_t values, first_values, values_per_key;         /* the last two: [values] */
   double values_growth;

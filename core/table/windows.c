@@ -27,8 +27,8 @@ tsr_status tsr_windows_make(const tsr_table *t, const tsr_composition *compositi
   tsr_windows *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's windows");
   tsr_status status = t->backend->event_create(t->device, false, &made->begun, error);
-  if (status == TSR_OK) status = t->backend->stream_create(t->device, &made->in, error);
-  if (status == TSR_OK) status = t->backend->stream_create(t->device, &made->out, error);
+  if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->in, error);
+  if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->out, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
     status = make_window(t, bytes, &made->window[i], error);
   if (status)

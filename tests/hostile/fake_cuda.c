@@ -505,8 +505,9 @@ API int cuEventElapsedTime(float *milliseconds, event *from, event *to) {
   return 0;
 }
 
-API int cuStreamCreate(object **created, unsigned flags) {
+API int cuStreamCreateWithPriority(object **created, unsigned flags, int priority) {
   (void)flags;
+  (void)priority;
   NEEDS_CONTEXT;
   MAY_FAIL(false);
   *created = make(sizeof **created, NULL, &fake_cuda.streams);
