@@ -69,12 +69,9 @@ static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8, op = parts->op;
   job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
   j.share = j.s->chunk > j.x->here ? j.s->chunk / j.x->here : 1;
-  const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,
-                                       [TSR_CODES] = 1,
-                                       [TSR_UNPLACED_KEYS] = key_bytes,
-                                       [TSR_UNPLACED_VALUES] = value_bytes,
-                                       [TSR_COUNTS] = sizeof *parts->counts,
-                                       [TSR_TIMES] = 2 * sizeof *parts->times};
+  const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
+                                       [TSR_UNPLACED_KEYS] = key_bytes,      [TSR_UNPLACED_VALUES] = value_bytes,
+                                       [TSR_COUNTS] = sizeof *parts->counts, [TSR_TIMES] = 2 * sizeof *parts->times};
   bool has_values = false, hands_back = false, wants[TSR_ANSWERS] = {false};
   for (uint32_t i = 0; i < j.x->here; i++) {
     has_values = has_values || parts[i].values;

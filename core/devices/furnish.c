@@ -94,7 +94,7 @@ static void release_member(tsr_member *m) {
     tsr_slot *k = &m->slots[i];
     tsr_event *const events[] = {k->was_split, k->arrived_at, k->worked, k->returned, k->back_at};
     tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
-                                  &k->values, &k->back_values, &k->ordered_values};
+                                  &k->values,  &k->back_values, &k->ordered_values};
     for (uint32_t e = 0; e < sizeof events / sizeof events[0]; e++)
       if (events[e]) device->backend->event_destroy(device, events[e]);
     for (uint32_t lane = 0; lane < TSR_LANES; lane++)

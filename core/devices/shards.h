@@ -39,7 +39,7 @@ typedef struct tsr_slot {
   const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
-  void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
+  void *ordered_at[TSR_ANSWERS];                                  /* in `ordered`, or the caller's array */
   tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
   tsr_event *was_split, *arrived_at, *worked, *returned;
   tsr_event *begun[TSR_LANES],

@@ -166,7 +166,8 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
     uint64_t before = 0;
     for (uint32_t i = 0; i < source; i++) before += rows[i];
     if (k == 0) {
-      if (rows[me]) status = t->backend->copy(t->device, all + before * item_bytes, mine, rows[me] * item_bytes, NULL, error);
+      if (rows[me])
+        status = t->backend->copy(t->device, all + before * item_bytes, mine, rows[me] * item_bytes, NULL, error);
       continue;
     }
     for (uint32_t i = 0; i < n; i++) sizes[(i + k) % n * n + i] = rows[(i + k) % n];
