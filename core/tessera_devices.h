@@ -81,9 +81,11 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  * TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group is broken:
  * every further call fails at once, and what remains is to destroy the tables and the group. With split = hash. On GPUs each
  * process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first table is made and
- * carries the items; limit_s then also bounds what a GPU has to do before a chunk of a batch can travel. tsr_size counts, and tsr_export writes, the pairs of all processes; tsr_table_report, tsr_table_usage, tsr_flush
- * and tsr_table_describe, but for the capacity, are about this process's shard; tsr_table_save and tsr_join are
- * TSR_UNSUPPORTED. Other functions mean the same as ever. */
+ * carries the items; limit_s then also bounds what a GPU has to do before a chunk of a batch can travel. tsr_size counts, and tsr_export
+ * writes, the pairs of all processes, and tsr_join, of two tables of one group, the rows of all: each process that gives
+ * arrays gets all of them. tsr_table_save writes a file PATH.RANK in each process, of its shard, which tsr_group_table_load
+ * reads; all of them appear, or if a process fails before, none. tsr_table_report, tsr_table_usage, tsr_flush and
+ * tsr_table_describe, but for the capacity, are about this process's shard. Other functions mean the same as ever. */
 typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
@@ -104,6 +106,10 @@ TSR_API_VOID void tsr_group_destroy(tsr_group *group);
  * everywhere. */
 TSR_API tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options,
                                           tsr_table **table, tsr_error *error);
+/* Loads what tsr_table_save wrote of a group's table of as many processes: each its file PATH.RANK. Or PATH, the file of a
+ * table of one process with as many devices: each takes one of its shards. options: as of tsr_table_load. */
+TSR_API tsr_status tsr_group_table_load(tsr_group *group, const char *path, const tsr_load_options *options,
+                                        tsr_table **table, tsr_error *error);
 
 #ifdef __cplusplus
 }

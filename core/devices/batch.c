@@ -16,6 +16,9 @@
 #include "core/table/form.h"
 #include "core/table/stage.h"
 
+enum { WORDS = 4 }; /* that a member says of a batch */
+enum { NO_ITEMS, ITEMS, ITEMS_WITH_VALUES };
+
 typedef struct answer {
   uint32_t bytes;
   bool is_partial; /* some items stay as the caller has them */
@@ -115,7 +118,7 @@ static tsr_status allocate_job(job *j) {
   }
   const uint64_t most = max_part(j);
   j->tiles_max = (most < j->share ? most : j->share) / TSR_SPLIT_TILE + 1;
-  j->rows = calloc(members * (members + 3), sizeof *j->rows);
+  j->rows = calloc(members * WORDS, sizeof *j->rows);
   j->host_counts = calloc(j->x->here * (j->tiles_max * members + 1), sizeof *j->host_counts);
   if (has_all && j->rows && j->host_counts) return TSR_OK;
   return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items", (unsigned long long)max_part(j));
@@ -572,8 +575,6 @@ static tsr_status bring_back(const job *j, uint32_t slot) {
 
 /* ---- A batch --------------------------------------------------------------------------------- */
 
-enum { WORDS = 3 }; /* that a member says of a batch */
-
 /* All processes must ask for the same, and go round as often as the one with the longest batch. */
 static tsr_status begin(job *j) {
   tsr_status status = allocate_job(j);
@@ -583,26 +584,28 @@ static tsr_status begin(job *j) {
   }
   status = j->x->agree(j->x, status, j->error);
   if (status) return status;
-  const uint64_t what = j->parts->op | (uint64_t)(j->question_bytes[TSR_VALUES] != 0) << 32;
-  uint64_t wanted = 0;
+  uint64_t wanted = 0, kind = max_part(j) == 0 ? NO_ITEMS : j->question_bytes[TSR_VALUES] ? ITEMS_WITH_VALUES : ITEMS;
   j->rounds = 0;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) wanted |= (uint64_t)(j->answers[a].bytes != 0) << a;
   for (uint32_t i = 0; i < j->x->here; i++) {
     uint64_t *row = j->rows + (j->x->first + i) * WORDS;
-    row[0] = what;
+    row[0] = j->parts->op;
     row[1] = (max_part(j) + j->share - 1) / j->share;
     row[2] = wanted;
+    row[3] = kind;
   }
   status = j->x->gather(j->x, j->rows, WORDS, j->error);
   for (uint32_t i = 0; status == TSR_OK && i < j->x->members; i++) {
     const uint64_t *row = j->rows + i * WORDS;
-    if (row[0] != what)
+    if (kind == NO_ITEMS) kind = row[3];
+    if (row[0] != j->parts->op || (row[3] != NO_ITEMS && row[3] != kind))
       return tsr_fail(j->error, TSR_BAD_ARGUMENT,
                       "rank %u does another operation: all processes of a group make the same calls in the same order",
                       i);
     if (j->rounds < row[1]) j->rounds = row[1];
     wanted |= row[2];
   }
+  if (kind == ITEMS_WITH_VALUES) j->question_bytes[TSR_VALUES] = j->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
     if (wanted >> a & 1) j->answers[a].bytes = j->answer_bytes[a];
   return status;

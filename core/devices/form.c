@@ -5,6 +5,7 @@
  */
 #include "core/devices/batch.h"
 #include "core/devices/furnish.h"
+#include "core/devices/join.h"
 #include "core/devices/modes.h"
 #include "core/devices/move.h"
 #include "core/devices/save.h"

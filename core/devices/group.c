@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "core/devices/furnish.h"
+#include "core/devices/group.h"
 #include "core/devices/mesh.h"
 #include "core/sized.h"
 #include "core/table/create.h"
+#include "core/table/save_format.h"
 #include "core/tessera_devices.h"
 
 struct tsr_group {
@@ -148,8 +150,12 @@ static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
   return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
 }
 
-static tsr_status make_table(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
-                             tsr_error *error) {
+uint32_t tsr_group_rank(const tsr_group *group) { return group->mesh.rank; }
+
+uint32_t tsr_group_size(const tsr_group *group) { return group->mesh.size; }
+
+tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_shard_maker *make,
+                          const void *from, tsr_table **table, tsr_error *error) {
   tsr_settings settings;
   tsr_options of_shard = *options;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
@@ -170,18 +176,19 @@ static tsr_status make_table(tsr_group *group, const tsr_spec *spec, const tsr_o
   (*table)->form = &tsr_form_shards;
   (*table)->shards = shards;
   (*table)->capacity = settings.capacity;
-  return tsr_table_furnish(*table, error);
+  return tsr_shards_furnish(*table, make, from, error);
 }
 
 /* All processes must have the same in mind, as far as their requests meet. */
 static tsr_status compare(tsr_table *t, tsr_error *error) {
-  enum { WORDS = 7 };
+  enum { WORDS = 8 };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
   tsr_transport *x = &t->shards->transport;
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t *mine = rows + (size_t)x->first * WORDS;
-  const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,        shape->duplicates,
-                                 shape->seed, t->shards->chunk, t->backend->wires != NULL};
+  const uint64_t bins = tsr_save_checksum(0, t->shards->first_bin, sizeof t->shards->first_bin);
+  const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,         shape->duplicates,
+                                 shape->seed, t->shards->chunk, t->backend->wires != NULL, bins};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)
@@ -223,15 +230,9 @@ static tsr_status connect_devices(tsr_group *g, tsr_table *t, tsr_error *error) 
   return status ? status : finish_wire(g, (tsr_error){TSR_OK, ""}, error);
 }
 
-tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
-                                  tsr_error *error) {
-  tsr_options known;
-  tsr_table *made = NULL;
-  if (!group || !spec || !table)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_table_create needs a group, a spec and a place for the table");
-  tsr_status status = tsr_take_over("tsr_group_table_create", &known, options, sizeof known, error);
+tsr_status tsr_group_complete(tsr_group *group, tsr_table *made, tsr_status status, tsr_table **table,
+                              tsr_error *error) {
   tsr_transport all = {.members = group->mesh.size, .first = group->mesh.rank, .here = 1, .group = group};
-  if (status == TSR_OK) status = make_table(group, spec, &known, &made, error);
   status = agree(&all, status, error);
   if (status == TSR_OK) status = compare(made, error);
   if (status == TSR_OK) status = connect_devices(group, made, error);
@@ -240,4 +241,15 @@ tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const 
   else
     *table = made;
   return status;
+}
+
+tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_table **table,
+                                  tsr_error *error) {
+  tsr_options known;
+  tsr_table *made = NULL;
+  if (!group || !spec || !table)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_table_create needs a group, a spec and a place for the table");
+  tsr_status status = tsr_take_over("tsr_group_table_create", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = tsr_group_make(group, spec, &known, tsr_shard_create, NULL, &made, error);
+  return tsr_group_complete(group, made, status, table, error);
 }

@@ -205,40 +205,22 @@ tsr_status tsr_shards_rehash(tsr_table *t, const tsr_rehash_options *options, ts
   return status;
 }
 
-/* ---- Joins ----------------------------------------------------------------------------------- */
+/* ---- Dealing pairs like another table --------------------------------------------------------- */
 
-static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, tsr_error *error) {
-  if (left->transport.group || right->transport.group)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_join: the shards of the tables are in several processes: join tables of "
-                    "one process");
-  if (left->split == right->split && left->split != TSR_SPLIT_INDEPENDENT &&
-      left->transport.members == right->transport.members)
-    return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "tsr_join: the two tables do not have the pairs of a key on the same device: make both with the same "
-                  "devices and split, hash or replicated, or join tables of one device");
-}
-
-static bool have_like_parts(const tsr_shards *left, const tsr_shards *right) {
-  return left->split != TSR_SPLIT_HASH ||
-         (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0);
-}
-
-/* The right table's pairs again, where the left table would have them; as its parts were made for other keys, one may need
- * more room. The caller destroys *made, on failure too. */
-static tsr_status redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {
+/* As its parts were made for other keys, a shard may need more room. */
+tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {
   pairs p[TSR_DEVICES_MAX] = {{0}};
-  const uint32_t members = right->shards->transport.members;
+  const uint32_t holders = tsr_shards_holders(right->shards), members = right->shards->transport.members;
   tsr_status status = TSR_OK;
   uint64_t not_placed = 1;
-  for (uint32_t i = 0; status == TSR_OK && i < members; i++)
+  for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
     status = take_pairs(right->shards->members[i].shard, &p[i], error);
+  status = right->shards->transport.agree(&right->shards->transport, status, error);
   for (uint64_t room = 1; status == TSR_OK && not_placed && room <= 2 * members; room *= 2) {
     tsr_table_destroy(*made);
     *made = NULL;
     status = make_anew(right, right->spec, right->capacity * room, right->store.composition->shape.seed, made, error);
-    if (status == TSR_OK) status = put_pairs(*made, p, members, left, &not_placed, error);
+    if (status == TSR_OK) status = put_pairs(*made, p, holders, left, &not_placed, error);
   }
   if (status == TSR_OK && not_placed)
     status =
@@ -247,71 +229,5 @@ static tsr_status redeal(tsr_table *right, const tsr_shards *left, tsr_table **m
                  "the other way round, or tables of one device",
                  (unsigned long long)not_placed);
   free_pairs(right->shards, p);
-  return status;
-}
-
-static void *row_at(void *rows, uint64_t i, uint32_t bits) { return rows ? (char *)rows + i * (bits / 8) : NULL; }
-
-/* The pairs of a key are on one device, in both tables: so each shard is joined with its counterpart. */
-static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
-                              uint64_t *count, tsr_error *error) {
-  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
-  tsr_status status = TSR_OK;
-  *count = 0;
-  for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(left->shards); i++) {
-    uint64_t one = 0;
-    tsr_join_rows part = {.room = 0};
-    if (rows)
-      part = (tsr_join_rows){.room = rows->room - *count,
-                             .keys = row_at(rows->keys, *count, l->key_bits),
-                             .left_values = row_at(rows->left_values, *count, l->value_bits),
-                             .right_values = row_at(rows->right_values, *count, r->value_bits),
-                             .missing = rows->missing,
-                             .aggregates = row_at(rows->aggregates, *count, 64)};
-    status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
-                      error);
-    *count += one;
-    right->joined = right->shards->members[i].shard->joined;
-  }
-  return status;
-}
-
-/* Counted first, since the room is the caller's. */
-static tsr_status join_alike(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
-                             uint64_t *count, tsr_error *error) {
-  tsr_report before, counted;
-  uint64_t all = 0;
-  tsr_status status = tsr_shards_report(right, &before, error);
-  if (status == TSR_OK) status = join_shards(left, right, kind, NULL, &all, error);
-  if (status) return status;
-  *count = all;
-  if (!rows || !rows->room || !all) return TSR_OK;
-  if (all > rows->room)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
-                    (unsigned long long)all, (unsigned long long)rows->room);
-  status = tsr_shards_report(right, &counted, error);
-  if (status) return status;
-  right->shards->carried.find_keys -= counted.find_keys - before.find_keys; /* which are counted again */
-  right->shards->carried.found -= counted.found - before.found;
-  return join_shards(left, right, kind, rows, &all, error);
-}
-
-tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
-                           tsr_error *error) {
-  tsr_table *made = NULL;
-  tsr_report finds;
-  tsr_status status = check_splits(left->shards, right->shards, error);
-  if (status) return status;
-  if (have_like_parts(left->shards, right->shards)) return join_alike(left, right, kind, rows, count, error);
-  status = redeal(right, left->shards, &made, error);
-  if (status == TSR_OK) status = tsr_shards_report_reset(made, error);
-  if (status == TSR_OK) status = join_alike(left, made, kind, rows, count, error);
-  if (status == TSR_OK) status = tsr_shards_report(made, &finds, error);
-  if (status == TSR_OK) {
-    right->shards->carried.find_keys += finds.find_keys;
-    right->shards->carried.found += finds.found;
-    right->joined = made->joined;
-  }
-  tsr_table_destroy(made);
   return status;
 }

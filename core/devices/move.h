@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of several devices as wholes: built, moved to new shards, joined. Read next: move.c.
+ * Tables of several devices as wholes: built, and moved to new shards. Read next: move.c.
  */
 #ifndef TSR_DEVICES_MOVE_H
 #define TSR_DEVICES_MOVE_H
@@ -11,7 +11,9 @@
 tsr_status tsr_shards_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error) TSR_MUST_CHECK;
-tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
-                           tsr_error *error) TSR_MUST_CHECK;
+
+/* A table with the pairs of `right` where `left` would have them. The caller destroys *made, on failure too. */
+tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error)
+    TSR_MUST_CHECK;
 
 #endif

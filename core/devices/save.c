@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of tables of several devices (save.h). Of replicas only the first is saved.
+ * Files of tables of several devices (save.h). Of replicas only the first is saved. Of a group's table each process saves
+ * its shard in a file of its own, in which the others have no bytes.
  */
 #define _GNU_SOURCE /* lseek of large files */
 #include "core/devices/save.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/devices/furnish.h"
+#include "core/devices/group.h"
 #include "core/devices/whole.h"
+#include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/form.h"
 #include "core/table/save.h"
@@ -33,12 +38,19 @@ static tsr_status write_at(const tsr_file *file, const char *path, const void *d
   return failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
 }
 
+static bool is_here(const tsr_table *t, uint32_t shard) {
+  const tsr_transport *x = &t->shards->transport;
+  return shard >= x->first && shard < x->first + x->here;
+}
+
 static tsr_status write_shards(const tsr_file *file, const char *path, const tsr_table *t, head_of_all *h,
                                const char *text, tsr_error *error) {
   uint64_t at = sizeof *h + h->text_bytes, bytes;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < h->shards; i++) {
-    tsr_table *shard = t->shards->members[i].shard;
+    h->ends[i] = at;
+    if (!is_here(t, i)) continue;
+    tsr_table *shard = t->shards->members[i - t->shards->transport.first].shard;
     shard->watch = t->watch;
     shard->watch_context = t->watch_context;
     status = tsr_save_write(file, path, at, shard, &bytes, error);
@@ -54,29 +66,40 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
   return status ? status : write_at(file, path, text, h->text_bytes, error);
 }
 
-tsr_status tsr_shards_save(tsr_table *t, const char *path, tsr_error *error) {
-  const tsr_shards *s = t->shards;
+/* Of a group the file takes its name when all processes have written theirs. */
+static tsr_status save(tsr_table *t, const char *path, tsr_error *error) {
+  tsr_shards *s = t->shards;
   head_of_all h = {.version = TSR_SAVE_VERSION,
-                   .shards = tsr_shards_holders(s),
+                   .shards = s->transport.group ? s->transport.members : tsr_shards_holders(s),
                    .capacity = t->capacity,
                    .seed = t->store.composition->shape.seed};
   tsr_file file;
   memcpy(h.magic, TSR_SAVE_SHARDS_MAGIC, sizeof h.magic);
   memcpy(h.first_bin, s->first_bin, sizeof h.first_bin);
-  if (s->transport.group)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_table_save: %s: the shards of the table are in %u processes: export the pairs instead", path,
-                    s->transport.members);
   char *text = tsr_save_text(t->spec);
-  if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
-  h.text_bytes = strlen(text);
-  tsr_status status = tsr_save_begin(&file, path, error);
-  if (status == TSR_OK) {
-    status = write_shards(&file, path, t, &h, text, error);
-    status = tsr_save_end(&file, path, status, error);
-  }
+  tsr_status status = text ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
+  h.text_bytes = text ? strlen(text) : 0;
+  if (status == TSR_OK) status = tsr_save_begin(&file, path, error);
+  const bool has_begun = status == TSR_OK;
+  if (has_begun) status = write_shards(&file, path, t, &h, text, error);
+  status = s->transport.agree(&s->transport, status, error);
+  if (has_begun) status = tsr_save_end(&file, path, status, error);
   free(text);
-  return status;
+  return s->transport.agree(&s->transport, status, error);
+}
+
+static tsr_status name_part(char *name, const char *path, uint32_t rank, tsr_error *error) {
+  const int length = snprintf(name, PATH_MAX, "%s.%u", path, rank);
+  if (length > 0 && length < PATH_MAX) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "%.64s...: is too long for the name of a file", path);
+}
+
+tsr_status tsr_shards_save(tsr_table *t, const char *path, tsr_error *error) {
+  const tsr_transport *x = &t->shards->transport;
+  char name[PATH_MAX];
+  if (!x->group) return save(t, path, error);
+  const tsr_status status = name_part(name, path, x->first, error);
+  return status ? status : save(t, name, error);
 }
 
 /* ---- Loading --------------------------------------------------------------------------------- */
@@ -127,14 +150,28 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
   const source *s = from;
   const head_of_all *h = &s->head;
   char number[16];
-  if (i >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica, of which there is no copy */
-  const uint64_t begin = i ? h->ends[i - 1] : sizeof *h + h->text_bytes;
+  const uint32_t which = t->shards->transport.first + i;                     /* of all; i: of this process */
+  if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica, of which there is no copy */
+  const uint64_t begin = which ? h->ends[which - 1] : sizeof *h + h->text_bytes;
+  if (h->ends[which] == begin)
+    return tsr_fail(
+        error, TSR_INCOMPATIBLE,
+        "%s: is one of the %u files that a group saved, and does not hold shard %u: load them by a group of "
+        "as many processes, with tsr_group_table_load",
+        s->path, h->shards, which);
   snprintf(number, sizeof number, "%u", tsr_shard_device(t, i));
   const tsr_load_options options = {.plugins = s->plugins, .backend = t->backend->name, .device = number};
   if (lseek(s->file, (off_t)begin, SEEK_SET) < 0)
     return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", s->path, strerror(errno));
-  tsr_status status = tsr_single_load(s->path, s->file, h->ends[i] - begin, &options, shard, error);
+  tsr_status status = tsr_single_load(s->path, s->file, h->ends[which] - begin, &options, shard, error);
   return status ? status : check_shard(t, *shard, s->path, error);
+}
+
+/* What is known of the table besides its shards. */
+static void remember(const source *s, tsr_table *t) {
+  memcpy(t->shards->first_bin, s->head.first_bin, sizeof s->head.first_bin);
+  t->shards->is_empty = false;
+  t->shards->is_stale = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
 }
 
 static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
@@ -146,12 +183,9 @@ static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
                     "%s: holds %u shards, and devices names %u: name one device for each shard, the same one several "
                     "times if there are fewer",
                     s->path, h->shards, t->devices.count);
-  tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
-  if (status) return status;
-  memcpy(t->shards->first_bin, h->first_bin, sizeof h->first_bin);
-  t->shards->is_empty = false;
-  t->shards->is_stale = replicates;
-  return TSR_OK;
+  const tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
+  if (status == TSR_OK) remember(s, t);
+  return status;
 }
 
 static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *error) {
@@ -180,4 +214,61 @@ tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr
   free(text);
   tsr_spec_free(spec);
   return status;
+}
+
+/* ---- In a group of processes ----------------------------------------------------------------- */
+
+/* This process's file, or that of a table of one process with as many devices. */
+static tsr_status open_part(const char *path, uint32_t rank, char *name, int *file, uint64_t *bytes, tsr_error *error) {
+  struct stat facts;
+  tsr_status status = name_part(name, path, rank, error);
+  if (status) return status;
+  *file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*file < 0 && errno == ENOENT) {
+    snprintf(name, PATH_MAX, "%s", path);
+    *file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  }
+  if (*file < 0)
+    return tsr_fail(error, errno == ENOENT ? TSR_NOT_FOUND : TSR_IO,
+                    "%s.%u: cannot be opened as a saved table of a group: %s", path, rank, strerror(errno));
+  if (fstat(*file, &facts) || !S_ISREG(facts.st_mode))
+    return tsr_fail(error, TSR_IO, "%s: is no regular file, and so no saved table", name);
+  *bytes = (uint64_t)facts.st_size;
+  return TSR_OK;
+}
+
+static tsr_status load_part(tsr_group *group, const tsr_load_options *options, source *s, uint64_t bytes,
+                            tsr_table **made, tsr_error *error) {
+  char *text = NULL;
+  tsr_spec *spec = NULL;
+  tsr_status status = read_head(s, bytes, &text, error);
+  if (status == TSR_OK && s->head.shards != tsr_group_size(group))
+    status = tsr_fail(error, TSR_INCOMPATIBLE,
+                      "%s: holds a table of %u shards, and the group has %u processes: load it in "
+                      "a group of as many as it has shards",
+                      s->path, s->head.shards, tsr_group_size(group));
+  if (status == TSR_OK) status = tsr_save_spec(text, s->path, options, &spec, error);
+  const tsr_options sizes = {.plugins = options->plugins, .capacity = s->head.capacity, .seed = s->head.seed};
+  if (status == TSR_OK) status = tsr_group_make(group, spec, &sizes, load_shard, s, made, error);
+  if (status == TSR_OK) remember(s, *made);
+  free(text);
+  tsr_spec_free(spec);
+  return status;
+}
+
+tsr_status tsr_group_table_load(tsr_group *group, const char *path, const tsr_load_options *options, tsr_table **table,
+                                tsr_error *error) {
+  tsr_load_options known;
+  tsr_table *made = NULL;
+  char name[PATH_MAX];
+  uint64_t bytes = 0;
+  if (!group || !path || !table)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_table_load needs a group, a path and a place for the table");
+  source s = {.path = name, .file = -1};
+  tsr_status status = tsr_take_over("tsr_group_table_load", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = open_part(path, tsr_group_rank(group), name, &s.file, &bytes, error);
+  s.plugins = known.plugins;
+  if (status == TSR_OK) status = load_part(group, &known, &s, bytes, &made, error);
+  if (s.file >= 0) close(s.file);
+  return tsr_group_complete(group, made, status, table, error);
 }

@@ -180,10 +180,8 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
   return status;
 }
 
-/* One column of all pairs, from this shard's to the caller's array, which may be NULL: it is passed on all the same. Both are
- * device memory. */
-static tsr_status pass_column(tsr_table *t, const uint64_t *rows, const void *mine, void *users, uint32_t item_bytes,
-                              tsr_error *error) {
+tsr_status tsr_shards_pass_column(tsr_table *t, const uint64_t *rows, const void *mine, void *users,
+                                  uint32_t item_bytes, tsr_error *error) {
   tsr_transport *x = &t->shards->transport;
   uint64_t all = 0;
   void *room = NULL;
@@ -216,8 +214,8 @@ static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr
     status = tsr_single_write_out(shard, size, my_keys, value_bytes ? my_values : NULL, error);
   status = x->agree(x, status, error);
   if (status == TSR_OK) status = x->gather(x, rows, 1, error);
-  if (status == TSR_OK) status = pass_column(t, rows, my_keys, keys, key_bytes, error);
-  if (status == TSR_OK && value_bytes) status = pass_column(t, rows, my_values, values, value_bytes, error);
+  if (status == TSR_OK) status = tsr_shards_pass_column(t, rows, my_keys, keys, key_bytes, error);
+  if (status == TSR_OK && value_bytes) status = tsr_shards_pass_column(t, rows, my_values, values, value_bytes, error);
   if (my_keys) t->backend->free(t->device, my_keys);
   if (my_values) t->backend->free(t->device, my_values);
   return status;

@@ -12,6 +12,11 @@ uint32_t tsr_shards_holders(const tsr_shards *shards);
 /* The sum of a number over all processes; those that are alone have it already, of all shards. */
 tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *error) TSR_MUST_CHECK;
 
+/* One column of rows that each process has some of, `counts` of them, to all: from the shard's device to users, an array for
+ * all rows, or NULL: it is passed on all the same. */
+tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *users,
+                                  uint32_t item_bytes, tsr_error *error) TSR_MUST_CHECK;
+
 /* Of tsr_form_shards: */
 void tsr_shards_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_shards_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;

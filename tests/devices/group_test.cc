@@ -123,6 +123,10 @@ const char *const kMap = "kind=map key_bits=32 value_bits=32 layout=packed probi
 const char *const kMulti = "kind=multimap key_bits=64 value_bits=32 layout=soa probing=double_hashing hasher=murmur3 "
                            "devices.chunk=256 ";
 
+const char *const kRight =
+    "kind=multimap key_bits=32 value_bits=32 layout=packed probing=double_hashing hasher=murmur3 "
+    "devices.chunk=256 ";
+
 uint32_t key_of(uint32_t i) { return i * 2654435761u; }
 
 class Group : public testing::TestWithParam<uint32_t> {};
@@ -173,9 +177,6 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
   NEED_OK(tsr_erase(table, rank == 0 ? 100 : 0, all.data(), nullptr, &error));
   NEED_OK(tsr_size(table, &count, &error));
   NEED(count == n - 100);
-  tsr_error error = {};
-  NEED(tsr_table_save(table, "/tmp/nothing.tsr", &error) == TSR_UNSUPPORTED);
-  NEED(tsr_join(table, table, TSR_JOIN_INNER, nullptr, &count, &error) == TSR_UNSUPPORTED);
   NEED_OK(tsr_clear(table, nullptr, &error));
   NEED_OK(tsr_build(table, keys.size(), keys.data(), values.data(), nullptr, 3, &error));
   NEED_OK(tsr_size(table, &count, &error));
@@ -183,6 +184,155 @@ int map_life(uint32_t rank, uint32_t size, const std::string &id) {
   tsr_table_destroy(table);
   tsr_group_destroy(group);
   return 0;
+}
+
+// Two tables whose parts differ; each process gets all rows, or those columns that it wants.
+int join_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const uint32_t n = 2000;
+  tsr_group *group = nullptr;
+  tsr_table *left = nullptr, *right = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(make(rank, group, std::string(kMap) + "capacity=2000", &left, &error));
+  NEED_OK(make(rank, group, std::string(kRight) + "capacity=8000 seed=5", &right, &error));
+  std::vector<uint32_t> keys, values, twice, counts;
+  for (uint32_t i = rank; i < n; i += size) {
+    keys.push_back(key_of(i));
+    values.push_back(i);
+    for (uint32_t times = 0; i % 2 == 0 && times < 2; times++) { // every other key, two pairs
+      twice.push_back(key_of(i));
+      counts.push_back(2 * i + times);
+    }
+  }
+  NEED_OK(tsr_insert(left, keys.size(), keys.data(), values.data(), nullptr, &error));
+  NEED_OK(tsr_insert(right, twice.size(), twice.data(), counts.data(), nullptr, &error));
+  uint64_t rows = 0, seen = 0;
+  for (tsr_table *other : {right, left}) {
+    NEED_OK(tsr_join(left, other, TSR_JOIN_INNER, nullptr, &rows, &error));
+    NEED(rows == n);
+  }
+  std::vector<uint32_t> out_keys(n), lefts(n), rights(n);
+  tsr_join_rows out = {};
+  out.room = n;
+  out.keys = out_keys.data();
+  if (rank != 1) out.left_values = lefts.data();
+  out.right_values = rights.data();
+  NEED_OK(tsr_join(left, right, TSR_JOIN_INNER, rank == 2 ? nullptr : &out, &rows, &error));
+  NEED(rows == n);
+  std::set<uint32_t> pairs(rights.begin(), rights.end());
+  NEED(rank == 2 || pairs.size() == n);
+  for (uint32_t i = 0; i < n && rank != 2; i++) {
+    NEED(out_keys[i] == key_of(rights[i] / 2) && rights[i] / 2 % 2 == 0);
+    NEED(rank == 1 || lefts[i] == rights[i] / 2);
+  }
+  std::vector<uint64_t> sums(n);
+  out = {};
+  out.room = n;
+  out.keys = out_keys.data();
+  out.aggregates = sums.data();
+  NEED_OK(tsr_join(left, right, TSR_JOIN_SUM, &out, &rows, &error));
+  NEED(rows == n / 2);
+  for (uint32_t i = 0; i < rows; i++) {
+    NEED((sums[i] - 1) % 8 == 0 && out_keys[i] == key_of(static_cast<uint32_t>((sums[i] - 1) / 4)));
+    seen += sums[i];
+  }
+  NEED(seen == uint64_t{n} * (n - 2) + n / 2); // of 4 i + 1, i even
+  out.room = 10;
+  tsr_error error = {};
+  NEED(tsr_join(left, right, TSR_JOIN_INNER, &out, &rows, &error) == TSR_BAD_ARGUMENT);
+  tsr_table_destroy(left);
+  tsr_table_destroy(right);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, Joins) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return join_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
+// Keys that come often, saved and loaded by the group, which grows and erases then.
+int save_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const uint32_t n = 3000;
+  const std::string path = id + ".tsr", mine = path + "." + std::to_string(rank);
+  tsr_group *group = nullptr;
+  tsr_table *saved = nullptr, *table = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(make(rank, group, std::string(kRight) + "growth=double capacity=3000", &saved, &error));
+  std::vector<uint32_t> keys, values, queries;
+  for (uint32_t i = rank; i < n; i += size) {
+    keys.push_back(key_of(i % 100 < 50 ? i : i % 7)); // bins are dealt by how often they come
+    values.push_back(i);
+  }
+  NEED_OK(tsr_insert(saved, keys.size(), keys.data(), values.data(), nullptr, &error));
+  NEED_OK(tsr_table_save(saved, path.c_str(), &error));
+  tsr_table_destroy(saved);
+  tsr_load_options options = {};
+  options.plugins = "layouts:probing:hashers:allocators";
+  NEED_OK(tsr_group_table_load(group, path.c_str(), &options, &table, &error));
+  uint64_t count = 0;
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == n);
+  for (uint32_t i = 0; i < n; i++) queries.push_back(key_of(i));
+  std::vector<uint64_t> counts(n);
+  NEED_OK(tsr_count_all(table, n, queries.data(), counts.data(), nullptr, &error));
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t wanted = i % 100 < 50;
+    for (uint32_t k = 0; i < 7 && k < n; k++) wanted += k % 100 >= 50 && k % 7 == i;
+    NEED(counts[i] == wanted);
+  }
+  for (uint32_t round = 1; round < 4; round++) // it grows
+    NEED_OK(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error));
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == uint64_t{4} * n);
+  NEED_OK(tsr_erase(table, rank == 0 ? n : 0, queries.data(), nullptr, &error));
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == 0);
+  tsr_table_destroy(table);
+  tsr_error error = {};
+  NEED(size == 1 || tsr_table_load(mine.c_str(), &options, &table, &error) == TSR_INCOMPATIBLE);
+  NEED(unlink(mine.c_str()) == 0);
+  NEED(tsr_group_table_load(group, path.c_str(), &options, &table, &error) == TSR_NOT_FOUND);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, SavesAndLoads) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return save_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
+// A file of one process with as many devices is a group's, too.
+TEST(Loading, TheFileOfOneProcess) {
+  const std::string id = new_id(), path = id + ".tsr";
+  const auto life = [&](uint32_t rank, const std::string &) {
+    tsr_load_options options = {};
+    const std::string device = device_of(rank);
+    options.plugins = "layouts:probing:hashers:allocators";
+    options.device = device.c_str();
+    std::vector<uint32_t> keys, found(1000);
+    for (uint32_t i = 0; i < 1000; i++) keys.push_back(key_of(i));
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    if (rank == 0) {
+      tsr_table *whole = table_of(std::string(kMap) + "capacity=1000 devices=" + numbers(2));
+      NEED_OK(tsr_insert(whole, 1000, keys.data(), keys.data(), nullptr, &error));
+      NEED_OK(tsr_table_save(whole, path.c_str(), &error));
+      tsr_table_destroy(whole);
+    }
+    NEED_OK(join(rank, 2, id, 20, &group, &error));
+    NEED_OK(tsr_group_table_load(group, path.c_str(), &options, &table, &error));
+    NEED_OK(tsr_find(table, 1000, keys.data(), found.data(), nullptr, &error));
+    NEED(found == keys);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  };
+  EXPECT_EQ(live(2, life, id), (std::vector<int>{0, 0}));
+  EXPECT_EQ(unlink(path.c_str()), 0);
 }
 
 TEST_P(Group, Maps) {
