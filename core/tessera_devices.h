@@ -7,7 +7,8 @@
  *
  * Waiting: an operation returns when its work is done, on all devices, and begins after what call->stream has.
  * Arrays: they lie in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
- * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until the table is destroyed.
+ * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until
+ * the table is destroyed.
  * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not deal evenly; one
  * that is full hands back what it cannot place, though others have room; with growth = double it grows by itself.
  * split = hash: the hash of a key says on which device its pairs are. Where every pair needs a slot of its own (multiset,
@@ -67,7 +68,9 @@ typedef struct tsr_phases {
   double work_ms;     /* what a table of one device does */
   double answer_ms;   /* answers brought into the caller's order */
   uint64_t chunks;
-  uint64_t sent_bytes; /* by the device that sent most, to others, in exchange_ms */
+  uint64_t sent_bytes; /* by the device that sent most, to others */
+  uint64_t
+      is_direct; /* 1: items travel in split_ms and answers in answer_ms, and exchange_ms is waiting; 0: in exchange_ms */
 } tsr_phases;
 /* Measures the batches between the two, which costs some 10 us for each chunk. */
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);

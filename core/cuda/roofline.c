@@ -114,7 +114,8 @@ static tsr_status measure_bus(meter *m, tsr_roofline_row *rows, size_t *count, t
   const tsr_backend *backend = m->device->backend;
   const uint64_t bytes = m->footprint_bytes < most ? m->footprint_bytes : most;
   tsr_status status = backend->allocate_host(m->device, bytes, &m->host, error);
-  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = backend->stream_create(m->device, false, &m->stream[i], error);
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++)
+    status = backend->stream_create(m->device, false, &m->stream[i], error);
   if (status == TSR_OK) memset(m->host, 0, bytes);
   for (uint32_t ways = TO_DEVICE; status == TSR_OK && ways <= BUS_ROWS; ways++) {
     double times[REPEATS + 1];

@@ -19,6 +19,7 @@ tsr_status tsr_cuda_split_run(tsr_cuda_module *loaded, const cu_driver *driver, 
   void *parameters[] = {(void *)(uintptr_t)split};
   if (step == TSR_SPLIT_bins && blocks > BINS_BLOCKS) blocks = BINS_BLOCKS;
   if (step == TSR_SPLIT_count || step == TSR_SPLIT_scatter) blocks = split->tiles;
+  if (step == TSR_SPLIT_collect) blocks = (blocks + TSR_SPLIT_AHEAD - 1) / TSR_SPLIT_AHEAD;
   if (blocks == 0) return TSR_OK;
   const tsr_status status =
       tsr_cuda_module_load(loaded, driver, tsr_split_images, names, TSR_SPLIT_STEP_COUNT, sm, error);

@@ -67,11 +67,19 @@ static uint64_t max_part(const job *j) {
   return n;
 }
 
+/* With few chunks the phases do not overlap; small ones cost the host more time than the devices, and large ones memory. */
+static uint64_t share_of(const job *j) {
+  enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
+  if (j->s->chunk != TSR_CHUNK_AUTO) return j->s->chunk > j->x->here ? j->s->chunk / j->x->here : 1;
+  const uint64_t part = (max_part(j) + CHUNKS - 1) / CHUNKS;
+  return part < LEAST ? LEAST : part > MOST ? MOST : part;
+}
+
 static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8, op = parts->op;
   job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
-  j.share = j.s->chunk > j.x->here ? j.s->chunk / j.x->here : 1;
+  j.share = share_of(&j);
   const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
                                        [TSR_UNPLACED_KEYS] = key_bytes,      [TSR_UNPLACED_VALUES] = value_bytes,
                                        [TSR_COUNTS] = sizeof *parts->counts, [TSR_TIMES] = 2 * sizeof *parts->times};

@@ -125,7 +125,7 @@ tsr_status tsr_memory_allocate_on(tsr_table *t, uint32_t part, uint64_t bytes, v
 tsr_status tsr_phases_start(tsr_table *t, tsr_error *error) {
   if (!t || !t->shards)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_phases_start needs a table of several devices: name [table] devices");
-  t->shards->phases = (tsr_phases){.size = sizeof t->shards->phases};
+  t->shards->phases = (tsr_phases){.size = sizeof t->shards->phases, .is_direct = t->shards->transport.is_direct};
   t->shards->measures = true;
   return TSR_OK;
 }

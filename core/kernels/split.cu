@@ -2,7 +2,8 @@
  *
  * The kernels of split.h. A block has few shards to count, so that its lanes would wait for each other at their counters:
  * hence lanes of a warp whose items are of one shard take their places by one addition. All atomics here are relaxed,
- * because they count or give out places, and a barrier or the next kernel comes before their results are read.
+ * because they count or give out places, and a barrier or the next kernel comes before their results are read. Threads read
+ * some items ahead, because no compiler moves a read over the atomics and votes of the item before.
  */
 #include "core/kernels/split.h"
 
@@ -28,8 +29,23 @@ KERNEL(bins) {
 }
 
 /* The shard of item i; NO_SHARD beyond the last one, because lanes without an item still vote. */
-static __device__ __forceinline__ uint32_t shard_of(const tsr_split &a, uint64_t i) {
-  return i < a.n ? tsr_split_shard(&a, tsr_split_key(&a, i)) : (uint32_t)NO_SHARD;
+static __device__ __forceinline__ uint32_t shard_of(const tsr_split &a, uint64_t i, uint64_t key) {
+  return i < a.n ? tsr_split_shard(&a, key) : (uint32_t)NO_SHARD;
+}
+
+static __device__ __forceinline__ uint64_t word_at(const void *column, uint64_t i, uint32_t bytes) {
+  if (bytes == 8) return ((const uint64_t *)column)[i];
+  return bytes == 4 ? ((const uint32_t *)column)[i] : ((const uint8_t *)column)[i];
+}
+
+/* Item `first` and those a block's width further on. */
+static __device__ __forceinline__ void read_ahead(const tsr_split &a, const void *column, uint64_t first,
+                                                  uint32_t bytes, uint64_t *words) {
+#pragma unroll
+  for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++) {
+    const uint64_t i = first + k * TSR_BLOCK_THREADS;
+    words[k] = i < a.n ? word_at(column, i, bytes) : 0;
+  }
 }
 
 static __device__ __forceinline__ uint32_t lane() { return threadIdx.x % 32; }
@@ -38,9 +54,12 @@ KERNEL(count) {
   __shared__ uint32_t counts[TSR_SPLIT_SHARDS_MAX];
   if (threadIdx.x < TSR_SPLIT_SHARDS_MAX) counts[threadIdx.x] = 0;
   __syncthreads();
+  uint64_t keys[TSR_SPLIT_AHEAD];
+#pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint64_t i = (uint64_t)blockIdx.x * TSR_SPLIT_TILE + turn * TSR_BLOCK_THREADS + threadIdx.x;
-    const uint32_t shard = shard_of(a, i), mates = __match_any_sync(0xFFFFFFFFu, shard);
+    if (turn % TSR_SPLIT_AHEAD == 0) read_ahead(a, a.keys, i, a.key_bytes, keys);
+    const uint32_t shard = shard_of(a, i, keys[turn % TSR_SPLIT_AHEAD]), mates = __match_any_sync(0xFFFFFFFFu, shard);
     if (shard != NO_SHARD && lane() == (uint32_t)__ffs((int)mates) - 1) atomicAdd(&counts[shard], __popc(mates));
   }
   __syncthreads();
@@ -88,11 +107,13 @@ static __device__ __forceinline__ void send_column(const tsr_split &a, const ord
                                                    const uint16_t *places, const void *column, void *const *to,
                                                    uint32_t bytes) {
   const uint64_t first = (uint64_t)blockIdx.x * TSR_SPLIT_TILE;
+  uint64_t words[TSR_SPLIT_AHEAD];
   __syncthreads(); /* the column before has left the room */
 #pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint32_t k = turn * TSR_BLOCK_THREADS + threadIdx.x;
-    if (k < items) tsr_split_put(room, places[turn], column, first + k, bytes);
+    if (turn % TSR_SPLIT_AHEAD == 0) read_ahead(a, column, first + k, bytes, words);
+    if (k < items) tsr_split_put(room, places[turn], &words[turn % TSR_SPLIT_AHEAD], 0, bytes);
   }
   __syncthreads();
   send(a, o, room, items, to, bytes);
@@ -105,18 +126,20 @@ KERNEL(scatter) {
   const uint64_t first = (uint64_t)blockIdx.x * TSR_SPLIT_TILE;
   const uint32_t items = a.n - first < TSR_SPLIT_TILE ? (uint32_t)(a.n - first) : (uint32_t)TSR_SPLIT_TILE;
   uint16_t places[TURNS];
+  uint64_t keys[TSR_SPLIT_AHEAD];
   begin_order(a, o);
 #pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint64_t i = first + turn * TSR_BLOCK_THREADS + threadIdx.x;
-    const uint32_t shard = shard_of(a, i), mates = __match_any_sync(0xFFFFFFFFu, shard);
+    if (turn % TSR_SPLIT_AHEAD == 0) read_ahead(a, a.keys, i, a.key_bytes, keys);
+    const uint32_t shard = shard_of(a, i, keys[turn % TSR_SPLIT_AHEAD]), mates = __match_any_sync(0xFFFFFFFFu, shard);
     const uint32_t leader = (uint32_t)__ffs((int)mates) - 1;
     uint32_t place = 0;
     if (shard != NO_SHARD && lane() == leader) place = atomicAdd(&o.next[shard], (uint32_t)__popc(mates));
     place = __shfl_sync(0xFFFFFFFFu, place, (int)leader) + __popc(mates & ((1u << lane()) - 1));
     places[turn] = (uint16_t)place;
     if (shard == NO_SHARD) continue;
-    tsr_split_put(room, place, a.keys, i, a.key_bytes);
+    tsr_split_put(room, place, &keys[turn % TSR_SPLIT_AHEAD], 0, a.key_bytes);
     if (a.numbers) a.numbers[i] = (uint32_t)(a.first_at[shard] + o.before[shard] + place - o.begins[shard]);
   }
   __syncthreads();
@@ -125,8 +148,26 @@ KERNEL(scatter) {
   if (a.operations) send_column(a, o, room, items, places, a.operations, a.operations_to, 1);
 }
 
+/* What is read may come from another device, which takes long. */
 KERNEL(collect) {
-  if (thread_number() < a.n) tsr_split_collect_item(&a, thread_number());
+  const uint64_t first = (uint64_t)blockIdx.x * (TSR_SPLIT_AHEAD * TSR_BLOCK_THREADS) + threadIdx.x;
+  uint64_t numbers[TSR_SPLIT_AHEAD], words[TSR_SPLIT_AHEAD];
+  if (a.only || !a.numbers || a.column_bytes > sizeof *words) { /* not all are written; or two words */
+    for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
+      if (first + k * TSR_BLOCK_THREADS < a.n) tsr_split_collect_item(&a, first + k * TSR_BLOCK_THREADS);
+    return;
+  }
+  read_ahead(a, a.numbers, first, sizeof *a.numbers, numbers);
+#pragma unroll
+  for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++) {
+    const uint32_t shard = tsr_split_holder(&a, numbers[k]);
+    if (first + k * TSR_BLOCK_THREADS < a.n)
+      words[k] = word_at(a.from[shard], numbers[k] - a.first_at[shard], a.column_bytes);
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
+    if (first + k * TSR_BLOCK_THREADS < a.n)
+      tsr_split_put(a.ordered, first + k * TSR_BLOCK_THREADS, &words[k], 0, a.column_bytes);
 }
 
 KERNEL(gather) {

@@ -22,7 +22,8 @@ enum {
   TSR_SPLIT_BINS_LOG2 = 12,
   TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2,
   TSR_SPLIT_SHARDS_MAX = 64,
-  TSR_SPLIT_TILE = 16 * TSR_BLOCK_THREADS /* items that a block counts and places */
+  TSR_SPLIT_TILE = 16 * TSR_BLOCK_THREADS, /* items that a block counts and places */
+  TSR_SPLIT_AHEAD = 4                      /* items that a thread reads before it goes on with the first of them */
 };
 
 /* bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where

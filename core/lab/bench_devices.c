@@ -274,7 +274,8 @@ static void print_row(bench *b, const subject *s, int op, double *times, const t
   row->exchange_ms = phases->exchange_ms;
   row->work_ms = phases->work_ms;
   row->answer_ms = phases->answer_ms;
-  if (s->stage >= WEAK && phases->exchange_ms > 0) row->pct_link = 100 * link_ms / phases->exchange_ms;
+  const double sending_ms = phases->is_direct ? phases->split_ms + phases->answer_ms : phases->exchange_ms;
+  if (s->stage >= WEAK && sending_ms > 0) row->pct_link = 100 * link_ms / sending_ms;
   if (s->stage != ONE) row->scaling = wanted / ms;
   if (s->stage != ONE && ms > link_ms) row->scaling_net = wanted / (ms - link_ms);
   if (predicted > 0) row->model_mops = thousands / predicted;

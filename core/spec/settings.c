@@ -97,13 +97,15 @@ enum { ROW_WORD_BYTES = 24 };
 /* The keys of [devices], which is there only beside [table] devices. */
 #define DEVICE_SETTINGS(R)                                                                                             \
   R("split", "hash | independent | replicated", "hash",                                                                \
-    "Where a pair lies: by a hash of its key, in balanced parts; anywhere; or on each device.", ROW_CHOICE,            \
-    ROW(split), 0, 0)                                                                                                  \
-  R("chunk", "256 .. 2^31", "8Mi",                                                                                     \
-    "Items worked through at a time: one chunk is split while the one before travels and another is worked on.",       \
-    ROW_NUMBER, ROW(chunk), 256, 1ull << 31)                                                                           \
+    "Where a pair lies: by a hash of its key, in parts balanced by a histogram of bins; anywhere; or on each device.", \
+    ROW_CHOICE, ROW(split), 0, 0)                                                                                      \
+  R("chunk", "auto | 256 .. 2^31", "auto",                                                                             \
+    "Items worked through at a time, while the next chunk is split; auto: a quarter of the batch, up to 32Mi a "       \
+    "device.",                                                                                                         \
+    ROW_BATCH, ROW(chunk), 256, 1ull << 31)                                                                            \
   R("exchange", "direct | copy", "direct",                                                                             \
-    "How items and answers travel: kernels write and read the other devices' memory, where they reach it; or copies.", \
+    "direct: kernels write items to, and read answers from, the other devices' memory, where they reach it; copy: "    \
+    "copies carry them.",                                                                                              \
     ROW_CHOICE, ROW(exchange), 0, 0)
 
 /* The keys of [filter], which is there only with kind = filter. */
@@ -285,8 +287,8 @@ static tsr_status read_row(const known_section *section, size_t at, const tsr_sp
   case ROW_PAGE:
   case ROW_BATCH: {
     uint64_t value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
-    if (strcmp(entry->value, "auto") != 0 &&
-        (!tsr_parse_u64(entry->value, &value) || (value && value < r->minimum) || value > r->maximum))
+    if (strcmp(entry->value, "auto") != 0 && (!tsr_parse_u64(entry->value, &value) || value > r->maximum ||
+                                              (value < r->minimum && !(value == 0 && r->type == ROW_PAGE))))
       return bad_number(entry, values, error);
     *(uint64_t *)out = value;
     return TSR_OK;
@@ -332,7 +334,7 @@ static tsr_status read_section(const known_section *section, const tsr_spec *spe
 }
 
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
-  settings->chunk = 8 << 20;
+  settings->chunk = TSR_CHUNK_AUTO;
   settings->block_bytes = 32;
   settings->functions = 6;
   settings->bits_per_key = 16;

@@ -529,9 +529,9 @@ TEST(Failing, ARankStandsStill) {
   const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, most(), id, 2, &group, &error));
+    NEED_OK(join(rank, most(), id, 1, &group, &error));
     NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
-    if (rank + 1 == most()) sleep(5 * static_cast<unsigned>(patience()));
+    if (rank + 1 == most()) sleep(2 + static_cast<unsigned>(patience()));
     const int failed = survive(rank, table, 15); // also who stood still hears of it
     tsr_table_destroy(table);
     tsr_group_destroy(group);
@@ -601,7 +601,7 @@ TEST(Failing, ARankIsStoppedAtWork) {
   const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
-    NEED_OK(join(rank, 2, id, 2, &group, &error));
+    NEED_OK(join(rank, 2, id, 1, &group, &error));
     NEED_OK(make(rank, group, kBusy, &table, &error));
     if (rank == 1) {
       *sleeper = getpid();
