@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 
@@ -258,6 +259,44 @@ TEST(Joined, TablesOfUnlikeParts) {
     EXPECT_EQ(count, expected);
     ASSERT_EQ(tsr_size(right, &count, &error), TSR_OK);
     EXPECT_EQ(count, 3000u);
+    tsr_table_destroy(left);
+    tsr_table_destroy(right);
+  }
+}
+
+// Distributed HashGraph: a second table on the same splits is the query, intersected locally.
+TEST(Joined, HashGraphs) {
+  tsr_error error = {};
+  for (unsigned devices : {1u, 2u, 3u, 8u}) {
+    const std::string words = "kind=multimap key_bits=32 value_bits=32 layout=packed probing=hashgraph hasher=murmur3 "
+                              "load_factor=1 layout.bucket_slots=1 devices=" +
+                              numbers(devices) + " ";
+    tsr_table *left = table_of(words + "capacity=1500"), *right = table_of(words + "capacity=1500");
+    Pairs left_pairs, right_pairs;
+    std::vector<std::array<uint32_t, 3>> expected, found;
+    for (uint32_t i = 0; i < 1500; i++) {
+      left_pairs.emplace_back(i < 100 ? 7 : i % 300, i);
+      right_pairs.emplace_back(i < 40 ? 7 : i % 700, 5000 + i);
+    }
+    for (const auto &l : left_pairs)
+      for (const auto &r : right_pairs)
+        if (l.first == r.first) expected.push_back({l.first, l.second, r.second});
+    insert(left, left_pairs);
+    insert(right, right_pairs);
+    uint64_t count = 0;
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_INNER, nullptr, &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, expected.size());
+    std::vector<uint32_t> keys(count), lefts(count), rights(count);
+    tsr_join_rows rows = {};
+    rows.room = count;
+    rows.keys = keys.data();
+    rows.left_values = lefts.data();
+    rows.right_values = rights.data();
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_INNER, &rows, &count, &error), TSR_OK) << error.message;
+    for (uint64_t i = 0; i < count; i++) found.push_back({keys[i], lefts[i], rights[i]});
+    std::sort(expected.begin(), expected.end());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, expected) << devices;
     tsr_table_destroy(left);
     tsr_table_destroy(right);
   }
