@@ -31,7 +31,7 @@ static uint32_t value_bits(const tsr_table *t) {
 static uint64_t bytes_of(const tsr_table *t) {
   const tsr_composition *composition = t->store.composition;
   return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
-         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare);
+         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare) + t->wide.bit_rows / 4;
 }
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
@@ -227,7 +227,7 @@ static tsr_status operate_single(tsr_table *t, const tsr_request *r, tsr_error *
     if (status) return status;
   }
   const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
-  if (erases && r->n) t->store.state.has_erased = 1;
+  if (erases && r->n) t->store.state.has_erased = t->wide.has_erased = 1;
   if (r->op == TSR_BULK_apply) t->knows_pairs = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
