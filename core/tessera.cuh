@@ -151,8 +151,8 @@ typedef struct tsr_values {
 #define TSR_TABLE(table, does) TSR_TABLE_##does(table)
 
 /* Of a table with value_bytes: a value as the row it stands for, and a row of value_bytes as a value to insert. */
-#define tsr_row(value) ((const void *)(uintptr_t)(value))
-#define tsr_row_value(row) ((uint64_t)(uintptr_t)(row))
+#define tsr_row(value) ((const void *)(uint64_t)(value))
+#define tsr_row_value(row) ((uint64_t)(row))
 
 /* finds: 1 if the key is there, and then *value, a uint64_t, becomes its value; in a multimap any one of them. */
 #define tsr_find(table, mine, key, value) tsr_find_in_##table(&(table), mine, key, value)

@@ -65,7 +65,7 @@ TSR_INLINE tsr_tally *user_tally(const void *table) { return user_table_of(table
 
 /* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
 TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
-  return row_bytes ? (uint64_t)(uintptr_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
+  return row_bytes ? (uint64_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
 }
 
 TSR_INLINE tsr_item user_item(tsr_key key, tsr_payload payload, uint32_t policy) {
@@ -291,7 +291,7 @@ TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
 /* Words, as a value is only known to lie where one of these may. */
 TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
   uint32_t *to = (uint32_t *)(void *)(r->rows + number * (uint64_t)bytes);
-  const uint32_t *from = (const uint32_t *)(uintptr_t)value;
+  const uint32_t *from = (const uint32_t *)value;
   TSR_UNROLL
   for (uint32_t word = 0; word < bytes / 4; word++) to[word] = from[word];
 }
@@ -323,7 +323,7 @@ TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint3
     if (works && !is_kept) user_give_row_back(r, own);
     if (is_back && is_kept) {
       *key = k;
-      *value = (uint64_t)(uintptr_t)(r->rows + row * (uint64_t)bytes);
+      *value = (uint64_t)(r->rows + row * (uint64_t)bytes);
     }
     result = works ? is_other ? (uint32_t)TSR_RESULT_REPLACED : did : result;
     todo = todo && !works;
