@@ -181,13 +181,14 @@ static tsr_status make_table(tsr_group *group, const tsr_spec *spec, const tsr_o
 
 /* All processes must have the same in mind, as far as their requests meet. */
 static tsr_status compare(tsr_table *t, tsr_error *error) {
-  enum { WORDS = 7 };
+  enum { WORDS = 8 };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
   tsr_transport *x = &t->shards->transport;
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t *mine = rows + (size_t)x->first * WORDS;
-  const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,        shape->duplicates,
-                                 shape->seed, t->shards->chunk, t->backend->wires != NULL};
+  const uint64_t words[WORDS] = {
+      shape->kind, shape->key_bits,  shape->value_bits,         shape->duplicates,
+      shape->seed, t->shards->chunk, t->backend->wires != NULL, t->store.composition->settings.value_bytes};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)

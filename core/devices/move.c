@@ -99,11 +99,12 @@ static void free_pairs(const tsr_shards *s, pairs *p) {
 
 static tsr_status take_pairs(tsr_table *shard, pairs *p, tsr_error *error) {
   const tsr_shape *shape = &shard->store.composition->shape;
+  const uint64_t value_bytes = tsr_composition_value_bytes(shard->store.composition);
   tsr_status status = tsr_single_size(shard, &p->count, error);
   if (status || p->count == 0) return status;
   status = shard->backend->allocate(shard->device, p->count * (shape->key_bits / 8), &p->keys, error);
-  if (status == TSR_OK && shape->value_bits)
-    status = shard->backend->allocate(shard->device, p->count * (shape->value_bits / 8), &p->values, error);
+  if (status == TSR_OK && value_bytes)
+    status = shard->backend->allocate(shard->device, p->count * value_bytes, &p->values, error);
   return status ? status : tsr_single_write_out(shard, p->count, p->keys, p->values, error);
 }
 
@@ -250,12 +251,12 @@ static tsr_status redeal(tsr_table *right, const tsr_shards *left, tsr_table **m
   return status;
 }
 
-static void *row_at(void *rows, uint64_t i, uint32_t bits) { return rows ? (char *)rows + i * (bits / 8) : NULL; }
+static void *row_at(void *rows, uint64_t i, uint32_t bytes) { return rows ? (char *)rows + i * bytes : NULL; }
 
 /* The pairs of a key are on one device, in both tables: so each shard is joined with its counterpart. */
 static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                               uint64_t *count, tsr_error *error) {
-  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
+  const tsr_composition *l = left->store.composition, *r = right->store.composition;
   tsr_status status = TSR_OK;
   *count = 0;
   for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(left->shards); i++) {
@@ -263,11 +264,11 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
     tsr_join_rows part = {.room = 0};
     if (rows)
       part = (tsr_join_rows){.room = rows->room - *count,
-                             .keys = row_at(rows->keys, *count, l->key_bits),
-                             .left_values = row_at(rows->left_values, *count, l->value_bits),
-                             .right_values = row_at(rows->right_values, *count, r->value_bits),
+                             .keys = row_at(rows->keys, *count, l->shape.key_bits / 8),
+                             .left_values = row_at(rows->left_values, *count, tsr_composition_value_bytes(l)),
+                             .right_values = row_at(rows->right_values, *count, tsr_composition_value_bytes(r)),
                              .missing = rows->missing,
-                             .aggregates = row_at(rows->aggregates, *count, 64)};
+                             .aggregates = row_at(rows->aggregates, *count, sizeof(uint64_t))};
     status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
                       error);
     *count += one;

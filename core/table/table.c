@@ -21,12 +21,6 @@
 
 /* ---- What it is ------------------------------------------------------------------------------- */
 
-/* Of a value as its user sees it. */
-static uint32_t value_bits(const tsr_table *t) {
-  const tsr_composition *composition = t->store.composition;
-  return tsr_is_wide(t) ? 8 * (uint32_t)composition->settings.value_bytes : composition->shape.value_bits;
-}
-
 /* Of all memory; rows may be more than the composition plans, since those that are there stay. */
 static uint64_t bytes_of(const tsr_table *t) {
   const tsr_composition *composition = t->store.composition;
@@ -49,7 +43,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .device = t->device->info.name,
                        .backend_reason = t->reason,
                        .key_bits = shape->key_bits,
-                       .value_bits = value_bits(t),
+                       .value_bits = 8 * tsr_composition_value_bytes(t->store.composition),
                        .capacity = shape->capacity,
                        .seed = shape->seed,
                        .slots = tsr_composition_slots(t->store.composition),
@@ -557,8 +551,9 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   const bool has_chains = t->store.composition->facts.chain_first != 0;
-  const double held =
-      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * value_bits(t)) / 8;
+  const double held = ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits +
+                       (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
+                      8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
                  (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
   *usage = (tsr_usage){.pairs = tally.hits,

@@ -241,7 +241,6 @@ TEST(WideSpec, IsChecked) {
       {"compared", {"table.duplicates=min"}},
       {"phased", {"table.concurrency=mixed"}},
       {"page", {"table.page_bytes=auto", "table.device_bytes=1M"}},
-      {"device", {"table.devices=0,0"}},
       {"remove one", {"table.value_bits=32"}},
       {"only a map", {"table.kind=set"}},
       {"32 bits", {"table.capacity=2^33"}},
