@@ -604,7 +604,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
 }
 
-static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
@@ -621,10 +621,10 @@ static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *value
 
 tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   void *numbers = NULL;
-  if (!tsr_is_wide(t) || !values) return write_out(t, size, keys, values, error);
+  if (!tsr_is_wide(t) || !values) return tsr_single_write_slots(t, size, keys, values, error);
   tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
-  if (status == TSR_OK) status = write_out(t, size, keys, numbers, error);
-  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, error);
+  if (status == TSR_OK) status = tsr_single_write_slots(t, size, keys, numbers, error);
+  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, 0, error);
   if (numbers) t->backend->free(t->device, numbers);
   return status;
 }

@@ -11,14 +11,6 @@
 
 bool tsr_is_wide(const tsr_table *t) { return t->store.composition->settings.value_bytes != 0; }
 
-tsr_status tsr_refuse_wide(const tsr_table *t, const char *call, tsr_error *error) {
-  if (!t || !tsr_is_wide(t)) return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "%s: the table has values of value_bytes = %llu, which lie apart from its slots: use tsr_find, or a "
-                  "table of value_bits",
-                  call, (unsigned long long)t->store.composition->settings.value_bytes);
-}
-
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The largest word that divides a row and the address of the values. */
@@ -402,10 +394,11 @@ tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_narrow_opera
   return status ? status : waited;
 }
 
-tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, tsr_error *error) {
+tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing,
+                           tsr_error *error) {
   tsr_array array = {values, NULL, size * t->store.composition->settings.value_bytes, false, TSR_ARRAY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &array, NULL, error);
-  wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices}};
+  wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices, .missing = missing}};
   if (status == TSR_OK) status = get(&w, size, NULL, error);
   const tsr_status copied = tsr_stage_out(t, &array, NULL, status != TSR_OK, status ? NULL : error);
   if (status == TSR_OK) status = copied;

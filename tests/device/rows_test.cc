@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <set>
@@ -474,6 +475,216 @@ TEST(KernelRows, ReplaceNeedsWholePairs) {
   tsr_error error = {};
   EXPECT_EQ(tsr_kernel_create(&source, "put", tables, names, 1, &kernel, &error), TSR_UNSUPPORTED);
   EXPECT_NE(std::string(error.message).find("stores pairs whole"), std::string::npos) << error.message;
+}
+
+// ---- Joins ------------------------------------------------------------------------------------
+
+// A table of a join: value_bytes = 0: its values are the ordinals themselves, 32 bits.
+struct Side {
+  const char *name, *lines;
+  uint32_t value_bytes;
+};
+
+const Side kSides[] = {
+    {"narrow", "kind=map\nvalue_bits=32\nlayout=packed\nprobing=cuckoo\n", 0},
+    {"wide_map", "kind=map\nvalue_bytes=20\nlayout=soa\nprobing=double_hashing\n", 20},
+    {"wide_multimap", "kind=multimap\nvalue_bytes=64\nlayout=packed\nprobing=double_hashing\n", 64},
+    {"narrow_multimap", "kind=multimap\nvalue_bits=32\nlayout=aos\nprobing=linear\n", 0},
+    {"wide_pages", "kind=map\nvalue_bytes=32\nlayout=packed\nprobing=cuckoo\npage_bytes=auto\n", 32},
+    {"narrow_pages", "kind=map\nvalue_bits=32\nlayout=packed\nprobing=cuckoo\npage_bytes=auto\n", 0},
+    {"wide_lists", "kind=multimap\nvalue_bytes=16\nlayout=packed\nprobing=hashgraph\nload_factor=1\n", 16},
+};
+
+// Of 32-bit keys.
+Table make(const Side &side, uint64_t capacity, const std::string &more = "") {
+  const std::string is_list = strstr(side.lines, "hashgraph") ? "[layout]\nbucket_slots=1\n" : "";
+  const std::string text = "[table]\nkey_bits=32\nhasher=murmur3\nbackend=" + device::backend() +
+                           "\ncapacity=" + std::to_string(capacity) + "\n" + side.lines + more + is_list;
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_spec *spec = nullptr;
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_spec_parse(text.c_str(), side.name, &spec, &error), TSR_OK) << error.message;
+  if (spec) {
+    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  }
+  tsr_spec_free(spec);
+  return Table(table);
+}
+
+using Ordinals = std::multimap<uint64_t, int64_t>; // of keys
+
+Ordinals fill(tsr_table *table, const Side &side, uint64_t first, uint64_t keys, uint64_t times) {
+  const bool keeps = strstr(side.lines, "multimap") != nullptr;
+  Ordinals pairs;
+  Batch batch;
+  for (uint64_t i = 0; i < keys; i++)
+    for (uint64_t k = 0; k < (keeps ? 1 + i % times : 1); k++) batch.add(first + i, static_cast<uint32_t>(7 * i + k));
+  for (size_t i = 0; i < batch.keys.size(); i++) pairs.emplace(batch.keys[i], batch.ordinals[i]);
+  insert_in_bulk(table, batch, side.value_bytes ? side.value_bytes / 4 : 1, 32);
+  return pairs;
+}
+
+// An ordinal out of column `item`, or -1.
+int64_t read_value(const std::vector<uint32_t> &column, const Side &side, size_t item, uint64_t key) {
+  return side.value_bytes ? ordinal_of(&column[item * side.value_bytes / 4], key, side.value_bytes / 4) : column[item];
+}
+
+bool is_missing(const std::vector<uint32_t> &column, const Side &side, size_t item) {
+  const size_t words = side.value_bytes ? side.value_bytes / 4 : 1;
+  for (size_t w = 0; w < words; w++)
+    if (column[item * words + w] != (w % 2 ? 0xBBu : 0xAAu)) return false;
+  return true;
+}
+
+std::set<std::string> ways; // in which joins found their matches
+
+using Row = std::array<int64_t, 3>; // key, left, right; -2: missing
+
+void expect_join(tsr_table *left, const Side &l, const Ordinals &lefts, tsr_table *right, const Side &r,
+                 const Ordinals &rights, uint32_t kind) {
+  std::vector<Row> expected, got;
+  for (const auto &[key, value] : lefts) {
+    const auto [begin, end] = rights.equal_range(key);
+    const bool is_there = begin != end, has_rights = kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT;
+    for (auto at = begin; has_rights && at != end; ++at) expected.push_back({int64_t(key), value, at->second});
+    if ((kind == TSR_JOIN_LEFT || kind == TSR_JOIN_ANTI) && !is_there) expected.push_back({int64_t(key), value, -2});
+    if (kind == TSR_JOIN_SEMI && is_there) expected.push_back({int64_t(key), value, -2});
+  }
+  tsr_error error = {};
+  uint64_t count = 0;
+  ASSERT_EQ(tsr_join(left, right, kind, nullptr, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, expected.size());
+  std::vector<uint32_t> keys(count), left_values(count * (l.value_bytes ? l.value_bytes / 4 : 1)),
+      right_values(count * (r.value_bytes ? r.value_bytes / 4 : 1));
+  const bool has_rights = kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT;
+  tsr_join_rows rows = {};
+  rows.size = sizeof rows;
+  rows.room = count;
+  rows.keys = keys.data();
+  rows.left_values = left_values.data();
+  rows.right_values = has_rights ? right_values.data() : nullptr;
+  rows.missing = 0xBB000000AAu;
+  ASSERT_EQ(tsr_join(left, right, kind, &rows, &count, &error), TSR_OK) << error.message;
+  for (uint64_t i = 0; i < count; i++) {
+    const bool has_none = !has_rights || (kind == TSR_JOIN_LEFT && is_missing(right_values, r, i));
+    got.push_back(
+        {keys[i], read_value(left_values, l, i, keys[i]), has_none ? -2 : read_value(right_values, r, i, keys[i])});
+  }
+  ways.insert(tsr_join_way(right));
+  std::sort(expected.begin(), expected.end());
+  std::sort(got.begin(), got.end());
+  ASSERT_EQ(got, expected) << l.name << ", " << r.name << ", " << kind << ", " << tsr_join_way(right);
+}
+
+void expect_keys(tsr_table *left, const Ordinals &lefts, tsr_table *right, const Ordinals &rights) {
+  std::set<uint64_t> all, both;
+  for (const auto &pair : lefts) all.insert(pair.first);
+  for (const auto &pair : rights)
+    if (!all.insert(pair.first).second && lefts.count(pair.first)) both.insert(pair.first);
+  tsr_error error = {};
+  uint64_t count = 0;
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_UNION, nullptr, &count, &error), TSR_OK) << error.message;
+  EXPECT_EQ(count, all.size());
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_COUNT, nullptr, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, both.size());
+  std::vector<uint32_t> keys(count);
+  std::vector<uint64_t> counts(count);
+  tsr_join_rows rows = {};
+  rows.size = sizeof rows;
+  rows.room = count;
+  rows.keys = keys.data();
+  rows.aggregates = counts.data();
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_COUNT, &rows, &count, &error), TSR_OK) << error.message;
+  for (uint64_t i = 0; i < count; i++) ASSERT_EQ(counts[i], rights.count(keys[i])) << keys[i];
+}
+
+void expect_joins(const Side &l, const Side &r, const std::string &more) {
+  SCOPED_TRACE(std::string(l.name) + ", " + r.name);
+  const uint64_t n = scaled(600);
+  Table left = make(l, 4 * n, more), right = make(r, 4 * n, more);
+  ASSERT_TRUE(left && right);
+  const Ordinals lefts = fill(left.get(), l, 1, n, 2), rights = fill(right.get(), r, n / 2, n, 4);
+  for (uint32_t kind : {TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI})
+    ASSERT_NO_FATAL_FAILURE(expect_join(left.get(), l, lefts, right.get(), r, rights, kind));
+  ASSERT_NO_FATAL_FAILURE(expect_keys(left.get(), lefts, right.get(), rights));
+  uint64_t count = 0;
+  tsr_error error = {};
+  const tsr_status sums = tsr_join(left.get(), right.get(), TSR_JOIN_SUM, nullptr, &count, &error);
+  EXPECT_EQ(sums, r.value_bytes ? TSR_UNSUPPORTED : TSR_OK) << error.message;
+}
+
+TEST(RowJoins, AgreeWithTheOracle) {
+  for (const Side &l : kSides)
+    for (const Side &r : kSides)
+      if (l.value_bytes || r.value_bytes) {
+        ASSERT_NO_FATAL_FAILURE(expect_joins(l, r, ""));
+      }
+  EXPECT_EQ(ways.size(), 3u) << "pages, finds and an index";
+}
+
+// ---- Several devices --------------------------------------------------------------------------
+
+std::string devices(const char *split) {
+  return std::string("devices=") + (device::backend() == "cpu" ? "0,1,2" : "0,0,0") + "\n[devices]\nsplit=" + split +
+         "\nchunk=700\n";
+}
+
+// All that a table of several shards does with whole batches: tests/devices does the same of one operation after another.
+void expect_whole(const Shape &shape, const char *split) {
+  SCOPED_TRACE(std::string(shape.name) + ", " + split);
+  const uint64_t n = scaled(2000);
+  const uint32_t words = shape.value_bytes / 4;
+  Table table = make(shape, 4 * n, devices(split));
+  ASSERT_TRUE(table);
+  Oracle oracle(shape);
+  Batch batch;
+  for (uint64_t i = 0; i < n; i++) batch.add(device::key_of(i, shape.key_bits), static_cast<uint32_t>(i));
+  ASSERT_NO_FATAL_FAILURE(insert_in_bulk(table.get(), batch, words, shape.key_bits));
+  oracle.insert(batch);
+  batch.add(device::key_of(5 * n, shape.key_bits), 0);
+  ASSERT_NO_FATAL_FAILURE(expect_found_in_bulk(table.get(), &oracle, batch.keys, words, shape.key_bits));
+  tsr_error error = {};
+  tsr_rehash_options options = {};
+  options.capacity = 6 * n;
+  options.seed = 99;
+  ASSERT_EQ(tsr_rehash(table.get(), &options, &error), TSR_OK) << error.message;
+  ASSERT_NO_FATAL_FAILURE(expect_found_in_bulk(table.get(), &oracle, batch.keys, words, shape.key_bits));
+  const std::string path = testing::TempDir() + "/rows_of_shards.tsr";
+  ASSERT_EQ(tsr_table_save(table.get(), path.c_str(), &error), TSR_OK) << error.message;
+  tsr_load_options load = {};
+  load.plugins = choices::plugin_folders().c_str();
+  tsr_table *loaded = nullptr;
+  ASSERT_EQ(tsr_table_load(path.c_str(), &load, &loaded, &error), TSR_OK) << error.message;
+  table.reset(loaded);
+  Batch more;
+  for (uint64_t i = n; i < 2 * n; i++) more.add(device::key_of(i, shape.key_bits), static_cast<uint32_t>(i));
+  ASSERT_NO_FATAL_FAILURE(insert_in_bulk(loaded, more, words, shape.key_bits));
+  oracle.insert(more);
+  more.keys.insert(more.keys.end(), batch.keys.begin(), batch.keys.end());
+  ASSERT_NO_FATAL_FAILURE(expect_found_in_bulk(loaded, &oracle, more.keys, words, shape.key_bits));
+  uint64_t size = 0;
+  std::vector<uint32_t> rows(2 * n * words), narrow(2 * n);
+  std::vector<uint64_t> keys(2 * n);
+  void *const to = shape.key_bits == 32 ? static_cast<void *>(narrow.data()) : keys.data();
+  ASSERT_EQ(tsr_export(loaded, 2 * n, to, rows.data(), &size, &error), TSR_OK) << error.message;
+  ASSERT_EQ(size, 2 * n);
+  for (uint64_t i = 0; i < size; i++) {
+    const uint64_t key = shape.key_bits == 32 ? narrow[i] : keys[i];
+    ASSERT_EQ(oracle.of(key).count(ordinal_of(&rows[i * words], key, words)), 1u) << i;
+  }
+}
+
+TEST(RowShards, AreRehashedSavedLoadedAndExported) {
+  for (const Shape &shape : kShapes)
+    for (const char *split : {"hash", "replicated"}) ASSERT_NO_FATAL_FAILURE(expect_whole(shape, split));
+}
+
+TEST(RowShards, AreJoined) {
+  const std::string shards = devices("hash");
+  for (const Side &l : {kSides[0], kSides[1], kSides[2]})
+    for (const Side &r : {kSides[1], kSides[2]}) ASSERT_NO_FATAL_FAILURE(expect_joins(l, r, shards));
 }
 
 } // namespace
