@@ -67,7 +67,7 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
     return tsr_fail(
         error, TSR_UNSUPPORTED,
         "%s inserts into %s, whose duplicates = replace writes the row of a present key, and layout = %s shows a key "
-        "before its row's number: use a layout that stores pairs whole, as packed, or duplicates = first",
+        "before its row's number: use a layout that stores pairs whole, or duplicates = first",
         code->facts.name, table->name, composition->part[TSR_ROLE_LAYOUT].plugin->name);
   code->tables[i] = tsr_composition_of_kernel(composition, table->does == TSR_DOES_ALL);
   return TSR_OK;
