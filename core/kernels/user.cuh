@@ -288,12 +288,20 @@ TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
   ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
 }
 
-/* Words, as a value is only known to lie where one of these may. */
+/* Read in words of 4 bytes, where a value is only known to lie, and which leave a row that the kernel has made in registers;
+ * written in as long ones as rows allow. */
 TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
-  uint32_t *to = (uint32_t *)(void *)(r->rows + number * (uint64_t)bytes);
+  char *to = r->rows + number * (uint64_t)bytes;
   const uint32_t *from = (const uint32_t *)value;
+#ifdef __CUDACC__
   TSR_UNROLL
-  for (uint32_t word = 0; word < bytes / 4; word++) to[word] = from[word];
+  for (uint32_t word = 0; bytes % 16 == 0 && word < bytes / 4; word += 4)
+    ((uint4 *)to)[word / 4] = make_uint4(from[word], from[word + 1], from[word + 2], from[word + 3]);
+  TSR_UNROLL
+  for (uint32_t word = 0; bytes % 16 && word < bytes / 4; word++) ((uint32_t *)to)[word] = from[word];
+#else
+  __builtin_memcpy(to, from, bytes);
+#endif
 }
 
 /* user_insert of a table with value_bytes. *value is the address of what is to be written, and of a row that is handed

@@ -251,6 +251,27 @@ TSR_KERNEL(add_up, (tsr_table_ref over, uint64_t *pairs, uint64_t *sum)) {
   tsr_add(sum, own_sum);
 }
 
+/* Of a key of 128 bits, whose hash is the table's key and which is the first half of its row, the second half. */
+struct wide_key {
+  uint64_t word[2];
+};
+struct wide_pair {
+  struct wide_key key;
+  uint64_t value[2];
+};
+TSR_KERNEL(look_for_wide, (tsr_table_ref from, const uint64_t *hashes, const struct wide_key *asked, uint64_t *found)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t value = 0, answer = 0;
+  uint32_t is_there = 0;
+  tsr_for_each_value(from, mine, mine ? hashes[i] : 0, value, is_there) {
+    const struct wide_pair *pair = (const struct wide_pair *)tsr_row(value);
+    if (is_there && pair->key.word[0] == asked[i].word[0] && pair->key.word[1] == asked[i].word[1])
+      answer = pair->value[0];
+  }
+  if (mine) found[i] = answer;
+}
+
 /* A row that a kernel makes. */
 struct made_row {
   uint64_t key, square;
@@ -461,6 +482,29 @@ TEST(KernelRows, AreMadeByTheKernel) {
   put.launch(n, {&first});
   count.launch(2 * n, {&first, &sound.data});
   EXPECT_EQ(sound.read()[0], n);
+}
+
+// Keys of 128 bits, compared where their rows lie (core/design/0027-wide-values.md). Their hashes are of 8 bits here, so that
+// many meet.
+TEST(KernelRows, HoldWideKeys) {
+  const uint64_t n = 1000;
+  const Shape shape = {"wide_keys", "layout=packed\nprobing=double_hashing\n", 64, 32, "keep", 4, 1};
+  Table table = make(shape, 2 * n);
+  ASSERT_TRUE(table);
+  std::vector<uint64_t> hashes, asked, rows;
+  for (uint64_t i = 0; i < 2 * n; i++) {
+    const uint64_t low = device::key_of(i, 64), high = device::key_of(i / 2, 64); // half of which another one has, too
+    hashes.push_back((low ^ high) & 255);
+    asked.insert(asked.end(), {low, high});
+    if (i < n) rows.insert(rows.end(), {low, high, i + 1, 0});
+  }
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(table.get(), n, hashes.data(), rows.data(), nullptr, &error), TSR_OK) << error.message;
+  Kernel kernel("look_for_wide", table.get(), "from");
+  Memory<uint64_t> of(table.get(), hashes), keys(table.get(), asked), found(table.get(), 2 * n);
+  kernel.launch(2 * n, {&of.data, &keys.data, &found.data});
+  const std::vector<uint64_t> &answers = found.read();
+  for (uint64_t i = 0; i < 2 * n; i++) ASSERT_EQ(answers[i], i < n ? i + 1 : 0) << i;
 }
 
 TEST(KernelRows, ReplaceNeedsWholePairs) {
