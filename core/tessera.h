@@ -8,8 +8,7 @@
  * what happened. tessera_tools.h has the rest: memory use, timers, plugins, linking without a GPU, pools, the device's limits.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
- * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes, and
- * arrays of values may lie anywhere.
+ * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
