@@ -246,29 +246,32 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
  * will give back, and a last one where there is none indeed. */
 enum { ROW_TRIES = 64, ROW_ROUNDS = 256 };
 
-/* A row for each lane that is `mine`, found at random, where it takes the fewest turns at a word; ROW_NONE: none was found.
- * Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
-TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t random) {
-  uint32_t number = ROW_NONE;
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < ROW_TRIES && tsr_warp_any(c, mine && number == ROW_NONE); turn++) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    const uint64_t word = (random >> 32) * r->words >> 32;
-    const uint32_t looks = mine && number == ROW_NONE, spare = looks ? ~ROW_BITS(&r->taken[word]) : 0;
-    const uint32_t bit = spare & (0u - spare);
-    if (bit && !(ROW_SET(&r->taken[word], bit) & bit)) number = (uint32_t)word * 32 + tsr_lowest(bit);
-  }
-  return number;
+TSR_INLINE uint64_t user_thread(void) {
+#ifdef __CUDACC__
+  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+#else
+  return 0; /* one bit is as good as another, where rows are not written by neighbours */
+#endif
 }
 
-/* Where a lane begins to look, in this round. */
-TSR_INLINE uint64_t user_random(uint64_t key, uint32_t round) {
-#ifdef __CUDACC__
-  const uint64_t thread = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
-#else
-  const uint64_t thread = 0;
-#endif
-  return (key ^ thread << 20) + round * 0x9E3779B97F4A7C15u;
+/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a warp's
+ * rows lie together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
+ * word. Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
+TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t key, uint32_t round) {
+  const uint64_t thread = user_thread();
+  uint64_t random = (key ^ thread << 20) + round * 0x9E3779B97F4A7C15u;
+  uint64_t word = (uint32_t)(thread / 32) % (uint32_t)r->words;
+  uint32_t number = ROW_NONE, wanted = 1u << thread % 32;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < ROW_TRIES && tsr_warp_any(c, mine && number == ROW_NONE); turn++) {
+    const uint32_t looks = mine && number == ROW_NONE, spare = looks ? ~ROW_BITS(&r->taken[word]) : 0;
+    const uint32_t bit = spare & wanted ? wanted : spare & (0u - spare);
+    if (bit && !(ROW_SET(&r->taken[word], bit) & bit)) number = (uint32_t)word * 32 + tsr_lowest(bit);
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    word = (random >> 32) * r->words >> 32;
+    wanted = 0;
+  }
+  return number;
 }
 
 TSR_INLINE void user_give_row_back(const user_rows *r, uint32_t number) {
@@ -315,7 +318,7 @@ TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint3
   uint32_t todo = mine, result = TSR_RESULT_NONE;
   TSR_NO_UNROLL
   for (uint32_t round = 0; round < ROW_ROUNDS && tsr_warp_any(c, todo); round++) {
-    const uint32_t own = user_take_row(c, r, todo, user_random(*key, round));
+    const uint32_t own = user_take_row(c, r, todo, *key, round);
     const uint32_t works = todo && own != ROW_NONE;
     tsr_key k = (tsr_key)*key;
     tsr_payload row = own;
