@@ -25,7 +25,10 @@
  * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item are there,
  * too: hence i < n. Kernels keep to this in blocks of TSR_KERNEL_THREADS threads.
  *
- * Keys and values are uint64_t in these calls, whatever widths the table has; what does not fit is cut off.
+ * Keys and values are uint64_t in these calls, whatever widths the table has; what does not fit is cut off. Of a table
+ * with value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) what
+ * an insert copies its row from. Such rows lie where a uint32_t may; those of the table begin at multiples of value_bytes.
+ * Nobody but the table writes to them.
  */
 #ifndef TESSERA_CUH
 #define TESSERA_CUH
@@ -50,7 +53,7 @@ typedef struct tsr_kernel_run {
 #define TSR_KERNEL_INLINE static __device__ __forceinline__ __attribute__((unused))
 
 typedef struct tsr_table_ref { /* the library's to fill: where the table lies, by value */
-  uint64_t words[57];
+  uint64_t words[61];
 } tsr_table_ref;
 
 /* How many blocks a multiprocessor is to hold. The library compiles a text for more or fewer, until it needs no stack; what
@@ -147,6 +150,10 @@ typedef struct tsr_values {
 #define TSR_TABLE_all(table) TSR_TABLE_finds(table) TSR_TABLE_inserts(table) TSR_TABLE_erases(table)
 #define TSR_TABLE(table, does) TSR_TABLE_##does(table)
 
+/* Of a table with value_bytes: a value as the row it stands for, and a row of value_bytes as a value to insert. */
+#define tsr_row(value) ((const void *)(uint64_t)(value))
+#define tsr_row_value(row) ((uint64_t)(row))
+
 /* finds: 1 if the key is there, and then *value, a uint64_t, becomes its value; in a multimap any one of them. */
 #define tsr_find(table, mine, key, value) tsr_find_in_##table(&(table), mine, key, value)
 /* finds: 1 if the key is there; of a filter, if it may be: there is no other call of this class. */
@@ -168,10 +175,12 @@ typedef struct tsr_values {
  * counted in the table's report. */
 #define tsr_insert(table, mine, key, value) tsr_insert_in_##table(&(table), mine, key, value)
 /* inserts: the same, and what is handed back with TSR_WAS_NOT_PLACED, perhaps another pair that was in the table before,
- * is in *key and *value, both uint64_t. */
+ * is in *key and *value, both uint64_t. A row that is handed back is written when the kernel has ended; it stays as it
+ * is until the next insert. */
 #define tsr_insert_pair(table, mine, key, value) tsr_insert_pair_in_##table(&(table), mine, key, value)
 /* inserts: inserts the key, if it is absent, with *value; if it is present, *value becomes its value, and the result is
- * TSR_WAS_FOUND. Only where the layout stores pairs whole, and keys are looked up. */
+ * TSR_WAS_FOUND. Only where the layout stores pairs whole, and keys are looked up; not with value_bytes, as another
+ * lane's row may not be written yet. */
 #define tsr_find_or_insert(table, mine, key, value) tsr_find_or_insert_in_##table(&(table), mine, key, value)
 /* erases: removes the key with all its pairs; returns how many they were. */
 #define tsr_erase(table, mine, key) tsr_erase_in_##table(&(table), mine, key)

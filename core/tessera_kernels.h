@@ -61,6 +61,8 @@ typedef struct tsr_kernel tsr_kernel;
  * each given once. The cuda backend links it, or reads it from the cubin cache; the cpu backend has the system's C
  * compiler make it, TSR_NOT_FOUND where there is none. Nothing of the source is needed afterwards; a kernel must be
  * destroyed before its tables, and is used by the thread that uses these.
+ * Values of value_bytes are addresses of rows in a kernel (tessera.cuh). Where duplicates = replace, one that inserts them
+ * needs a layout that stores pairs whole.
  * TSR_UNSUPPORTED: a table is not fit for what the kernel does to it. TSR_LINK_FAILED with the compiler's own words. */
 TSR_API tsr_status tsr_kernel_create(const tsr_kernel_source *source, const char *name, tsr_table *const *tables,
                                      const char *const *names, size_t count, tsr_kernel **kernel, tsr_error *error);
@@ -71,6 +73,8 @@ TSR_API_VOID void tsr_kernel_destroy(tsr_kernel *kernel);
  * parameter's type, as for cuLaunchKernel; `count` of them. Arrays that a kernel is given lie where the tables do
  * (tsr_memory_allocate) and stay valid until its work is done. The launch is ordered as one bulk operation on each of its
  * tables: it waits for work of other phases, and overlaps work of its own.
+ * A kernel that inserts rows of value_bytes takes them from those that no pair has: its launch waits, to find these, where
+ * bulk calls have inserted, or pairs were erased, since the last such launch. It is recorded into no CUDA graph.
  * A table that was rebuilt with other parts since is linked again. In a launch no table grows: a pair that finds no room is
  * what tsr_insert_pair hands to the kernel, and `not_placed` of the table's report, which counts nothing else of kernels. */
 TSR_API tsr_status tsr_kernel_launch(tsr_kernel *kernel, uint64_t n, const void *const *arguments, size_t count,

@@ -151,7 +151,8 @@ TSR_API tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error 
  * Those after them have keys without values, each once, however many pairs it has. UNION: the keys of either table;
  * INTERSECT: of both; DIFFERENCE: of the left one alone. SUM, MIN, MAX and COUNT: the keys of both, and for each, in
  * aggregates, that of all its right values: their sum modulo 2^64, the least, the greatest, how many. In SQL: SELECT key,
- * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. */
+ * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. Values of value_bytes come as bytes; there is no
+ * SUM, MIN or MAX of them (TSR_UNSUPPORTED). */
 enum {
   TSR_JOIN_INNER,
   TSR_JOIN_LEFT,
@@ -173,7 +174,7 @@ typedef struct tsr_join_rows {
   void *keys;           /* each array may be NULL: not wanted */
   void *left_values;    /* INNER to ANTI, where the left table has values; else TSR_BAD_ARGUMENT */
   void *right_values;   /* INNER and LEFT, where the right table has values */
-  uint64_t missing;     /* LEFT: the right value where there is none */
+  uint64_t missing;     /* LEFT: the right value where there is none; with value_bytes its bytes, over and over */
   uint64_t *aggregates; /* SUM to COUNT */
 } tsr_join_rows;
 
@@ -187,7 +188,7 @@ typedef struct tsr_join_rows {
  * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
  * tables. Needs device memory meanwhile: where tables are not read in place a copy of the keys and of the values that are
  * wanted, for rows 12 bytes a left pair, and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys
- * come again and count once); if that is not there, TSR_NO_MEMORY, and nothing is written. */
+ * come again and count once), for values of value_bytes 4 a row; if that is not there, TSR_NO_MEMORY, and nothing is written. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
 

@@ -247,7 +247,8 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
                                        .want_values = info.value_bits != 0,
                                        .value_rule = counts ? TSR_VALUE_CONSTANT : TSR_VALUE_NATURAL,
                                        .value = 1};
-  void *keys = malloc((size_t)CHUNK * 8), *values = info.value_bits ? malloc((size_t)CHUNK * 8) : NULL;
+  void *keys = malloc((size_t)CHUNK * 8),
+       *values = info.value_bits ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
   tsr_status status = keys && (values || !info.value_bits)
                           ? tsr_input_open(path, &options, &input, error)
                           : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for its pairs", path);
@@ -411,12 +412,13 @@ static tsr_status print_facts(const exec_job *job, tsr_error *error) {
     status = tsr_pairs_export(t->table, &pairs, error);
     if (status == TSR_OK) status = tsr_table_report(t->table, &report, error);
     if (status) break;
+    const bool has_numbers = pairs.value_bits && pairs.value_bits <= 64;
     for (uint64_t j = 0; j < pairs.count; j++) {
       keys += tsr_number_at(pairs.keys, pairs.key_bits, j);
-      if (pairs.value_bits) values += tsr_number_at(pairs.values, pairs.value_bits, j);
+      if (has_numbers) values += tsr_number_at(pairs.values, pairs.value_bits, j);
     }
     printf("table %s: %" PRIu64 " pairs, sum of keys %" PRIu64, t->name, pairs.count, keys);
-    if (pairs.value_bits) printf(", of values %" PRIu64, values);
+    if (has_numbers) printf(", of values %" PRIu64, values);
     if (report.not_placed) printf(", %" PRIu64 " pairs found no room", report.not_placed);
     printf("\n");
     tsr_pairs_free(&pairs);

@@ -15,6 +15,7 @@
 #include "core/cli/progress.h"
 #include "core/cli/rows.h"
 #include "core/cli/stream.h"
+#include "core/spec/number.h"
 #include "core/tessera_tools.h"
 
 enum { WAIT_MILLISECONDS = 200 };
@@ -72,12 +73,17 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
 
 static tsr_status read_table(join_job *job, const char *path, tsr_table **table, tsr_error *error) {
   const char *value_bits = tsr_spec_get(job->spec, "table", "value_bits");
+  const char *value_bytes = tsr_spec_get(job->spec, "table", "value_bytes");
   const char *key_bits = tsr_spec_get(job->spec, "table", "key_bits");
+  uint64_t bytes = 0;
+  if (value_bytes && (!tsr_parse_u64(value_bytes, &bytes) || bytes > TSR_VALUE_BYTES_MAX))
+    bytes = 0; /* create says so */
   const tsr_dataset_options read = {.key_bits = key_bits && strcmp(key_bits, "32") == 0 ? 32 : 64,
-                                    .value_bits = !value_bits                     ? 0
+                                    .value_bits = bytes                           ? 8 * (uint32_t)bytes
+                                                  : !value_bits                   ? 0
                                                   : strcmp(value_bits, "64") == 0 ? 64
                                                                                   : 32,
-                                    .want_values = value_bits != NULL};
+                                    .want_values = value_bits || bytes};
   const tsr_stream_file file = {path, read, true};
   tsr_stream *stream = NULL;
   bool is_settled = false, is_exact;
@@ -139,8 +145,10 @@ static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *er
                    .right_bits = has_right ? right.value_bits : 0};
   found_rows found = {.count = 0}, alone = {.count = 0};
   tsr_row_writer *writer = NULL;
-  tsr_status status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, has_right && right.value_bits,
-                                  &rows, &found, error);
+  tsr_status status = tsr_rows_check_values("--out", job->out, left.value_bits, error);
+  if (status) return status;
+  status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, has_right && right.value_bits, &rows,
+                       &found, error);
   if (status == TSR_OK && is_left) status = join_tables(job, TSR_JOIN_ANTI, false, &rows, &alone, error);
   if (status == TSR_OK) status = tsr_rows_open(job->out, &rows, &writer, error);
   const found_rows *const parts[] = {&found, &alone};

@@ -20,7 +20,7 @@
 
 enum {
   /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers have 32 */
-  TSR_ROW_BYTES_MAX = 96 + 2 * TSR_VALUE_BYTES_MAX,
+  TSR_ROW_BYTES_MAX = 96 + 2 * 2 * TSR_VALUE_BYTES_MAX,
   TSR_ROW_BLOCK = 1 << 16
 };
 
@@ -74,11 +74,11 @@ static void add_decimal(tsr_row_writer *w, uint64_t value) {
   w->used += sizeof digits - n;
 }
 
-static void add_value(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
-  const size_t bytes = rows->value_bits / 8;
-  const unsigned char *value = (const unsigned char *)rows->values + i * bytes;
-  if (rows->value_bits <= 64) add_decimal(w, tsr_number_at(rows->values, rows->value_bits, i));
-  for (size_t at = 0; rows->value_bits > 64 && at < bytes; at++) {
+static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, uint64_t i) {
+  const size_t bytes = bits / 8;
+  const unsigned char *value = (const unsigned char *)values + i * bytes;
+  if (bits <= 64) add_decimal(w, tsr_number_at(values, bits, i));
+  for (size_t at = 0; bits > 64 && at < bytes; at++) {
     add_byte(w, "0123456789abcdef"[value[at] >> 4]);
     add_byte(w, "0123456789abcdef"[value[at] & 15]);
   }
@@ -91,7 +91,7 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
   if (rows->found || rows->value_bits > 0) {
     add_byte(w, w->is_csv ? ',' : '\t');
     if (is_found && rows->value_bits > 0) {
-      add_value(w, rows, i);
+      add_value(w, rows->values, rows->value_bits, i);
     } else {
       add_byte(w, is_found ? '+' : '-');
     }
@@ -99,7 +99,7 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
   if (rows->right_bits) {
     add_byte(w, w->is_csv ? ',' : '\t');
     if (rows->rights)
-      add_decimal(w, tsr_number_at(rows->rights, rows->right_bits, i));
+      add_value(w, rows->rights, rows->right_bits, i);
     else
       add_byte(w, '-');
   }

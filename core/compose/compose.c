@@ -819,6 +819,10 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *regio
   return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
+uint32_t tsr_composition_value_bytes(const tsr_composition *t) {
+  return t->settings.value_bytes ? (uint32_t)t->settings.value_bytes : t->shape.value_bits / 8;
+}
+
 /* One for each slot, so that no pair is without, and one for each item of a batch: those that the batch turns out not to
  * need are not given back one by one (../table/wide.h), and more items than an eighth go in parts. */
 uint64_t tsr_composition_rows(const tsr_composition *t) {

@@ -75,6 +75,8 @@ uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *
 /* What a page has of a region, and what the region has behind all pages. */
 uint64_t tsr_region_page_bytes(const tsr_composition *composition, const tsr_region *region);
 uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_region *region);
+/* Bytes of a value as whoever uses the table sees it; 0: there are none. */
+uint32_t tsr_composition_value_bytes(const tsr_composition *composition);
 /* With value_bytes: the rows of values, and what they and the list of the spare ones take. 0 without. */
 uint64_t tsr_composition_rows(const tsr_composition *composition);
 uint64_t tsr_composition_row_bytes(const tsr_composition *composition);

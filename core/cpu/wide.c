@@ -45,6 +45,10 @@ static void claim_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] != TSR_WIDE_NONE) __atomic_store_n(tsr_wide_first(w, w->numbers[i]), (uint32_t)i, __ATOMIC_RELAXED);
 }
 
+static void release_item(const tsr_wide_run *w, uint64_t i) {
+  __atomic_fetch_and(&w->bits[w->numbers[i] / 32], ~(1u << w->numbers[i] % 32), __ATOMIC_RELAXED);
+}
+
 static void work_items(void *argument, uint64_t begin, uint64_t end) {
   const wide_job *job = argument;
   const tsr_wide_run *w = job->run;
@@ -56,6 +60,7 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end && job->step == TSR_WIDE_claim; i++) claim_item(w, i);
   for (uint64_t i = begin; i < end && job->step == TSR_WIDE_judge; i++) tsr_wide_judge_item(w, i);
   for (uint64_t i = begin; i < end && job->step == TSR_WIDE_tell; i++) tsr_wide_tell_item(w, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_WIDE_release; i++) release_item(w, i);
 }
 
 void tsr_cpu_wide(uint32_t step, const tsr_wide_run *run) {

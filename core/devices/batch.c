@@ -77,7 +77,8 @@ static uint64_t share_of(const job *j) {
 
 static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8, op = parts->op;
+  const uint32_t key_bytes = shape->key_bits / 8, op = parts->op;
+  const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
   job j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
   j.share = share_of(&j);
   const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
@@ -309,6 +310,12 @@ static bool is_here(const tsr_member *m, const void *memory) {
   return device_of(m)->backend->is_device_memory(device_of(m), memory);
 }
 
+/* Whether items of so many bytes may be read here in the words of tsr_split_put; rows may lie anywhere. */
+static bool is_aligned(const void *items, uint64_t bytes) {
+  const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+  return (uint64_t)(uintptr_t)items % word == 0;
+}
+
 /* A column of the member's part of a chunk, where its device reads it at the full rate: the caller's own array, or a copy.
  */
 static tsr_status fetch(const job *j, uint32_t member, tsr_slot *k, tsr_column c) {
@@ -318,7 +325,7 @@ static tsr_status fetch(const job *j, uint32_t member, tsr_slot *k, tsr_column c
   k->asked[c] = NULL;
   if (!users || !bytes || k->n == 0) return TSR_OK;
   k->asked[c] = users + k->first * bytes;
-  if (is_here(m, k->asked[c])) return TSR_OK;
+  if (is_here(m, k->asked[c]) && is_aligned(k->asked[c], bytes)) return TSR_OK;
   tsr_status status = reserve(j, m, &k->in[c], k->n * bytes);
   if (status == TSR_OK) status = copy(j, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LANE_SPLIT);
   k->asked[c] = k->in[c].memory;
@@ -524,7 +531,8 @@ static tsr_status put_in_order(const job *j, uint32_t member, uint32_t slot, tsr
   k->ordered_at[a] = NULL;
   if (k->n == 0 || (!users && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
   if (users) users += k->first * wanted->bytes;
-  const bool is_found = a == TSR_FOUND_VALUES, is_at_once = users && is_here(m, users);
+  const bool is_found = a == TSR_FOUND_VALUES;
+  const bool is_at_once = users && is_here(m, users) && is_aligned(users, wanted->bytes);
   if (!is_at_once) status = reserve(j, m, &k->ordered[a], bytes);
   k->ordered_at[a] = is_at_once ? users : k->ordered[a].memory;
   if (status == TSR_OK && wanted->is_partial && !is_at_once)
@@ -854,7 +862,7 @@ static void *place_of(void *array, uint64_t i, uint64_t bytes) { return array ? 
 /* Items first .. first + n. Of find_all the offsets say where an item's values lie, so that all parts have them all. */
 static tsr_request slice(const tsr_table *t, const tsr_request *r, uint64_t first, uint64_t n) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint64_t value_bytes = t->store.composition->shape.value_bits / 8;
+  const uint64_t value_bytes = tsr_composition_value_bytes(t->store.composition);
   tsr_request part = *r;
   part.n = n;
   part.operations = item_of(r->operations, first, 1);

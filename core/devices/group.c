@@ -181,14 +181,15 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
 
 /* All processes must have the same in mind, as far as their requests meet. */
 static tsr_status compare(tsr_table *t, tsr_error *error) {
-  enum { WORDS = 8 };
+  enum { WORDS = 9 };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
   tsr_transport *x = &t->shards->transport;
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t *mine = rows + (size_t)x->first * WORDS;
   const uint64_t bins = tsr_save_checksum(0, t->shards->first_bin, sizeof t->shards->first_bin);
   const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,         shape->duplicates,
-                                 shape->seed, t->shards->chunk, t->backend->wires != NULL, bins};
+                                 shape->seed, t->shards->chunk, t->backend->wires != NULL, bins,
+                                 t->store.composition->settings.value_bytes};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)

@@ -28,12 +28,12 @@ static bool have_like_parts(const tsr_shards *left, const tsr_shards *right) {
          (left->seed == right->seed && memcmp(left->first_bin, right->first_bin, sizeof left->first_bin) == 0);
 }
 
-static void *row_at(void *rows, uint64_t i, uint32_t bits) { return rows ? (char *)rows + i * (bits / 8) : NULL; }
+static void *row_at(void *rows, uint64_t i, uint32_t bytes) { return rows ? (char *)rows + i * bytes : NULL; }
 
 /* The pairs of a key are on one device, in both tables: so each shard is joined with its counterpart. */
 static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                               uint64_t *count, tsr_error *error) {
-  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
+  const tsr_composition *l = left->store.composition, *r = right->store.composition;
   tsr_status status = TSR_OK;
   *count = 0;
   for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(left->shards); i++) {
@@ -41,11 +41,11 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
     tsr_join_rows part = {.room = 0};
     if (rows)
       part = (tsr_join_rows){.room = rows->room - *count,
-                             .keys = row_at(rows->keys, *count, l->key_bits),
-                             .left_values = row_at(rows->left_values, *count, l->value_bits),
-                             .right_values = row_at(rows->right_values, *count, r->value_bits),
+                             .keys = row_at(rows->keys, *count, l->shape.key_bits / 8),
+                             .left_values = row_at(rows->left_values, *count, tsr_composition_value_bytes(l)),
+                             .right_values = row_at(rows->right_values, *count, tsr_composition_value_bytes(r)),
                              .missing = rows->missing,
-                             .aggregates = row_at(rows->aggregates, *count, 64)};
+                             .aggregates = row_at(rows->aggregates, *count, sizeof(uint64_t))};
     status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
                       error);
     *count += one;
@@ -111,8 +111,9 @@ static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_r
 /* Joins this process's shards into memory of their device, and passes the rows of all on to all. */
 static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, const share *s,
                             const tsr_report *before, tsr_error *error) {
-  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
-  const uint32_t bytes[COLUMNS] = {l->key_bits / 8, l->value_bits / 8, r->value_bits / 8, sizeof(uint64_t)};
+  const tsr_composition *l = left->store.composition, *r = right->store.composition;
+  const uint32_t bytes[COLUMNS] = {l->shape.key_bits / 8, tsr_composition_value_bytes(l), tsr_composition_value_bytes(r),
+                                   sizeof(uint64_t)};
   tsr_transport *x = &left->shards->transport;
   const uint64_t mine = s->rows[x->first];
   void *columns[COLUMNS] = {NULL};

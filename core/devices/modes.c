@@ -15,6 +15,7 @@
 
 #include "core/devices/batch.h"
 #include "core/table/form.h"
+#include "core/table/wide.h"
 
 /* ---- Independent ----------------------------------------------------------------------------- */
 
@@ -192,7 +193,11 @@ static tsr_status tell(const merge *m) {
 
 tsr_status tsr_independent_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  merge m = {.t = t, .r = r, .error = error, .key_bytes = shape->key_bits / 8, .value_bytes = shape->value_bits / 8};
+  merge m = {.t = t,
+             .r = r,
+             .error = error,
+             .key_bytes = shape->key_bits / 8,
+             .value_bytes = tsr_composition_value_bytes(t->store.composition)};
   if (r->op == TSR_BULK_insert) return tsr_batch_deal(t, r, error);
   if (r->op == TSR_BULK_apply)
     return tsr_fail(
@@ -220,6 +225,15 @@ static tsr_status copy_region(tsr_table *to, const tsr_table *from, uint32_t rol
                                 from->store.state.part[role].region[i], bytes, NULL, error);
 }
 
+/* A replica is never inserted into, so that it needs no list of spare rows. */
+static tsr_status copy_rows(tsr_table *to, const tsr_table *from, tsr_error *error) {
+  const uint64_t bytes = from->wide.count * tsr_composition_value_bytes(from->store.composition);
+  const tsr_status status = tsr_wide_reserve(to, from->wide.count, error);
+  to->wide.spares = to->wide.used = 0;
+  return status ? status
+                : to->backend->copy_from(to->device, to->wide.rows, from->device, from->wide.rows, bytes, NULL, error);
+}
+
 static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *error) {
   const tsr_composition *composition = from->store.composition;
   tsr_status status = tsr_single_clear(to, NULL, error);
@@ -231,6 +245,7 @@ static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *er
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++)
       status = copy_region(to, from, role, i, error);
+  if (status == TSR_OK && tsr_is_wide(to)) status = copy_rows(to, from, error);
   to->store.state.has_erased = from->store.state.has_erased;
   to->store.is_clear = false;
   tsr_status waited = to->backend->synchronize(to->device, NULL, status ? NULL : error);

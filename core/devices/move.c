@@ -99,11 +99,12 @@ static void free_pairs(const tsr_shards *s, pairs *p) {
 
 static tsr_status take_pairs(tsr_table *shard, pairs *p, tsr_error *error) {
   const tsr_shape *shape = &shard->store.composition->shape;
+  const uint64_t value_bytes = tsr_composition_value_bytes(shard->store.composition);
   tsr_status status = tsr_single_size(shard, &p->count, error);
   if (status || p->count == 0) return status;
   status = shard->backend->allocate(shard->device, p->count * (shape->key_bits / 8), &p->keys, error);
-  if (status == TSR_OK && shape->value_bits)
-    status = shard->backend->allocate(shard->device, p->count * (shape->value_bits / 8), &p->values, error);
+  if (status == TSR_OK && value_bytes)
+    status = shard->backend->allocate(shard->device, p->count * value_bytes, &p->values, error);
   return status ? status : tsr_single_write_out(shard, p->count, p->keys, p->values, error);
 }
 

@@ -140,8 +140,10 @@ static tsr_status check_head(const char *path, const head_of_all *h, uint64_t by
 /* A shard must be what the table's own spec says; else it would answer for other keys than are asked. */
 static tsr_status check_shard(const tsr_table *t, const tsr_table *shard, const char *path, tsr_error *error) {
   const tsr_shape *all = &t->store.composition->shape, *one = &shard->store.composition->shape;
-  if (all->kind == one->kind && all->key_bits == one->key_bits && all->value_bits == one->value_bits &&
-      all->duplicates == one->duplicates && all->concurrency == one->concurrency)
+  const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
+  if (value_bytes == tsr_composition_value_bytes(shard->store.composition) && all->kind == one->kind &&
+      all->key_bits == one->key_bits && all->value_bits == one->value_bits && all->duplicates == one->duplicates &&
+      all->concurrency == one->concurrency)
     return TSR_OK;
   return damaged(path, "a shard is another kind of table than the whole", error);
 }

@@ -202,7 +202,7 @@ tsr_status tsr_shards_pass_column(tsr_table *t, const uint64_t *rows, const void
 static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr_error *error) {
   tsr_table *shard = t->shards->members[0].shard;
   const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint32_t value_bytes = t->store.composition->shape.value_bits / 8;
+  const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
   tsr_transport *x = &t->shards->transport;
   uint64_t rows[TSR_DEVICES_MAX] = {0}, size = 0;
   void *my_keys = NULL, *my_values = NULL;
@@ -222,14 +222,15 @@ static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr
 }
 
 tsr_status tsr_shards_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
-  const tsr_shape *shape = &t->store.composition->shape;
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  const uint64_t value_bytes = tsr_composition_value_bytes(t->store.composition);
   uint64_t done = 0;
   tsr_status status = TSR_OK;
   if (t->shards->transport.group) return write_out_of_group(t, keys, values, error);
   for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(t->shards); i++) {
     uint64_t written = 0;
-    status = tsr_export(t->shards->members[i].shard, size - done, (char *)keys + done * (shape->key_bits / 8),
-                        values ? (char *)values + done * (shape->value_bits / 8) : NULL, &written, error);
+    status = tsr_export(t->shards->members[i].shard, size - done, (char *)keys + done * key_bytes,
+                        values ? (char *)values + done * value_bytes : NULL, &written, error);
     done += written;
   }
   return status;

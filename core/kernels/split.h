@@ -88,6 +88,15 @@ TSR_SPLIT_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
   return s->key_bytes == 8 ? ((const uint64_t *)s->keys)[i] : ((const uint32_t *)s->keys)[i];
 }
 
+/* An item of more than a word, in words of 8 bytes, or 4. */
+TSR_SPLIT_FUNCTION void tsr_split_put_row(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
+  const uint64_t words = bytes / 8;
+  for (uint64_t w = 0; bytes % 8 == 0 && w < words; w++)
+    ((uint64_t *)to)[at * words + w] = ((const uint64_t *)from)[i * words + w];
+  for (uint64_t w = 0; bytes % 8 && w < bytes / 4; w++)
+    ((uint32_t *)to)[at * (bytes / 4) + w] = ((const uint32_t *)from)[i * (bytes / 4) + w];
+}
+
 TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
   switch (bytes) {
   case 1:
@@ -99,9 +108,8 @@ TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, u
   case 8:
     ((uint64_t *)to)[at] = ((const uint64_t *)from)[i];
     break;
-  default: /* 16: two words */
-    ((uint64_t *)to)[2 * at] = ((const uint64_t *)from)[2 * i];
-    ((uint64_t *)to)[2 * at + 1] = ((const uint64_t *)from)[2 * i + 1];
+  default:
+    tsr_split_put_row(to, at, from, i, bytes);
   }
 }
 

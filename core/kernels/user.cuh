@@ -2,7 +2,7 @@
  *
  * What a user's kernel (../tessera.cuh) may call, for one table of its link: each function takes one item of every lane
  * and works through them in the tile's queue, as the bulk operations do. It is compiled once for each table, of its
- * widths, under the table's name and number: USER_finds(counts, 0). The kernel itself is another unit, which knows no
+ * widths, under the table's name and number: USER_erases(counts, 0). The kernel itself is another unit, which knows no
  * width; linking makes one of all (core/design/0017-user-kernels.md).
  */
 #ifndef TSR_USER_CUH
@@ -16,10 +16,19 @@
 #define USER_FUNCTION __attribute__((visibility("hidden")))
 #endif
 
+/* Where the rows of a table with value_bytes lie, and which belong to a pair; all zero where there are none. */
+typedef struct user_rows {
+  char *rows;
+  uint32_t *taken;   /* a bit for each row: it is a pair's, or will be */
+  uint32_t *written; /* and: somebody writes it, where duplicates = replace */
+  uint64_t words;    /* of either */
+} user_rows;
+
 /* What a tsr_table_ref is: on the device it lies in the kernel's parameters. */
 typedef struct user_table {
   tsr_state state;
   tsr_tally *tally;
+  user_rows rows;
 } user_table;
 
 /* Where a lane has come in its key's values: tsr_values of ../tessera.cuh. */
@@ -44,12 +53,19 @@ TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch 
   return c;
 }
 
-TSR_INLINE tsr_tally *user_tally(const void *table) {
+TSR_INLINE const user_table *user_table_of(const void *table) {
 #ifdef __CUDACC__
-  return ((const user_table *)table)->tally;
+  return (const user_table *)table;
 #else
-  return (*(const user_table *const *)table)->tally;
+  return *(const user_table *const *)table;
 #endif
+}
+
+TSR_INLINE tsr_tally *user_tally(const void *table) { return user_table_of(table)->tally; }
+
+/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
+TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
+  return row_bytes ? (uint64_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
 }
 
 TSR_INLINE tsr_item user_item(tsr_key key, tsr_payload payload, uint32_t policy) {
@@ -210,6 +226,124 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
   return item.result;
 }
 
+/* ---- Inserts of rows ------------------------------------------------------------------------- */
+
+#ifdef __CUDACC__
+#define ROW_BITS(word) (*(volatile const uint32_t *)(word))
+#define ROW_SET(word, bits) atomicOr(word, bits)
+#define ROW_CLEAR(word, bits) atomicAnd(word, ~(bits))
+#define ROW_FENCE() __threadfence()
+#else
+#define ROW_BITS(word) __atomic_load_n(word, __ATOMIC_RELAXED)
+#define ROW_SET(word, bits) __atomic_fetch_or(word, bits, __ATOMIC_RELAXED)
+#define ROW_CLEAR(word, bits) __atomic_fetch_and(word, ~(bits), __ATOMIC_RELAXED)
+#define ROW_FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)
+#endif
+
+#define ROW_NONE 0xFFFFFFFFu
+
+/* One row in nine is spare when a table is full, so that a second round comes where many threads hold a row that they
+ * will give back, and a last one where there is none indeed. */
+enum { ROW_TRIES = 64, ROW_ROUNDS = 256 };
+
+TSR_INLINE uint64_t user_thread(void) {
+#ifdef __CUDACC__
+  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+#else
+  return 0; /* one bit is as good as another, where rows are not written by neighbours */
+#endif
+}
+
+/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a warp's
+ * rows lie together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
+ * word. Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
+TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t key, uint32_t round) {
+  const uint64_t thread = user_thread();
+  uint64_t random = (key ^ thread << 20) + round * 0x9E3779B97F4A7C15u;
+  uint64_t word = (uint32_t)(thread / 32) % (uint32_t)r->words;
+  uint32_t number = ROW_NONE, wanted = 1u << thread % 32;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < ROW_TRIES && tsr_warp_any(c, mine && number == ROW_NONE); turn++) {
+    const uint32_t looks = mine && number == ROW_NONE, spare = looks ? ~ROW_BITS(&r->taken[word]) : 0;
+    const uint32_t bit = spare & wanted ? wanted : spare & (0u - spare);
+    if (bit && !(ROW_SET(&r->taken[word], bit) & bit)) number = (uint32_t)word * 32 + tsr_lowest(bit);
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    word = (random >> 32) * r->words >> 32;
+    wanted = 0;
+  }
+  return number;
+}
+
+TSR_INLINE void user_give_row_back(const user_rows *r, uint32_t number) {
+  ROW_CLEAR(&r->taken[number / 32], 1u << number % 32);
+}
+
+/* Whether this thread may write the row: if another one does, that is as if it came last. The fences make what the former
+ * writer wrote come before what the next one writes, so that a row is never made of two values. */
+TSR_INLINE uint32_t user_hold_row(const user_rows *r, uint32_t number) {
+  const uint32_t bit = 1u << number % 32, is_free = !(ROW_SET(&r->written[number / 32], bit) & bit);
+  ROW_FENCE();
+  return is_free;
+}
+
+TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
+  ROW_FENCE();
+  ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
+}
+
+/* Read in words of 4 bytes, where a value is only known to lie, and which leave a row that the kernel has made in registers;
+ * written in as long ones as rows allow. */
+TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
+  char *to = r->rows + number * (uint64_t)bytes;
+  const uint32_t *from = (const uint32_t *)value;
+#ifdef __CUDACC__
+  TSR_UNROLL
+  for (uint32_t word = 0; bytes % 16 == 0 && word < bytes / 4; word += 4)
+    ((uint4 *)to)[word / 4] = make_uint4(from[word], from[word + 1], from[word + 2], from[word + 3]);
+  TSR_UNROLL
+  for (uint32_t word = 0; bytes % 16 && word < bytes / 4; word++) ((uint32_t *)to)[word] = from[word];
+#else
+  __builtin_memcpy(to, from, bytes);
+#endif
+}
+
+/* user_insert of a table with value_bytes. *value is the address of what is to be written, and of a row that is handed
+ * back. Each lane offers the number of a row that it alone has; where the slot does not take it, it gives the row back.
+ * replaces: a present key's row is written. */
+TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint32_t bytes, uint32_t replaces,
+                                    uint32_t mine, uint64_t *key, uint64_t *value) {
+  const user_rows *r = &t->rows;
+  const uint32_t policy = replaces ? (uint32_t)POLICY_FIND_OR_INSERT : TSR_FACT(c, duplicates);
+  const uint64_t from = *value;
+  uint32_t todo = mine, result = TSR_RESULT_NONE;
+  TSR_NO_UNROLL
+  for (uint32_t round = 0; round < ROW_ROUNDS && tsr_warp_any(c, todo); round++) {
+    const uint32_t own = user_take_row(c, r, todo, *key, round);
+    const uint32_t works = todo && own != ROW_NONE;
+    tsr_key k = (tsr_key)*key;
+    tsr_payload row = own;
+    if (works && replaces) user_hold_row(r, own);
+    const uint32_t did = user_insert(c, t->tally, works, policy, &k, &row);
+    const uint32_t is_back = did == TSR_RESULT_NOT_PLACED,
+                   is_kept = did == TSR_RESULT_INSERTED || (is_back && row != own);
+    const uint32_t is_other = replaces && did == TSR_RESULT_FOUND, writes_other = is_other && user_hold_row(r, row);
+    if (works && is_kept) user_write_row(r, bytes, own, from);
+    if (writes_other) user_write_row(r, bytes, row, from);
+    if (writes_other) user_leave_row(r, row);
+    if (works && replaces) user_leave_row(r, own);
+    if (works && !is_kept) user_give_row_back(r, own);
+    if (is_back && is_kept) {
+      *key = k;
+      *value = (uint64_t)(r->rows + row * (uint64_t)bytes);
+    }
+    result = works ? is_other ? (uint32_t)TSR_RESULT_REPLACED : did : result;
+    todo = todo && !works;
+  }
+  if (!todo) return result;
+  IO_ADD(&t->tally->not_placed, 1);
+  return TSR_RESULT_NOT_PLACED;
+}
+
 /* ---- Erases ---------------------------------------------------------------------------------- */
 
 TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
@@ -226,10 +360,12 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   tsr_scratch scratch;                                                                                                 \
   const tsr_ctx c = user_context(t, number, &scratch);
 
-#define USER_finds(name, number)                                                                                       \
+#define USER_finds(name, number, row_bytes)                                                                            \
   USER_FUNCTION uint32_t tsr_find_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t *value) {             \
     USER_CONTEXT(number)                                                                                               \
-    return user_find(&c, mine, (tsr_key)key, value);                                                                   \
+    const uint32_t found = user_find(&c, mine, (tsr_key)key, value);                                                   \
+    if (found) *value = user_value(t, row_bytes, *value);                                                              \
+    return found;                                                                                                      \
   }                                                                                                                    \
   USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, uint64_t key) {                          \
     USER_CONTEXT(number)                                                                                               \
@@ -245,7 +381,9 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   }                                                                                                                    \
   USER_FUNCTION uint32_t tsr_next_value_in_##name(const void *t, user_values *values, uint64_t *value) {               \
     USER_CONTEXT(number)                                                                                               \
-    return user_values_next(&c, values, value);                                                                        \
+    const uint32_t found = user_values_next(&c, values, value);                                                        \
+    if (found) *value = user_value(t, row_bytes, *value);                                                              \
+    return found;                                                                                                      \
   }
 
 /* Of a filter, which has no more. */
@@ -255,7 +393,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     return user_contains(&c, mine, (tsr_key)key);                                                                      \
   }
 
-#define USER_scans(name, number)                                                                                       \
+#define USER_scans(name, number, row_bytes)                                                                            \
   USER_FUNCTION void tsr_pairs_in_##name(const void *t, uint32_t mine, uint64_t item, user_values *values) {           \
     USER_CONTEXT(number)                                                                                               \
     values->passed = 0;                                                                                                \
@@ -264,7 +402,9 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   USER_FUNCTION uint32_t tsr_next_pair_in_##name(const void *t, user_values *values, uint64_t *key, uint64_t *value,   \
                                                  uint32_t *is_there) {                                                 \
     USER_CONTEXT(number)                                                                                               \
-    return user_pairs_next(&c, values, key, value, is_there);                                                          \
+    const uint32_t goes_on = user_pairs_next(&c, values, key, value, is_there);                                        \
+    *value = *is_there ? user_value(t, row_bytes, *value) : *value;                                                    \
+    return goes_on;                                                                                                    \
   }
 
 #define USER_inserts(name, number)                                                                                     \
@@ -278,6 +418,15 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
       *value = p;                                                                                                      \
     }                                                                                                                  \
     return result;                                                                                                     \
+  }                                                                                                                    \
+  USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t value) {            \
+    return tsr_insert_pair_in_##name(t, mine, &key, &value);                                                           \
+  }
+
+#define USER_inserts_rows(name, number, row_bytes, replaces)                                                           \
+  USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, uint64_t *key, uint64_t *value) {     \
+    USER_CONTEXT(number)                                                                                               \
+    return user_insert_row(&c, user_table_of(t), row_bytes, replaces, mine, key, value);                               \
   }                                                                                                                    \
   USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t value) {            \
     return tsr_insert_pair_in_##name(t, mine, &key, &value);                                                           \

@@ -108,6 +108,12 @@ KERNEL(judge) {
   if (thread_number() < a.n) tsr_wide_judge_item(&a, thread_number());
 }
 
+/* Relaxed: no two items have one bit, and the next kernel reads them. */
+KERNEL(release) {
+  const uint64_t i = thread_number();
+  if (i < a.n) atomicAnd(&a.bits[a.numbers[i] / 32], ~(1u << a.numbers[i] % 32));
+}
+
 KERNEL(tell) {
   if (thread_number() < a.n) tsr_wide_tell_item(&a, thread_number());
 }

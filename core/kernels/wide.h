@@ -19,8 +19,8 @@
 /* list: all rows are spare. mark: those that the items name are in use. spare: those that are not marked are listed.
  * put: the items' values go to their rows. get: they come from there. claim: each item writes its number over the beginning
  * of its row. judge: an item keeps its row if its number stands there, so that one item of each row does. tell: who found
- * its key present is told that it was replaced. */
-#define TSR_WIDE_STEPS(F) F(list) F(mark) F(spare) F(put) F(get) F(claim) F(judge) F(tell)
+ * its key present is told that it was replaced. release: the bits of the rows that the items name are cleared. */
+#define TSR_WIDE_STEPS(F) F(list) F(mark) F(spare) F(put) F(get) F(claim) F(judge) F(tell) F(release)
 #define TSR_WIDE_ENUM(step) TSR_WIDE_##step,
 enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
 
@@ -38,6 +38,7 @@ typedef struct tsr_wide_run {
   uint64_t missing;    /* get: its 8 bytes, over and over, are the value of an item without a row */
   uint8_t *marks;      /* mark, spare: of each row */
   uint64_t *count;     /* spare: how many were listed */
+  uint32_t *bits;      /* release: of each row, 32 a word */
 } tsr_wide_run;
 
 TSR_WIDE_FUNCTION uint32_t tsr_wide_is_wanted(const tsr_wide_run *w, uint64_t i) {

@@ -162,7 +162,7 @@ static tsr_status open_subject(const bench *b, const tsr_spec *spec, subject *s,
 /* ---- One operation --------------------------------------------------------------------------- */
 
 static uint64_t missing_of(const subject *s) {
-  return s->value_bytes ? TSR_BENCH_MISSING & UINT64_MAX >> (64 - s->model.value_bits) : 0;
+  return s->value_bytes ? TSR_BENCH_MISSING & tsr_keys_mask(s->model.value_bits) : 0;
 }
 
 /* How many answers are wrong. The host's array has them. */

@@ -481,9 +481,6 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
   if (read->device_bytes)
     return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
                      "rows of value_bytes lie in no page that could travel; remove one");
-  if (read->devices.count)
-    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
-                     "rows of value_bytes are not sent from device to device; use device, or value_bits");
   read->value_bits = 32;
   read->replaces_rows = read->duplicates == TSR_DUPLICATES_REPLACE;
   if (read->replaces_rows) read->duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */

@@ -28,6 +28,9 @@ tsr_status tsr_single_prepare(tsr_table *table, uint32_t calls, tsr_error *error
 void tsr_single_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_single_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_single_size(tsr_table *table, uint64_t *size, tsr_error *error) TSR_MUST_CHECK;
+/* Pairs as slots hold them: with value_bytes values are the numbers of rows (wide.h). */
+tsr_status tsr_single_write_slots(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error)
+    TSR_MUST_CHECK;
 tsr_status tsr_single_write_out(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error)
     TSR_MUST_CHECK;
 tsr_status tsr_single_use(tsr_table *table, tsr_usage *usage, tsr_error *error) TSR_MUST_CHECK;

@@ -84,6 +84,10 @@ typedef struct tsr_wide {
   uint64_t count;        /* of them */
   uint32_t *spare;       /* numbers of rows that belong to no pair */
   uint64_t spares, used; /* how many there are, and of them, from the first on, those that were offered since */
+  bool has_erased;       /* pairs, since the list was made */
+  uint32_t *bits;        /* for users' kernels, as user_rows of ../kernels/user.cuh; NULL: none has inserted yet */
+  uint64_t bit_rows;     /* how many rows these tell of */
+  bool is_in_bits;       /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
 /* How a table does what it is asked for, once the arguments have been judged: in one store (form.c), or in shards, which

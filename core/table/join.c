@@ -41,15 +41,16 @@ _Static_assert(sizeof kinds / sizeof *kinds == TSR_JOIN_KINDS, "every kind has i
 
 enum { KEYS, LEFT_VALUES, RIGHT_VALUES, AGGREGATES, COLUMNS };
 
-/* Where rows go: arrays on the device. */
+/* Where rows go: arrays on the device. Of values of value_bytes the numbers of their rows are written first. */
 typedef struct rows_to {
   tsr_array column[COLUMNS];
-  uint32_t bytes[COLUMNS]; /* of an item */
+  void *numbers[COLUMNS];  /* NULL: written at once */
+  uint32_t bytes[COLUMNS]; /* of an item that is written */
   uint64_t first, missing;
 } rows_to;
 
 static void *column_at(const rows_to *to, uint32_t column) {
-  char *begin = to->column[column].devices;
+  char *begin = to->numbers[column] ? to->numbers[column] : to->column[column].devices;
   return begin ? begin + to->first * to->bytes[column] : NULL;
 }
 
@@ -58,7 +59,7 @@ static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
   m->keys_out = column_at(to, KEYS);
   m->left_out = column_at(to, LEFT_VALUES);
   m->right_out = column_at(to, RIGHT_VALUES);
-  m->missing = to->missing;
+  m->missing = to->numbers[RIGHT_VALUES] ? TSR_WIDE_NONE : to->missing;
   return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
 }
 
@@ -88,13 +89,27 @@ static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
   return tsr_joining_step(j, TSR_MATCH_emit, m->lefts);
 }
 
-static tsr_status stage(const tsr_table *t, rows_to *to, const tsr_join_rows *rows, uint64_t count, tsr_error *error) {
+/* sides: the tables of the values, or NULL. */
+static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, const tsr_join_rows *rows,
+                        uint64_t count) {
   void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
-    to->column[i] = (tsr_array){users[i], NULL, count * to->bytes[i], false, TSR_ARRAY_WRITTEN};
-    status = tsr_stage_in(t, &to->column[i], NULL, error);
+    const bool is_wide = users[i] && sides[i] && tsr_is_wide(sides[i]);
+    const uint64_t bytes = is_wide ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
+    to->column[i] = (tsr_array){users[i], NULL, count * bytes, false, TSR_ARRAY_WRITTEN};
+    status = tsr_stage_in(j->left, &to->column[i], NULL, j->error);
+    if (status == TSR_OK && is_wide)
+      status = tsr_joining_take(j, "the numbers of rows of value_bytes", count * to->bytes[i], -1, &to->numbers[i]);
   }
+  return status;
+}
+
+static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint64_t count, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++)
+    if (to->numbers[i])
+      status = tsr_wide_values(sides[i], count, to->numbers[i], to->column[i].devices, to->missing, error);
   return status;
 }
 
@@ -135,15 +150,16 @@ static uint32_t plan(tsr_table *left, tsr_table *right, uint32_t kind, const tsr
 
 static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts *facts, const tsr_join_rows *rows,
                             uint64_t all, tsr_error *error) {
-  const tsr_table *t = parts[0].left;
+  tsr_table *const sides[COLUMNS] = {[LEFT_VALUES] = parts[0].left, [RIGHT_VALUES] = parts[0].right};
   const tsr_match *m = &parts[0].match;
   rows_to to = {.bytes = {m->key_bytes, m->left_bytes, m->right_bytes, sizeof(uint64_t)}, .missing = rows->missing};
-  tsr_status status = stage(t, &to, rows, all, error);
+  tsr_status status = stage(&parts[0], &to, sides, rows, all);
   for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
     status = facts->is_aggregate ? write_aggregates(&parts[i], &to) : write_rows(&parts[i], &to);
     to.first += parts[i].rows;
   }
-  return unstage(t, &to, status, error);
+  if (status == TSR_OK) status = write_values(&to, sides, all, error);
+  return unstage(parts[0].left, &to, status, error);
 }
 
 static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, const tsr_join_rows *rows,
@@ -180,8 +196,6 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
   tsr_status filter = tsr_refuse_filter(left, "tsr_join", error);
   if (filter == TSR_OK) filter = tsr_refuse_filter(right, "tsr_join", error);
-  if (filter == TSR_OK) filter = tsr_refuse_wide(left, "tsr_join", error);
-  if (filter == TSR_OK) filter = tsr_refuse_wide(right, "tsr_join", error);
   if (filter) return filter;
   if (left->store.composition->facts.chain_first || right->store.composition->facts.chain_first)
     return tsr_fail(
@@ -212,6 +226,11 @@ static tsr_status check_rows(const tsr_table *left, const tsr_table *right, cons
   if (combines && !r->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s is of right values, and the right table has none",
                     facts->name);
+  if (combines && right->store.composition->settings.value_bytes)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_join: %s is of numbers, and the right table has values of value_bytes = %llu: use INNER and "
+                    "combine what the rows mean, or COUNT",
+                    facts->name, (unsigned long long)right->store.composition->settings.value_bytes);
   if (!rows) return TSR_OK;
   if (rows->left_values && (!l->value_bits || !facts->has_left))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: left_values must be NULL",

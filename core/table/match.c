@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 
@@ -95,7 +96,7 @@ static tsr_status write_out(tsr_joining *j, uint32_t side) {
   if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * key_bytes, -1, &keys);
   if (status == TSR_OK && wants_values(j, side))
     status = tsr_joining_take(j, "a copy of values", pairs * value_bytes, -1, &values);
-  if (status == TSR_OK && pairs) status = t->form->write_out(t, pairs, keys, values, j->error);
+  if (status == TSR_OK && pairs) status = tsr_single_write_slots(t, pairs, keys, values, j->error);
   set_columns(j, side, pairs, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }

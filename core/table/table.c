@@ -21,17 +21,11 @@
 
 /* ---- What it is ------------------------------------------------------------------------------- */
 
-/* Of a value as its user sees it. */
-static uint32_t value_bits(const tsr_table *t) {
-  const tsr_composition *composition = t->store.composition;
-  return tsr_is_wide(t) ? 8 * (uint32_t)composition->settings.value_bytes : composition->shape.value_bits;
-}
-
 /* Of all memory; rows may be more than the composition plans, since those that are there stay. */
 static uint64_t bytes_of(const tsr_table *t) {
   const tsr_composition *composition = t->store.composition;
   return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
-         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare);
+         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare) + t->wide.bit_rows / 4;
 }
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
@@ -49,7 +43,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .device = t->device->info.name,
                        .backend_reason = t->reason,
                        .key_bits = shape->key_bits,
-                       .value_bits = value_bits(t),
+                       .value_bits = 8 * tsr_composition_value_bytes(t->store.composition),
                        .capacity = shape->capacity,
                        .seed = shape->seed,
                        .slots = tsr_composition_slots(t->store.composition),
@@ -227,7 +221,7 @@ static tsr_status operate_single(tsr_table *t, const tsr_request *r, tsr_error *
     if (status) return status;
   }
   const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
-  if (erases && r->n) t->store.state.has_erased = 1;
+  if (erases && r->n) t->store.state.has_erased = t->wide.has_erased = 1;
   if (r->op == TSR_BULK_apply) t->knows_pairs = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   if (r->op == TSR_BULK_insert && t->store.composition->settings.growth) return insert_growing(t, r, error);
@@ -557,8 +551,9 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   const bool has_chains = t->store.composition->facts.chain_first != 0;
-  const double held =
-      ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits + (double)tally.hits * value_bits(t)) / 8;
+  const double held = ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits +
+                       (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
+                      8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
                  (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
   *usage = (tsr_usage){.pairs = tally.hits,
@@ -609,7 +604,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
 }
 
-static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
   tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
@@ -626,10 +621,10 @@ static tsr_status write_out(tsr_table *t, uint64_t size, void *keys, void *value
 
 tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   void *numbers = NULL;
-  if (!tsr_is_wide(t) || !values) return write_out(t, size, keys, values, error);
+  if (!tsr_is_wide(t) || !values) return tsr_single_write_slots(t, size, keys, values, error);
   tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
-  if (status == TSR_OK) status = write_out(t, size, keys, numbers, error);
-  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, error);
+  if (status == TSR_OK) status = tsr_single_write_slots(t, size, keys, numbers, error);
+  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, 0, error);
   if (numbers) t->backend->free(t->device, numbers);
   return status;
 }

@@ -11,14 +11,6 @@
 
 bool tsr_is_wide(const tsr_table *t) { return t->store.composition->settings.value_bytes != 0; }
 
-tsr_status tsr_refuse_wide(const tsr_table *t, const char *call, tsr_error *error) {
-  if (!t || !tsr_is_wide(t)) return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "%s: the table has values of value_bytes = %llu, which lie apart from its slots: use tsr_find, or a "
-                  "table of value_bits",
-                  call, (unsigned long long)t->store.composition->settings.value_bytes);
-}
-
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The largest word that divides a row and the address of the values. */
@@ -41,6 +33,7 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *r
 void tsr_wide_free(tsr_table *t) {
   if (t->wide.rows) t->backend->free(t->device, t->wide.rows);
   if (t->wide.spare) t->backend->free(t->device, t->wide.spare);
+  if (t->wide.bits) t->backend->free(t->device, t->wide.bits);
   t->wide = (tsr_wide){.count = 0};
 }
 
@@ -78,6 +71,7 @@ tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
     if (numbers) t->backend->free(t->device, numbers);
     return status;
   }
+  t->wide.bits = NULL; /* they are handed over, and tell of fewer rows than there are */
   tsr_wide_free(t);
   t->wide = made;
   return TSR_OK;
@@ -86,6 +80,7 @@ tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
 tsr_status tsr_wide_clear(tsr_table *t, void *stream, tsr_error *error) {
   t->wide.spares = t->wide.count;
   t->wide.used = 0;
+  t->wide.has_erased = t->wide.is_in_bits = false;
   return step(t, TSR_WIDE_list, &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare}, stream, error);
 }
 
@@ -126,6 +121,7 @@ static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_
     return tsr_fail(error, TSR_IO, "%llu of %llu rows belong to no pair, and the table has %llu pairs: it is damaged",
                     (unsigned long long)listed, (unsigned long long)t->wide.count, (unsigned long long)pairs);
   t->wide.spares = listed;
+  t->wide.has_erased = t->wide.is_in_bits = false;
   return TSR_OK;
 }
 
@@ -147,6 +143,48 @@ tsr_status tsr_wide_collect(tsr_table *t, void *stream, tsr_error *error) {
   }
   const tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
   return status ? status : left;
+}
+
+/* ---- Bits ------------------------------------------------------------------------------------ */
+
+static uint64_t bit_bytes(const tsr_table *t) { return (t->wide.bit_rows + 31) / 32 * sizeof *t->wide.bits; }
+
+static tsr_status make_bits(tsr_table *t, tsr_error *error) {
+  void *bits = NULL;
+  if (t->wide.bits && t->wide.bit_rows == t->wide.count) return TSR_OK;
+  tsr_status status = tsr_table_wait(t, error);
+  if (status) return status;
+  if (t->wide.bits) t->backend->free(t->device, t->wide.bits);
+  t->wide.bits = NULL;
+  t->wide.bit_rows = t->wide.count;
+  status = t->backend->allocate(t->device, 2 * bit_bytes(t), &bits, error);
+  t->wide.bits = bits;
+  return status;
+}
+
+/* From the list, all of which is spare. */
+static tsr_status fill_bits(tsr_table *t, void *stream, tsr_error *error) {
+  const tsr_wide_run run = {.n = t->wide.spares, .numbers = t->wide.spare, .bits = t->wide.bits};
+  const uint64_t bytes = bit_bytes(t);
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status == TSR_OK) status = t->backend->fill(t->device, t->wide.bits, 0xFF, bytes, stream, error);
+  if (status == TSR_OK) status = t->backend->fill(t->device, (char *)t->wide.bits + bytes, 0, bytes, stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_release, &run, stream, error);
+  t->wide.spares = 0;
+  t->wide.is_in_bits = status == TSR_OK;
+  const tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
+  return status ? status : left;
+}
+
+/* An erase that is in a graph may have run without the host's knowing. */
+tsr_status tsr_wide_open_bits(tsr_table *t, void *stream, tsr_error *error) {
+  tsr_wide *w = &t->wide;
+  tsr_status status = tsr_wide_reserve(t, 0, error);
+  const bool has_erased = w->has_erased || t->store.in_graph;
+  if (status || (w->is_in_bits && !has_erased && w->bit_rows == w->count)) return status;
+  if (w->is_in_bits || has_erased || w->used || !w->spares) status = tsr_wide_collect(t, stream, error);
+  if (status == TSR_OK) status = make_bits(t, error);
+  return status ? status : fill_bits(t, stream, error);
 }
 
 /* ---- Requests -------------------------------------------------------------------------------- */
@@ -356,10 +394,11 @@ tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_narrow_opera
   return status ? status : waited;
 }
 
-tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, tsr_error *error) {
+tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing,
+                           tsr_error *error) {
   tsr_array array = {values, NULL, size * t->store.composition->settings.value_bytes, false, TSR_ARRAY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &array, NULL, error);
-  wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices}};
+  wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices, .missing = missing}};
   if (status == TSR_OK) status = get(&w, size, NULL, error);
   const tsr_status copied = tsr_stage_out(t, &array, NULL, status != TSR_OK, status ? NULL : error);
   if (status == TSR_OK) status = copied;

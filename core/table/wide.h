@@ -25,13 +25,14 @@ void tsr_wide_free(tsr_table *table);
 tsr_status tsr_wide_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */
 tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. Waits where bulk
+ * calls have inserted, or pairs were erased, since the last time. */
+tsr_status tsr_wide_open_bits(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* Does what is asked for by requests for numbers. */
 tsr_status tsr_wide_operate(tsr_table *table, const tsr_request *request, tsr_narrow_operate *narrow, tsr_error *error)
     TSR_MUST_CHECK;
-/* The values of `size` exported pairs: numbers in device memory, values anywhere. Waits. */
-tsr_status tsr_wide_values(tsr_table *table, uint64_t size, void *numbers, void *values, tsr_error *error)
-    TSR_MUST_CHECK;
-/* TSR_UNSUPPORTED with a sentence, if a value is more than 64 bits. */
-tsr_status tsr_refuse_wide(const tsr_table *table, const char *call, tsr_error *error) TSR_MUST_CHECK;
+/* The values of `size` pairs whose rows' numbers lie in device memory, TSR_WIDE_NONE: `missing`; values: anywhere. Waits. */
+tsr_status tsr_wide_values(tsr_table *table, uint64_t size, void *numbers, void *values, uint64_t missing,
+                           tsr_error *error) TSR_MUST_CHECK;
 
 #endif

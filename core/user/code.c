@@ -63,6 +63,12 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
         "%s inserts into %s, whose probing = %s makes lists of whole batches: insert by tsr_insert, or take "
         "another scheme",
         code->facts.name, table->name, composition->part[TSR_ROLE_PROBING].plugin->name);
+  if (table->does & TSR_DOES_INSERTS && composition->settings.replaces_rows && !composition->shape.whole_pairs)
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "%s inserts into %s, whose duplicates = replace writes the row of a present key, and layout = %s shows a key "
+        "before its row's number: use a layout that stores pairs whole, or duplicates = first",
+        code->facts.name, table->name, composition->part[TSR_ROLE_LAYOUT].plugin->name);
   code->tables[i] = tsr_composition_of_kernel(composition, table->does == TSR_DOES_ALL);
   return TSR_OK;
 }
@@ -72,14 +78,21 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
 static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size_t number) {
   const tsr_shape *shape = &code->tables[i].shape;
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
+  const uint32_t row_bytes = (uint32_t)code->tables[i].settings.value_bytes;
   const bool looks_up =
       TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates) && shape->kind != TSR_KIND_FILTER;
   fprintf(out, "#include \"core/kernels/user.cuh\"\n");
-  if (table->does & TSR_DOES_FINDS)
-    fprintf(out, "USER_%s(%s, %zu)\n", shape->kind == TSR_KIND_FILTER ? "asks" : "finds", table->name, number);
-  if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu)\n", table->name, number);
-  if (table->does & TSR_DOES_INSERTS) fprintf(out, "USER_inserts(%s, %zu)\n", table->name, number);
-  if (table->does & TSR_DOES_INSERTS && looks_up && (shape->whole_pairs || shape->payload_bits == 0))
+  if (table->does & TSR_DOES_FINDS && shape->kind == TSR_KIND_FILTER)
+    fprintf(out, "USER_asks(%s, %zu)\n", table->name, number);
+  else if (table->does & TSR_DOES_FINDS)
+    fprintf(out, "USER_finds(%s, %zu, %u)\n", table->name, number, row_bytes);
+  if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu, %u)\n", table->name, number, row_bytes);
+  if (table->does & TSR_DOES_INSERTS && row_bytes)
+    fprintf(out, "USER_inserts_rows(%s, %zu, %u, %d)\n", table->name, number, row_bytes,
+            code->tables[i].settings.replaces_rows != 0);
+  else if (table->does & TSR_DOES_INSERTS)
+    fprintf(out, "USER_inserts(%s, %zu)\n", table->name, number);
+  if (table->does & TSR_DOES_INSERTS && looks_up && !row_bytes && (shape->whole_pairs || shape->payload_bits == 0))
     fprintf(out, "USER_looks_up(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_ERASES) fprintf(out, "USER_erases(%s, %zu)\n", table->name, number);
 }

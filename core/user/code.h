@@ -37,12 +37,18 @@ char *tsr_user_kernel_unit(const tsr_user_code *code);
 /* Works on items begin .. end - 1 of n. arguments: of all parameters, a table's a pointer to its tsr_table_ref. */
 typedef void tsr_user_range(const void *const *arguments, uint64_t n, uint64_t begin, uint64_t end);
 
-/* What a tsr_table_ref holds on a device (user_table of kernels/user.cuh); on the CPU it points to this. */
+/* What a tsr_table_ref holds on a device (user_table and user_rows of kernels/user.cuh); on the CPU it points to this. */
+typedef struct tsr_user_rows {
+  void *rows;
+  uint32_t *taken, *written;
+  uint64_t words;
+} tsr_user_rows;
 typedef struct tsr_user_table {
   tsr_state state;
   struct tsr_tally *tally;
+  tsr_user_rows rows;
 } tsr_user_table;
-enum { TSR_USER_REF_BYTES = 57 * 8 }; /* of a tsr_table_ref on a device */
+enum { TSR_USER_REF_BYTES = 61 * 8 }; /* of a tsr_table_ref on a device */
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 
 #include "core/cuda/link.h"
 #include "core/sized.h"
+#include "core/table/capture.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
@@ -56,8 +57,6 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
           "%s: table %zu has more than [table] device_bytes and lies in the host's memory: a kernel needs it "
           "on the device, so raise the limit or use a smaller capacity",
           kernel, i);
-    const tsr_status wide = tsr_refuse_wide(t, kernel, error);
-    if (wide) return wide;
     if (t->backend != tables[0]->backend ||
         t->store.composition->settings.device != tables[0]->store.composition->settings.device)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
@@ -153,8 +152,21 @@ static tsr_phase phase_of(uint32_t does) {
 /* What the host knows of a table before a kernel works on it. */
 static void announce(tsr_table *t, uint32_t does) {
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
-  if (does & TSR_DOES_ERASES) t->store.state.has_erased = 1;
+  if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
   if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
+}
+
+/* Memory of rows may be another one by the time of a replay. */
+static tsr_status open_rows(tsr_table *t, uint32_t does, void *stream, tsr_error *error) {
+  const tsr_status status = tsr_capture_refuse(
+      t, stream, "rows of value_bytes move where there get to be more: launch it before or after", error);
+  return status || !(does & TSR_DOES_INSERTS) ? status : tsr_wide_open_bits(t, stream, error);
+}
+
+static tsr_user_rows rows_of(const tsr_table *t) {
+  const uint64_t words = (t->wide.bit_rows + 31) / 32;
+  uint32_t *bits = t->wide.bits;
+  return (tsr_user_rows){t->wide.rows, bits, bits ? bits + words : NULL, words};
 }
 
 static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments, void *stream, tsr_error *error) {
@@ -165,9 +177,10 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
     tsr_table *t = k->tables[i];
-    status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
+    if (tsr_is_wide(t)) status = open_rows(t, facts->parameter[i].does, stream, error);
+    if (status == TSR_OK) status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
     announce(t, facts->parameter[i].does);
-    tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert};
+    tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert, rows_of(t)};
     memcpy(refs[i], &tables[i], sizeof tables[i]);
     all[i] = refs[i];
   }

@@ -55,6 +55,40 @@ expect_out '^table groups: 300 pairs, sum of keys 44850, of values [0-9]+$'
 expect_out '^table sums: 7 pairs, sum of keys 21, of values [0-9]+$'
 expect_out '^array seen: 5000 numbers, sum [0-9]+$'
 
+case_of "rows of value_bytes: records that are found, changed and inserted"
+cat >rows.cu <<'KERNELS'
+#include "tessera.cuh"
+TSR_TABLE(people, finds)
+TSR_TABLE(copies, inserts)
+struct person {
+  uint32_t town, year, pad[2];
+};
+TSR_KERNEL(move, (tsr_table_ref people, tsr_table_ref copies, const uint32_t *keys, uint32_t *towns)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t key = mine ? keys[i] : 0;
+  uint64_t value = 0;
+  const uint32_t found = tsr_find(people, mine, key, &value);
+  struct person person = {0, 0, {0, 0}};
+  if (found) person = *(const struct person *)tsr_row(value);
+  if (found) towns[i] = person.town;
+  person.year += 1;
+  tsr_insert(copies, found, key, tsr_row_value(&person));
+}
+KERNELS
+sed 's/^value_bits.*/value_bytes = 16/' groups.ini >people.ini
+awk 'function word(n) { return sprintf("%02x%02x0000", n % 256, n / 256) }
+  BEGIN { for (i = 0; i < 300; i++) print i "\t" word(i % 7) word(1000 + i % 90) word(0) word(0) }' >people.tsv
+awk 'function word(n) { return sprintf("%02x%02x0000", n % 256, n / 256) }
+  $1 < 300 && !($1 in seen) { seen[$1]; print $1 "\t" word($1 % 7) word(1001 + $1 % 90) word(0) word(0) }' keys.tsv |
+  sort -n >expected.copies
+run exec rows.cu --table people=people.ini --table copies=people.ini --insert people=people.tsv --in keys=keys.tsv \
+  --out copies=copies.tsv --out towns=towns.tsv "${cpu[@]}"
+expect_status 0
+cmp copies.tsv expected.copies || fail "other rows"
+expect_out '^table copies: 300 pairs, sum of keys [0-9]+$'
+awk '{ print $1 < 300 ? $1 % 7 : 0 }' keys.tsv | cmp - towns.tsv || fail "other towns"
+
 case_of "kernels one after the other share arrays, and a table may have two names"
 run exec kernels.cu --kernel add_up --kernel read_back "${both[@]}" --table totals=@sums --out of_group=each.tsv --quiet \
   "${cpu[@]}"

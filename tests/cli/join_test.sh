@@ -56,6 +56,24 @@ for kind in inner left semi anti; do
   [[ $(<out) == $(wc -l <expected) ]] || fail "$(<out) rows"
 done
 
+case_of "values of value_bytes"
+sed 's/^value_bits.*/value_bytes = 256/; s/^kind = map/kind = multimap/' "$specs/join.ini" >wide.ini
+grep -q value_bytes wide.ini || fail "join.ini has no value_bits"
+for side in left right; do awk '{ printf "%s\t%0512d\n", $1, $2 }' $side.tsv >wide_$side.tsv; done
+for kind in inner left anti; do
+  oracle "$kind" wide_left.tsv wide_right.tsv >expected
+  run join wide_left.tsv wide_right.tsv --kind "$kind" --out rows.tsv --spec wide.ini "${cpu[@]}"
+  expect_status 0
+  LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows than awk's: $kind"
+done
+run join wide_left.tsv wide_right.tsv --out rows.npy --spec wide.ini "${cpu[@]}"
+expect_err 'rows.npy: .* name a file of text'
+run join wide_left.tsv wide_right.tsv --aggregate sum --spec wide.ini "${cpu[@]}"
+expect_err 'SUM is of numbers'
+run join wide_left.tsv wide_right.tsv --aggregate count --out rows.tsv --spec wide.ini "${cpu[@]}"
+aggregates count left.tsv right.tsv >expected
+LC_ALL=C sort rows.tsv | cmp - expected || fail "other counts than awk's"
+
 keys_of left.tsv >left_keys
 keys_of right.tsv >right_keys
 LC_ALL=C comm -12 left_keys right_keys >intersect

@@ -179,6 +179,41 @@ TEST_P(Targets, EveryCallIsInlined) {
   }
 }
 
+// Rows of value_bytes: one that a kernel makes is kept in registers until it is written.
+TEST_P(Targets, Rows) {
+  const tsr_kernel_source source = source_of(R"(#include "tessera.cuh"
+TSR_TABLE(from, finds)
+TSR_TABLE(into, inserts)
+struct row {
+  uint64_t word[4];
+};
+TSR_KERNEL(looks, (tsr_table_ref from, const uint64_t *keys, uint64_t *out)) {
+  const uint64_t i = tsr_item();
+  uint64_t value = 0, sum = 0;
+  const uint32_t found = tsr_find(from, i < tsr_items(), i < tsr_items() ? keys[i] : 0, &value);
+  for (uint32_t w = 0; found && w < 4; w++) sum += ((const struct row *)tsr_row(value))->word[w];
+  if (i < tsr_items()) out[i] = sum;
+}
+TSR_KERNEL(puts, (tsr_table_ref into, const uint64_t *keys)) {
+  const uint64_t i = tsr_item();
+  const uint64_t key = i < tsr_items() ? keys[i] : 0;
+  struct row row = {{key, key * key, i, 1}};
+  tsr_insert(into, i < tsr_items(), key, tsr_row_value(&row));
+}
+)");
+  const std::pair<const char *, std::string> tables[] = {
+      {"looks", "layout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"puts", "layout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"puts", "layout=packed\nprobing=linear\nduplicates=replace\n[layout]\nbucket_slots=8\ntile_lanes=8\n"},
+      {"puts", "layout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=16\ntile_lanes=4\n"}};
+  for (const auto &[kernel, text] : tables) {
+    SCOPED_TRACE(text);
+    std::vector<choices::Spec> specs;
+    specs.push_back(parse("[table]\nkind=map\nkey_bits=32\nvalue_bytes=32\nhasher=murmur3\n" + text));
+    expect_sound(source, kernel, specs, {std::string(kernel) == "looks" ? "from" : "into"}, GetParam());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Targets, testing::Values(80u, 90u),
                          [](const auto &info) { return "sm" + std::to_string(info.param); });
 

@@ -159,6 +159,29 @@ def multimaps_answer(library: Library) -> None:
         assert np.array_equal(keys[left.astype(np.int64)], row_keys)
 
 
+def rows_answer(library: Library) -> None:
+    """Values of 64 bytes: rows of float32, and results of uint8."""
+    numbers = np.random.default_rng(8)
+    keys = numbers.permutation(4 * N)[: 2 * N].astype(np.uint32)
+    rows = numbers.integers(0, 1000, (N, 16)).astype(np.float32)
+    want = np.concatenate([rows.view(np.uint8), np.full((N, 64), 7, np.uint8)])
+    with table_of("wide", value_bytes=64) as table:
+        ours, inside = library.array(keys), library.array(keys[:N])
+        table.insert(inside, library.array(rows))
+        found, mask = table.find(ours, missing=7)
+        same(library, found, want)
+        same(library, mask, np.arange(2 * N) < N)
+        out = library.array(np.zeros((N, 16), np.float32))
+        if library.name != "jax":
+            table.get(inside, out=out)
+            same(library, out, rows)
+        lasting, found = table.items(like=ours)
+        order, mine = np.argsort(library.numpy(lasting).view(np.uint32)), np.argsort(keys[:N])
+        assert np.array_equal(library.numpy(found)[order], rows.view(np.uint8)[mine])
+        # host arrays with the same table
+        assert np.array_equal(table.get(keys[:10]).view(np.float32), rows[:10])
+
+
 def apply_answers(library: Library) -> None:
     with table_of("mixed") as table:
         table.insert(library.array(np.arange(100, dtype=np.uint32)), 5)
@@ -283,6 +306,7 @@ def torch_look_up(library: Library) -> None:
 CASES: List[Callable[[Library], None]] = [
     maps_answer,
     multimaps_answer,
+    rows_answer,
     apply_answers,
     full_tables_hand_back,
     wrong_arrays_get_sentences,

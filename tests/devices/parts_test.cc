@@ -186,15 +186,16 @@ TEST_P(Parts, RandomOperations) {
   TSR_TRACE_SEED;
   const Case &c = GetParam();
   Random random(5);
-  cut = {c.devices, c.made.key_bits / 8, c.made.value_bits / 8, 1};
+  cut = {c.devices, c.made.key_bits / 8, (c.made.row_bits ? c.made.row_bits : c.made.value_bits) / 8, 1};
   Table subject(table_of(c.made.words + " devices=" + numbers(c.devices) + " devices.split=" + c.split +
                          " devices.chunk=256 capacity=1500"),
-                c.made.key_bits, c.made.value_bits, 0, in_parts());
+                c.made.key_bits, c.made.value_bits, c.made.row_bits, in_parts());
   Exercise::Options options;
   options.slots = 1500;
   options.batch_max = 900;
   options.operations = scaled(20, 3);
   options.pool = 1400;
+  options.erases_pairs = c.made.row_bits == 0;
   Exercise exercise(subject, c.made.policy, random, options);
   EXPECT_EQ(exercise.run(), "");
 }

@@ -46,12 +46,13 @@ TEST_P(Shards, RandomOperations) {
   TSR_TRACE_SEED;
   const Made &made = GetParam().made;
   Random random(1);
-  Table subject(table("capacity=1500"), made.key_bits, made.value_bits);
+  Table subject(table("capacity=1500"), made.key_bits, made.value_bits, made.row_bits);
   Exercise::Options options;
   options.slots = 1500;
   options.batch_max = 900;
   options.operations = scaled(30, 3);
   options.pool = 1400;
+  options.erases_pairs = made.row_bits == 0;
   Exercise exercise(subject, made.policy, random, options);
   EXPECT_EQ(exercise.run(), "");
 }
@@ -63,10 +64,11 @@ TEST_P(Shards, TooManyKeys) {
   Random random(2);
   tsr_table *full = table("capacity=400");
   const uint64_t slots = info_of(full).slots;
-  Table subject(full, made.key_bits, made.value_bits);
+  Table subject(full, made.key_bits, made.value_bits, made.row_bits);
   Exercise::Options options;
   options.slots = slots;
   options.batch_max = 600;
+  options.erases_pairs = made.row_bits == 0;
   Exercise exercise(subject, made.policy, random, options);
   EXPECT_EQ(exercise.overfill(), "");
 }
@@ -75,12 +77,13 @@ TEST_P(Shards, Growing) {
   TSR_TRACE_SEED;
   const Made &made = GetParam().made;
   Random random(3);
-  Table subject(table("capacity=200 growth=double"), made.key_bits, made.value_bits);
+  Table subject(table("capacity=200 growth=double"), made.key_bits, made.value_bits, made.row_bits);
   Exercise::Options options;
   options.slots = 3000;
   options.batch_max = 900;
   options.operations = scaled(20, 3);
   options.pool = 2500;
+  options.erases_pairs = made.row_bits == 0;
   Exercise exercise(subject, made.policy, random, options);
   EXPECT_EQ(exercise.run(), "");
   // where every pair is kept, the keys that mark slots have a bucket each, and no more room

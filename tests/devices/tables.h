@@ -42,6 +42,7 @@ inline std::string numbers(unsigned count) {
 struct Made {
   std::string words; // of a spec, those without a section belong to [table]
   uint32_t key_bits, value_bits, policy;
+  uint32_t row_bits = 0; // of values of value_bytes, whose value_bits say how wide the numbers in them are
 };
 
 // Every kind, and every way in which a scheme may treat pairs: they move, they stay, they have a value column.
@@ -61,7 +62,10 @@ inline std::vector<Made> kinds() {
       {"kind=set key_bits=64" + parts, 64, 0, TSR_DUPLICATES_FIRST},
       {"kind=multiset key_bits=32" + stays, 32, 0, TSR_DUPLICATES_KEEP},
       {"kind=multimap key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_KEEP},
-      {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP}};
+      {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP},
+      {"kind=map key_bits=32 value_bytes=64 duplicates=first" + parts, 32, 64, TSR_DUPLICATES_FIRST, 512},
+      {"kind=map key_bits=64 value_bytes=20 duplicates=replace" + columns, 64, 64, TSR_DUPLICATES_REPLACE, 160},
+      {"kind=multimap key_bits=32 value_bytes=24" + stays, 32, 64, TSR_DUPLICATES_KEEP, 192}};
 }
 
 inline tsr_spec *spec_of(const std::string &words) {

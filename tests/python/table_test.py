@@ -29,8 +29,11 @@ def spec(kind="map", key_bits=32, value_bits=32, layout="packed", probing="doubl
     return {"table": table}
 
 
-WIDE = ["[table]", "kind = map", "key_bits = 32", "value_bytes = 16", "capacity = 9", "layout = packed"]
-WIDE += ["probing = linear", "hasher = murmur3", "backend = cpu"]
+def wide(value_bytes=16, **entries):
+    made = spec(**entries)
+    del made["table"]["value_bits"]
+    made["table"]["value_bytes"] = value_bytes
+    return made
 
 
 class SpecTest(unittest.TestCase):
@@ -74,7 +77,6 @@ class SpecTest(unittest.TestCase):
             ("[table]\n\0", tessera.BadSpec, "NUL"),
             ("[table]\nkind = map\n", tessera.BadSpec, "key_bits is missing"),
             (spec(probing="absent"), tessera.NotFound, "absent"),
-            ("\n".join(WIDE), tessera.Unsupported, "no numbers"),
         ):
             with self.subTest(source=source), self.assertRaisesRegex(kind, sentence):
                 Table(source)
@@ -106,6 +108,123 @@ class SpecTest(unittest.TestCase):
         )
         with self.assertRaisesRegex(tessera.Error, "bench: .*mop"):
             tessera.bench(spec(kind="mop"), n=1000)
+
+
+
+class WideTest(unittest.TestCase):
+    def test_random_rows_against_a_dict(self):
+        numbers = np.random.default_rng(3)
+        for policy, dtype, items in (("first", np.float32, 16), ("replace", np.uint8, 20), ("replace", np.int64, 4)):
+            with self.subTest(policy=policy, dtype=dtype), Table(
+                wide(items * np.dtype(dtype).itemsize, duplicates=policy, capacity=4000)
+            ) as table:
+                oracle = {}
+                for _ in range(5):
+                    keys = numbers.choice(3000, 700, replace=False).astype(np.uint32)
+                    rows = numbers.integers(0, 100, (700, items)).astype(dtype)
+                    table.insert(keys, rows)
+                    for key, row in zip(keys.tolist(), rows):
+                        if policy == "replace" or key not in oracle:
+                            oracle[key] = row
+                    gone = numbers.choice(3000, 50, replace=False).astype(np.uint32)
+                    self.assertEqual(table.erase(gone).tolist(), [key in oracle for key in gone.tolist()])
+                    for key in gone.tolist():
+                        oracle.pop(key, None)
+                    asked = np.arange(3000, dtype=np.uint32)
+                    found, mask = table.find(asked, missing=7)
+                    self.assertEqual((found.dtype, found.shape), (np.uint8, (3000, rows.nbytes // 700)))
+                    self.assertEqual(mask.tolist(), [key in oracle for key in asked.tolist()])
+                    self.assertTrue((found[~mask] == 7).all())
+                    expected = np.array([oracle[key] for key in asked[mask].tolist()])
+                    np.testing.assert_array_equal(found[mask].view(dtype), expected)
+                    out = np.empty((3000, items), dtype)
+                    self.assertIs(table.get(asked, missing=5, out=out), out)
+                    np.testing.assert_array_equal(out[mask], expected)
+                    self.assertTrue((out[~mask] == 5).all())
+                keys, rows = table.items()
+                self.assertEqual(len(keys), len(oracle))
+                for key, row in zip(keys.tolist(), rows.view(dtype)):
+                    np.testing.assert_array_equal(row, oracle[key])
+
+    def test_records_shapes_and_numbers(self):
+        record = np.dtype([("x", np.float64), ("y", np.float32), ("n", np.int32)])
+        with Table(wide()) as table:
+            records = np.array([(1.5, 2, 3), (4.5, 5, 6)], record)
+            table.insert([1, 2], records)
+            self.assertEqual(table.get([2, 1]).view(record).reshape(2).tolist(), [(4.5, 5, 6), (1.5, 2, 3)])
+            out = np.empty(3, record)
+            table.find([1, 2, 3], out=(out, None))
+            self.assertEqual(out["n"].tolist(), [3, 6, 0])
+            self.assertEqual(table.get(np.array([[1, 2], [2, 3]], np.uint32)).shape, (2, 2, 16))
+            self.assertEqual(table[1].view(np.float64)[0], 1.5)
+            self.assertTrue(np.isnan(table.get([9], missing=np.nan, out=np.empty((1, 4), np.float32))).all())
+            self.assertIn("16 bytes", repr(table))
+            rows, inserted = table.find_or_insert([2, 3], np.full((2, 16), 9, np.uint8))
+            self.assertEqual(inserted.tolist(), [False, True])
+            self.assertEqual((rows[0].view(record)["n"].tolist(), rows[1].tolist()), ([6], [9] * 16))
+            codes, _, _ = table.insert([3, 4], np.zeros((2, 2)), wait=False)
+            self.assertEqual(codes.tolist(), [tessera.Code.PRESENT, tessera.Code.INSERTED])
+
+    def test_what_has_no_room_comes_back_as_rows(self):
+        with Table(wide(capacity=100)) as table:
+            keys = np.arange(1000, dtype=np.uint32)
+            rows = np.repeat(keys, 4).reshape(1000, 4)
+            with self.assertRaises(tessera.Full) as caught:
+                table.insert(keys, rows)
+            full = caught.exception
+            self.assertEqual(len(full.keys) + len(table), 1000)
+            np.testing.assert_array_equal(full.values.view(np.uint32), np.repeat(full.keys, 4).reshape(-1, 4))
+
+    def test_all_rows_of_a_key_and_joins(self):
+        made = wide(kind="multimap", probing="double_hashing")
+        made["table"].pop("duplicates", None)
+        with Table(made) as lines, Table(spec()) as orders:
+            keys = np.array([1, 1, 3, 4], np.uint32)
+            rows = np.repeat(keys * 10, 4).reshape(4, 4)
+            lines.insert(keys, rows)
+            offsets, found = lines.find_all([1, 2, 3])
+            self.assertEqual(offsets.tolist(), [0, 2, 2, 3])
+            self.assertEqual(found.view(np.uint32)[:, 3].tolist(), [10, 10, 30])
+            out = np.empty((5, 2), np.float64)
+            lines.find_all([1, 2, 3], out=(None, out))
+            self.assertEqual(out.view(np.uint32)[:3, 0].tolist(), [10, 10, 30])
+            orders.insert([1, 2, 3], [100, 200, 300])
+            keys, left, right = orders.join(lines)
+            self.assertEqual(
+                sorted(zip(keys.tolist(), left.tolist(), right.view(np.uint32)[:, 1].tolist())),
+                [(1, 100, 10), (1, 100, 10), (3, 300, 30)],
+            )
+            keys, left, right = orders.join(lines, "left", missing=255)
+            self.assertEqual(right[keys == 2].tolist(), [[255] * 16])
+            keys, left, _ = lines.join(orders, "anti")
+            self.assertEqual((keys.tolist(), left.view(np.uint32).tolist()), ([4], [[40] * 4]))
+            with self.assertRaisesRegex(tessera.Unsupported, "SUM is of numbers"):
+                orders.join(lines, "sum")
+
+    def test_of_several_devices_saved_and_loaded(self):
+        with Table(wide(devices=[0, 1, 2], capacity=2000)) as table:
+            keys = np.arange(1500, dtype=np.uint32)
+            rows = np.repeat(keys, 4).reshape(1500, 4)
+            table.insert(keys, rows)
+            np.testing.assert_array_equal(table.get(keys[::-1].copy()).view(np.uint32), rows[::-1])
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(os.path.join(folder, "rows.tsr"))
+                with Table.load(os.path.join(folder, "rows.tsr")) as loaded:
+                    np.testing.assert_array_equal(loaded.get(keys).view(np.uint32), rows)
+
+    def test_wrong_rows(self):
+        with Table(wide()) as table:
+            for wrong in (5, [1, 2], np.zeros((2, 3)), np.zeros((4, 1), np.float64), np.zeros((3, 16), np.uint8)):
+                with self.assertRaisesRegex(tessera.WrongType, r"a value is 16 bytes: pass an array of shape \(2, 16\)"):
+                    table.insert([1, 2], wrong)
+            with self.assertRaisesRegex(tessera.WrongType, "16 bytes"):
+                table.insert([1, 2], np.array([["a"] * 2] * 2, dtype=object))
+            with self.assertRaisesRegex(tessera.WrongType, "16 bytes"):
+                table.get([1, 2], out=np.empty((2, 4), np.uint8))
+            with self.assertRaises(tessera.BadArgument):
+                table.get([1], missing=256)
+            with self.assertRaisesRegex(tessera.Unsupported, "values = NULL"):
+                table.erase_pairs([1], np.zeros((1, 16), np.uint8))
 
 
 class OperationsTest(unittest.TestCase):

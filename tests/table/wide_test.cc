@@ -5,7 +5,6 @@
 // refused. A value that was made of two is none (../oracle/subject.h). Read next: judged.h.
 #include <gtest/gtest.h>
 
-#include "core/tessera_kernels.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
 
@@ -241,7 +240,6 @@ TEST(WideSpec, IsChecked) {
       {"compared", {"table.duplicates=min"}},
       {"phased", {"table.concurrency=mixed"}},
       {"page", {"table.page_bytes=auto", "table.device_bytes=1M"}},
-      {"device", {"table.devices=0,0"}},
       {"remove one", {"table.value_bits=32"}},
       {"only a map", {"table.kind=set"}},
       {"32 bits", {"table.capacity=2^33"}},
@@ -260,11 +258,8 @@ TEST(WideCalls, AreChecked) {
   Table table(made(spec.get()), 32, 64, 8 * 16);
   tsr_error e = {};
   const uint32_t keys[2] = {1, 2}, values[8] = {3, 4};
-  tsr_join_rows rows = {};
-  uint64_t count = 0;
   expect_refused(tsr_insert(table.get(), 2, keys, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "values");
   expect_refused(tsr_erase_pairs(table.get(), 2, keys, values, nullptr, &e), TSR_UNSUPPORTED, e, "values = NULL");
-  expect_refused(tsr_join(table.get(), table.get(), TSR_JOIN_INNER, &rows, &count, &e), TSR_UNSUPPORTED, e, "tsr_find");
   Recipe narrow = recipe_of(cases[0]);
   narrow.value_bytes = 0;
   narrow.value_bits = 32;
@@ -272,12 +267,6 @@ TEST(WideCalls, AreChecked) {
   tsr_rehash_options options = {};
   options.spec = other.get();
   expect_refused(tsr_rehash(table.get(), &options, &e), TSR_UNSUPPORTED, e, "value_bytes");
-  tsr_kernel_source source = {};
-  source.text = "TSR_TABLE(t, FINDS)\nTSR_KERNEL(k, (tsr_table_ref t)) {}\n";
-  tsr_table *tables[] = {table.get()};
-  const char *names[] = {"t"};
-  tsr_kernel *kernel = nullptr;
-  expect_refused(tsr_kernel_create(&source, "k", tables, names, 1, &kernel, &e), TSR_UNSUPPORTED, e, "tsr_find");
 }
 
 } // namespace

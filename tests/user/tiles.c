@@ -10,6 +10,13 @@ uint32_t tiles_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_
   return user_insert(c, tally, mine, TSR_FACT(c, duplicates), &key, &value);
 }
 
+uint32_t tiles_insert_row(const tsr_ctx *c, tsr_tally *tally, const tiles_rows *rows, uint32_t replaces, uint32_t mine,
+                          uint32_t key, const uint32_t *row) {
+  const user_table table = {.tally = tally, .rows = {rows->rows, rows->taken, rows->written, rows->words}};
+  uint64_t wide_key = key, value = (uint64_t)row;
+  return user_insert_row(c, &table, 16, replaces, mine, &wide_key, &value);
+}
+
 uint32_t tiles_find(const tsr_ctx *c, uint32_t mine, uint32_t key, uint64_t *value) {
   return user_find(c, mine, key, value);
 }

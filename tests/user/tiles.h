@@ -13,6 +13,14 @@ extern "C" {
 #endif
 
 uint32_t tiles_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t key, uint32_t value);
+/* Of rows of 16 bytes; row: what is written. */
+typedef struct tiles_rows {
+  char *rows;
+  uint32_t *taken, *written;
+  uint64_t words; /* of either: a bit for each row */
+} tiles_rows;
+uint32_t tiles_insert_row(const tsr_ctx *c, tsr_tally *tally, const tiles_rows *rows, uint32_t replaces, uint32_t mine,
+                          uint32_t key, const uint32_t *row);
 uint32_t tiles_find(const tsr_ctx *c, uint32_t mine, uint32_t key, uint64_t *value);
 uint64_t tiles_count(const tsr_ctx *c, uint32_t mine, uint32_t key);
 uint64_t tiles_erase(const tsr_ctx *c, uint32_t mine, uint32_t key);

@@ -27,6 +27,12 @@ const Shape kShapes[] = {
     {"slab_multimap", "kind=multimap\nlayout=slab\nprobing=slab_list\nallocator=slab_light\n", true},
 };
 
+// The tables of numbers that lie below rows.
+const Shape kRowShapes[] = {
+    {"packed_linear", "kind=map\nlayout=packed\nprobing=linear\n", false},
+    {"packed_cuckoo", "kind=map\nlayout=packed\nprobing=cuckoo\n", false},
+};
+
 struct Case {
   Shape shape;
   uint32_t lanes, tiles;
@@ -137,9 +143,51 @@ TEST_P(Tiles, DoWhatTheOracleDoes) {
   EXPECT_EQ(memory_->check_guards(), "");
 }
 
-std::vector<Case> cases() {
+// Items of few keys, and few more rows than keys and lanes: each key has one whole row in the end, and no row is lost.
+class RowTiles : public Tiles {};
+
+TEST_P(RowTiles, GiveBackWhatTheyDoNotNeed) {
+  constexpr uint64_t kItems = 600, kKeys = 60, kWords = 3; // 96 rows
+  tsr_tally tally = {};
+  auto key_of = [](uint64_t i) { return static_cast<uint32_t>(i % kKeys * 2654435761u); };
+  for (uint32_t replaces : {0u, 1u}) {
+    std::vector<uint32_t> memory(kWords * 32 * 4), taken(kWords), written(kWords);
+    const tiles_rows rows = {reinterpret_cast<char *>(memory.data()), taken.data(), written.data(), kWords};
+    memory_ = std::make_unique<Memory>(composition_.get());
+    std::map<uint32_t, uint64_t> inserted;
+    launch(kItems, [&](const tsr_ctx *c, uint64_t i) {
+      const uint32_t item = static_cast<uint32_t>(i), row[4] = {item, item * 3, item ^ 77, key_of(i)};
+      const uint32_t result = tiles_insert_row(c, &tally, &rows, replaces, i < kItems, key_of(i), row);
+      const uint32_t present = replaces ? TSR_REPLACED : TSR_PRESENT;
+      if (i >= kItems)
+        EXPECT_EQ(result, 0u);
+      else
+        EXPECT_TRUE(result == TSR_INSERTED || result == present) << i << ": " << result;
+      inserted[key_of(i)] += i < kItems && result == TSR_INSERTED;
+    });
+    EXPECT_EQ(tally.not_placed, 0u);
+    uint64_t bits = 0;
+    for (uint32_t word : taken) bits += static_cast<uint64_t>(__builtin_popcount(word));
+    EXPECT_EQ(bits, kKeys);
+    for (uint32_t word : written) EXPECT_EQ(word, 0u);
+    launch(kKeys, [&](const tsr_ctx *c, uint64_t i) {
+      uint64_t number = 0;
+      ASSERT_EQ(tiles_find(c, i < kKeys, key_of(i), &number), i < kKeys) << i;
+      if (i >= kKeys) return;
+      const uint32_t *row = &memory[number * 4], item = row[0];
+      EXPECT_EQ(inserted[key_of(i)], 1u) << i;
+      EXPECT_TRUE(row[1] == item * 3 && row[2] == (item ^ 77) && row[3] == key_of(i) && item % kKeys == i) << i;
+      const uint64_t last = kItems - kKeys, lanes = warp_->lanes();
+      EXPECT_TRUE(replaces ? item + lanes >= last : item < kKeys + lanes) << i << ": " << item;
+    });
+    EXPECT_EQ(memory_->check_guards(), "");
+  }
+}
+
+template <size_t count>
+std::vector<Case> cases_of(const Shape (&shapes)[count]) {
   std::vector<Case> all;
-  for (const Shape &shape : kShapes)
+  for (const Shape &shape : shapes)
     for (uint32_t lanes : {2u, 4u, 16u}) {
       all.push_back({shape, lanes, 1});
       all.push_back({shape, lanes, 32 / lanes / 2});
@@ -147,10 +195,13 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Tiles, testing::ValuesIn(cases()), [](const auto &info) {
+std::string name_of(const testing::TestParamInfo<Case> &info) {
   return std::to_string(info.index) + "_" + info.param.shape.name + "_" + std::to_string(info.param.lanes) + "_" +
          std::to_string(info.param.tiles);
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Tiles, testing::ValuesIn(cases_of(kShapes)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RowTiles, testing::ValuesIn(cases_of(kRowShapes)), name_of);
 
 } // namespace
 } // namespace tessera_test

@@ -39,6 +39,11 @@ def name_of(kind: str, width: int) -> str:
     )
 
 
+def _items(array: Any, mask: Any) -> Any:
+    """The items that a mask speaks of, one behind the other."""
+    return array.reshape(-1, *array.shape[len(mask.shape) :])
+
+
 def _not_contiguous(name: str) -> BadArgument:
     return BadArgument(
         f"{name}: its items do not lie one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
@@ -85,7 +90,7 @@ class Adapter:
         raise NotImplementedError
 
     def select(self, array: Any, mask: Any) -> Any:
-        """The items of array, one behind the other, where mask is true."""
+        """The items of array, one behind the other, where mask is true; each a row, where array has further axes."""
         raise NotImplementedError
 
     def address(self, made: Any) -> int:
@@ -133,7 +138,7 @@ class NumPyAdapter(Adapter):
         return mask
 
     def select(self, array: np.ndarray, mask: np.ndarray) -> Any:
-        return array.reshape(-1)[mask.reshape(-1)]
+        return _items(array, mask)[mask.reshape(-1)]
 
 
 _SPARES, _SPARE_ITEMS = 16, 4096  # sets of arrays that JAX makes at a time, and the most items of one
@@ -226,7 +231,7 @@ class TorchAdapter(Adapter):
         return codes.eq_(self.codes[code]).view(self.torch.bool)
 
     def select(self, array: Any, mask: Any) -> Any:
-        return self._signed(array.reshape(-1))[mask.reshape(-1)].view(array.dtype)
+        return self._signed(_items(array, mask))[mask.reshape(-1)].view(array.dtype)
 
     def synchronize(self, device: int) -> None:
         if device != HOST:
@@ -302,7 +307,7 @@ class CuPyAdapter(Adapter):
 
     def select(self, array: Any, mask: Any) -> Any:
         with self._on(array):
-            return array.reshape(-1)[mask.reshape(-1)]
+            return _items(array, mask)[mask.reshape(-1)]
 
 
 # ---- JAX -------------------------------------------------------------------------------------------------------------
@@ -408,7 +413,7 @@ class JaxAdapter(Adapter):
         return self.equal(codes, code)
 
     def select(self, array: Any, mask: Any) -> Any:
-        return array.reshape(-1)[mask.reshape(-1)]
+        return _items(array, mask)[mask.reshape(-1)]
 
 
 # ---- Numba -----------------------------------------------------------------------------------------------------------
@@ -452,7 +457,7 @@ class NumbaAdapter(Adapter):
         return NUMPY.first(keys.copy_to_host(), mask.copy_to_host())
 
     def select(self, array: Any, mask: Any) -> Any:
-        chosen = array.copy_to_host().reshape(-1)[mask.copy_to_host().reshape(-1)]
+        chosen = NUMPY.select(array.copy_to_host(), mask.copy_to_host())
         return self.cuda.to_device(chosen)
 
 

@@ -5,10 +5,15 @@ stand shapes and dtypes.
 Below, `uint` is the unsigned integer of the table's key_bits or value_bits. A signed one of the same width is as good:
 tables keep bits. Results are signed where the keys are signed. Values may be floats where the table never calculates
 with them, but results are whole numbers unless `out` says otherwise.
+
+With value_bytes a value is a row, of items of any type that make so many bytes: values are (..., m), where keys are (...),
+or of NumPy's records. Results are (..., value_bytes) of uint8, which `.view` makes another type of, unless `out` is given;
+`missing` is what stands in each item of an absent key's row.
 """
 
 import ctypes
 import enum
+import math
 import os
 import struct
 import threading
@@ -144,11 +149,7 @@ class Table:
         info = self._info()
         self._key_width = info.key_bits // 8
         self._value_width = info.value_bits // 8
-        if self._value_width > 8:
-            raise lib.Unsupported(
-                f"value_bytes = {self._value_width}: values that are no numbers have no array here: use value_bits = 32 "
-                "or 64, or the library in C"
-            )
+        self._row = self._value_width if self._value_width > 8 else 0  # bytes of a value that is a row
         self._kind = self._setting("kind", "")
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
@@ -209,7 +210,9 @@ class Table:
         if self._handle is None:
             return "<tessera.Table, closed>"
         widths = f"{8 * self._key_width}-bit keys"
-        if self._value_width:
+        if self._row:
+            widths += f", values of {self._row} bytes"
+        elif self._value_width:
             widths += f", {8 * self._value_width}-bit values"
         return f"<tessera.Table: {self._kind}, {widths}, {self._place()}>"
 
@@ -270,6 +273,8 @@ class Table:
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if self._row:
+            return self._rows(values, name, memory)
         if isinstance(values, int) and not isinstance(values, bool):
             kind = memory.kind
             if kind == "u" and values < 0:
@@ -297,6 +302,55 @@ class Table:
             )
         self._note(found, theirs, name)
         return values, found.pointer
+
+    def _rows(self, values: Any, name: str, memory: Memory) -> Tuple[Any, int]:
+        """The same where values are rows, of items of any type."""
+        theirs = adapter_of(values)
+        if theirs is None:
+            values = np.ascontiguousarray(values)
+            theirs = NUMPY
+        found = theirs.look(values, name, False)
+        self._check_rows(found, name, memory.shape)
+        self._note(found, theirs, name)
+        return values, found.pointer
+
+    def _check_rows(self, found: Memory, name: str, shape: Tuple[int, ...]) -> None:
+        """Refuses what has not the bytes of a row for each place of this shape."""
+        items = math.prod(shape)
+        fits = found.size * found.width == items * self._row and tuple(found.shape[: len(shape)]) == shape
+        if found.kind == "O" or not fits:
+            raise WrongType(
+                f"{name}: is {name_of(found.kind, found.width)} of shape {tuple(found.shape)}, and a value is {self._row} "
+                f"bytes: pass an array of shape {(*shape, self._row)} of uint8, or one of another type with as many bytes "
+                "for each key"
+            )
+
+    def _value_results(
+        self, out: Any, name: str, adapter: Adapter, like: Any, shape: Tuple[int, ...], kind: str
+    ) -> Tuple[Any, int, str, int]:
+        """An array for values, as `_result`; its address, and the kind and width of its items. Rows are of uint8, where the
+        caller's array is of no other type."""
+        if not self._row:
+            return *self._result(out, name, adapter, like, shape, "uif", kind, self._value_width), self._value_width
+        if out is None:
+            made = adapter.empty(like, (*shape, self._row), "u", 1)
+            return made, adapter.address(made), "u", 1
+        theirs, memory = self._look_at_out(out, name)
+        self._check_rows(memory, name, shape)
+        self._note(memory, theirs, name)
+        return out, memory.pointer, memory.kind, memory.width
+
+    def _missing(self, missing: Union[int, float], kind: str, width: int) -> int:
+        """The bits of what stands for an absent value in an array of this kind; of a row in each of its items."""
+        if not missing:
+            return 0
+        if not self._row:
+            return _bits(missing, kind, width, "missing")
+        if kind not in ("u", "i", "f") or width not in (1, 2, 4, 8):
+            raise WrongType(f"missing = {missing!r}: items of {name_of(kind, width)} are no numbers: leave it out")
+        if kind == "f":
+            return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
+        return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
 
     def _result(
         self,
@@ -326,14 +380,7 @@ class Table:
 
     def _given(self, out: Any, name: str, shape: Tuple[int, ...], kinds: str, width: int) -> Tuple[Any, int, str]:
         """The caller's array for a result."""
-        theirs = adapter_of(out)
-        if theirs is None:
-            raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
-        memory = theirs.look(out, name, True)
-        if memory.size and memory.pointer < self._read_end and self._read < memory.pointer + memory.size * memory.width:
-            raise BadArgument(
-                f"{name}: shares memory with keys, which would change while they are read: pass another array"
-            )
+        theirs, memory = self._look_at_out(out, name)
         size = 1
         for extent in shape:
             size *= extent
@@ -344,6 +391,17 @@ class Table:
             raise WrongType(f"{name}: is {name_of(memory.kind, memory.width)}: pass an array of {allowed}")
         self._note(memory, theirs, name)
         return out, memory.pointer, memory.kind
+
+    def _look_at_out(self, out: Any, name: str) -> Tuple[Adapter, Memory]:
+        theirs = adapter_of(out)
+        if theirs is None:
+            raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
+        memory = theirs.look(out, name, True)
+        if memory.size and memory.pointer < self._read_end and self._read < memory.pointer + memory.size * memory.width:
+            raise BadArgument(
+                f"{name}: shares memory with keys, which would change while they are read: pass another array"
+            )
+        return theirs, memory
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
         _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present)
@@ -422,7 +480,10 @@ class Table:
                 made.append(None)
                 places.append(0)
                 continue
-            array, at, _ = self._beside(mine, f"out[{i}]", adapter, keys, memory, kinds, kind, width)
+            if self._row and i == 2:
+                array, at, *_ = self._value_results(mine, "out[2]", adapter, keys, memory.shape, kind)
+            else:
+                array, at, _ = self._beside(mine, f"out[{i}]", adapter, keys, memory, kinds, kind, width)
             made.append(array)
             places.append(at)
         return tuple(made), places
@@ -482,10 +543,10 @@ class Table:
             values, values_at = self._values(values, "values", adapter, keys, memory)
             results, results_at, bits = None, 0, 0
             if self._value_width:
-                results, results_at, kind = self._beside(
-                    out, "out", adapter, keys, memory, "uif", memory.kind, self._value_width
+                results, results_at, kind, width = self._value_results(
+                    out, "out", adapter, keys, memory.shape, memory.kind
                 )
-                bits = _bits(missing, kind, self._value_width, "missing")
+                bits = self._missing(missing, kind, width)
             elif out is not None:
                 raise BadArgument(f"out: a {self._kind} has no values: leave it out")
             made, places = self._handed_back(None, adapter, keys, memory)
@@ -515,13 +576,15 @@ class Table:
             self._need_values("find")
             adapter, keys, memory = self._keys(keys)
             kind, width = memory.kind, self._value_width
-            if out is None:
+            if out is None and not self._row:
                 values, values_at, mask, mask_at = adapter.pair(keys, memory, kind, width)
             else:
                 out_values, out_mask = _pair(out)
-                values, values_at, kind = self._beside(out_values, "out[0]", adapter, keys, memory, "uif", kind, width)
+                values, values_at, kind, width = self._value_results(
+                    out_values, "out[0]", adapter, keys, memory.shape, kind
+                )
                 mask, mask_at, _ = self._beside(out_mask, "out[1]", adapter, keys, memory, "bu", "b", 1)
-            self._set_call(missing=_bits(missing, kind, width, "missing") if missing else 0, present=mask_at)
+            self._set_call(missing=self._missing(missing, kind, width) if missing else 0, present=mask_at)
             if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._call_at, self._error_at):
                 self._fail()
             self._finish()
@@ -536,12 +599,16 @@ class Table:
             self._need_values("get")
             one = isinstance(keys, int)
             adapter, keys, memory = self._keys(keys)
-            values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", memory.kind, self._value_width)
-            self._set_call(missing=_bits(missing, kind, self._value_width, "missing") if missing else 0)
+            kind, width = memory.kind, self._value_width
+            if self._row:
+                values, at, kind, width = self._value_results(out, "out", adapter, keys, memory.shape, kind)
+            else:
+                values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", kind, width)
+            self._set_call(missing=self._missing(missing, kind, width) if missing else 0)
             if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
             self._finish()
-            return int(values) if one and out is None else values
+            return int(values) if one and out is None and not self._row else values
         finally:
             self._lock.release()
 
@@ -596,10 +663,9 @@ class Table:
                 theirs = adapter_of(out_values)
                 if theirs is None:
                     raise WrongType(f"out[1]: is {type(out_values).__name__}: pass an array")
-                room = theirs.look(out_values, "out[1]", True).size
-            values, values_at, _ = self._result(
-                out_values, "out[1]", adapter, keys, (room,), "uif", kind, self._value_width
-            )
+                found = theirs.look(out_values, "out[1]", True)
+                room = found.size * found.width // self._row if self._row else found.size
+            values, values_at, *_ = self._value_results(out_values, "out[1]", adapter, keys, (room,), kind)
             self._set_call()
             if room or out_values is not None:
                 if library.tsr_find_all(
@@ -738,7 +804,7 @@ class Table:
             raise Missing(
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
             )
-        return int(values) if one else values
+        return int(values) if one and not self._row else values
 
     def __setitem__(self, keys: Any, values: Any) -> None:
         """As `insert`: what a key gets that is there already says the spec's `duplicates`."""
@@ -759,8 +825,7 @@ class Table:
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (size,), "ui", sign, self._key_width)
             values, values_at = None, 0
             if self._value_width:
-                values, at, _ = self._result(None, "values", adapter, like, (size,), "ui", sign, self._value_width)
-                values_at = at
+                values, values_at, *_ = self._value_results(None, "values", adapter, like, (size,), sign)
             adapter.synchronize(device)
             count = c_uint64()
             if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
@@ -821,16 +886,14 @@ class Table:
         rows.keys = at
         left_values = right_values = None
         if self._value_width and kind in _JOINS_OF_PAIRS:
-            left_values, at, _ = self._result(
-                None, "left_values", adapter, like, (count.value,), "ui", sign, self._value_width
-            )
+            left_values, at, *_ = self._value_results(None, "left_values", adapter, like, (count.value,), sign)
             rows.left_values = at
         if other._value_width and kind in ("inner", "left"):
-            right_values, at, _ = self._result(
-                None, "right_values", adapter, like, (count.value,), "ui", sign, other._value_width
+            right_values, at, kind_of_values, width = other._value_results(
+                None, "right_values", adapter, like, (count.value,), sign
             )
             rows.right_values = at
-            rows.missing = _bits(missing, sign, other._value_width, "missing") if missing else 0
+            rows.missing = other._missing(missing, kind_of_values, width)
         if kind in _AGGREGATES:
             right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", sign, 8)
             rows.aggregates = at
