@@ -278,6 +278,7 @@ static tsr_status plan_undoing(growing *g, uint64_t n, const void *keys, const v
 
 static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error *error) {
   tsr_tally tally;
+  if (g->t->store.is_clear) return g->t->backend->fill(g->t->device, g->olds, 0, n, g->call->stream, error);
   tsr_bulk bulk = {.n = n, .keys = keys, .values_out = g->old_values, .results = g->olds};
   return tsr_launch_alone(g->t, &g->t->store, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, &bulk,
                           g->call->stream, &tally, error);
@@ -373,8 +374,9 @@ static tsr_status write_unplaced(growing *g, uint64_t n, void *users, uint64_t b
 
 static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   const tsr_call *call = g->call;
-  tsr_status status = call->results ? copy(g, call->results + g->done, g->codes, n, error) : TSR_OK;
-  if (status == TSR_OK) status = wait(g, error);
+  tsr_status status = TSR_OK;
+  if (call->results) status = copy(g, call->results + g->done, g->codes, n, error);
+  if (status == TSR_OK && call->results) status = wait(g, error);
   if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_keys, g->key_bytes, true, error);
   if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_values, g->value_bytes, false, error);
   return status;
