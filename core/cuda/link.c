@@ -279,7 +279,7 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
 
 /* Five blocks of TSR_BLOCK_THREADS on a multiprocessor leave each thread 48 registers; of a kernel that takes up to eight
  * more, ptxas can often save those. */
-enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 16 };
+enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
 /* A hash of all that the cubin depends on. has_operations: their headers, too. pre: the toolkit is loaded, whose version counts as well. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
