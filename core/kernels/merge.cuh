@@ -36,12 +36,23 @@ typedef uint32_t merge_payload;
 
 TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 
-/* Returns the lowest of the lanes whose items have this lane's key. Its payload becomes what the payloads of all of them
+/* The lanes whose items have this lane's key. Collective over the warp. */
+TSR_INLINE uint32_t merge_group(tsr_key key, uint32_t mine) {
+  const uint32_t present = __ballot_sync(MERGE_WARP, mine);
+  return __match_any_sync(MERGE_WARP, (merge_key)key) & present;
+}
+
+/* The lowest of them. */
+TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
+  const uint32_t same = merge_group(key, mine);
+  return mine ? tsr_lowest(same) : merge_lane();
+}
+
+/* Returns that lane. Its payload becomes what the payloads of all of them
  * amount to: in each round a lane takes over the payload of the next one that is left, and then every second one leaves.
  * Collective over the warp. */
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
-  const uint32_t lane = merge_lane(), present = __ballot_sync(MERGE_WARP, mine);
-  const uint32_t same = __match_any_sync(MERGE_WARP, (merge_key)own->key) & present;
+  const uint32_t lane = merge_lane(), same = merge_group(own->key, mine);
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
@@ -70,6 +81,7 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
 #define MERGES(c, policy) 0
 TSR_INLINE uint32_t merge_any(uint32_t leader) { return leader; }
 TSR_INLINE uint32_t merge_lane(void) { return 0; }
+TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) { return (void)key, (void)mine, 0; }
 TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) { return (void)own, (void)mine, 0; }
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   return (void)own, (void)key, (void)leader, 0;

@@ -77,6 +77,14 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
 }
 
+/* Where values are combined later, one lane of a warp for each key: of those that bring a hot key all but one would try
+ * in vain, one after the other. What the others bring is combined with the rest; an item that nobody worked on waits. */
+TSR_INLINE void work_for_later(const tsr_ctx *c, uint32_t mine, tsr_item *item) {
+  const uint32_t leader = MERGES(c, TSR_FACT(c, duplicates)) ? merge_leader(item->key, mine) : merge_lane();
+  insert(c, item, mine && leader == merge_lane());
+  item->result = mine && item->result == TSR_RESULT_NONE ? (uint32_t)NEEDS_COMBINE : item->result;
+}
+
 /* Inserts the keys, one for all lanes of a warp that have it, and appends the values. Where a slot was taken with the
  * key's lock, its place is looked up. */
 TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
@@ -105,7 +113,10 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   tsr_item item = item_of(a, i, mine);
   item.payload = offered_at(c, a->values, i, mine);
   item.policy = policy;
-  work(c, a, i, mine, OP_INSERT, &item);
+  if (policy == POLICY_LATER)
+    work_for_later(c, mine, &item);
+  else
+    work(c, a, i, mine, OP_INSERT, &item);
   hand_back(c, a, i, &item);
 #if TSR_PAYLOAD_BITS > 0
   if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {

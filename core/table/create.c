@@ -105,7 +105,9 @@ void tsr_table_destroy(tsr_table *t) {
   if (!t) return;
   if (t->device) {
     t->form->release(t);
-    tsr_store_free(t, &t->store);
+    tsr_store_free(t, &t->store, NULL);
+    tsr_status waited = t->backend->synchronize(t->device, NULL, NULL); /* until then it may not be free */
+    (void)waited;
     t->backend->close(t->device);
   }
   tsr_spec_free(t->spec);

@@ -55,7 +55,7 @@ typedef struct growing {
   bool may_grow;
   void *block; /* device memory of a piece's items: */
   void *back_keys, *back_values, *again_keys, *again_values, *old_values, *results, *olds;
-  /* host memory of as many */
+  void *host_block; /* host memory of as many: */
   void *host_keys, *host_values, *host_old_values;
   uint8_t *codes;   /* what the caller learns */
   uint8_t *answers; /* of one launch */
@@ -67,49 +67,65 @@ typedef struct growing {
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
-enum { ON_DEVICE = 7, ON_HOST = 10, ALIGNED = 256 };
+enum { ALIGNED = 256 };
 
 static tsr_status free_arrays(growing *g, tsr_error *error) {
-  void *on_host[ON_HOST] = {g->host_keys, g->host_values, g->host_old_values, g->codes, g->answers, g->were, g->now,
-                            g->back,      g->next,        g->undone};
-  for (uint32_t i = 0; i < ON_HOST; i++) free(on_host[i]);
+  free(g->host_block);
   return g->block ? g->t->backend->free_in(g->t->device, g->block, g->call->stream, error) : TSR_OK;
 }
 
-/* One block for all, from what the device keeps for such: on a GPU each allocation of its own costs as much as some
- * hundred thousand inserts. */
-static tsr_status allocate_on_device(growing *g, uint64_t n, tsr_error *error) {
-  void **arrays[ON_DEVICE] = {&g->results,      &g->back_keys, &g->again_keys, &g->back_values,
-                              &g->again_values, &g->olds,      &g->old_values};
-  const uint64_t bytes[ON_DEVICE] = {
-      1, g->key_bytes, g->key_bytes, g->value_bytes, g->value_bytes, g->undoes, g->undoes ? g->value_bytes : 0};
-  uint64_t begins[ON_DEVICE + 1] = {0};
-  for (uint32_t i = 0; i < ON_DEVICE; i++) begins[i + 1] = begins[i] + (n * bytes[i] + ALIGNED - 1) / ALIGNED * ALIGNED;
-  tsr_status status = g->t->backend->allocate_in(g->t->device, begins[ON_DEVICE], g->call->stream, &g->block, error);
-  for (uint32_t i = 0; status == TSR_OK && i < ON_DEVICE; i++)
-    if (bytes[i]) *arrays[i] = (char *)g->block + begins[i];
-  return status;
+/* A row for each array: its name, and the bytes of an item. */
+#define ARRAYS_ON_DEVICE(ARRAY)                                                                                        \
+  ARRAY(results, 1)                                                                                                    \
+  ARRAY(back_keys, g->key_bytes)                                                                                       \
+  ARRAY(again_keys, g->key_bytes)                                                                                      \
+  ARRAY(back_values, g->value_bytes)                                                                                   \
+  ARRAY(again_values, g->value_bytes)                                                                                  \
+  ARRAY(olds, g->undoes)                                                                                               \
+  ARRAY(old_values, g->undoes ? g->value_bytes : 0)
+#define ARRAYS_ON_HOST(ARRAY)                                                                                          \
+  ARRAY(now, sizeof *g->now)                                                                                           \
+  ARRAY(back, sizeof *g->back)                                                                                         \
+  ARRAY(next, sizeof *g->next)                                                                                         \
+  ARRAY(undone, sizeof *g->undone)                                                                                     \
+  ARRAY(host_keys, sizeof(uint64_t))                                                                                   \
+  ARRAY(host_values, sizeof(uint64_t))                                                                                 \
+  ARRAY(host_old_values, sizeof(uint64_t))                                                                             \
+  ARRAY(codes, 1)                                                                                                      \
+  ARRAY(answers, 1)                                                                                                    \
+  ARRAY(were, 1)
+
+/* The bytes of all arrays of n items, which begin at `block`. NULL: of none yet. */
+static uint64_t lay_out_on_device(growing *g, uint64_t n, char *block) {
+  uint64_t end = 0;
+#define LAY_OUT(array, bytes)                                                                                          \
+  if (block && (bytes)) g->array = (void *)(block + end);                                                              \
+  end += (n * (bytes) + ALIGNED - 1) / ALIGNED * ALIGNED;
+  ARRAYS_ON_DEVICE(LAY_OUT)
+  return end;
 }
 
-/* All that a piece can need is there before the first launch: later, a pair could get lost for want of memory. */
+static uint64_t lay_out_on_host(growing *g, uint64_t n, char *block) {
+  uint64_t end = 0;
+  ARRAYS_ON_HOST(LAY_OUT)
+  return end;
+#undef LAY_OUT
+}
+
+/* All that a piece can need is there before the first launch: later, a pair could get lost for want of memory. One block
+ * for all, on the device from what it keeps for such: an allocation of its own costs as much as some hundred thousand
+ * inserts of a GPU, and on the host, where hardly any array is touched, as some ten thousand. */
 static tsr_status allocate_arrays(growing *g, tsr_error *error) {
   const uint64_t n = g->n < PIECE_MAX ? g->n : PIECE_MAX;
-  tsr_status status = allocate_on_device(g, n, error);
+  tsr_status status =
+      g->t->backend->allocate_in(g->t->device, lay_out_on_device(g, n, NULL), g->call->stream, &g->block, error);
   if (status) return status;
-  g->host_keys = malloc(n * 8);
-  g->host_values = malloc(n * 8);
-  g->host_old_values = malloc(n * 8);
-  g->codes = malloc(n);
-  g->answers = malloc(n);
-  g->were = malloc(n);
-  g->now = malloc(n * sizeof *g->now);
-  g->back = malloc(n * sizeof *g->back);
-  g->next = malloc(n * sizeof *g->next);
-  g->undone = malloc(n * sizeof *g->undone);
-  if (g->host_keys && g->host_values && g->host_old_values && g->codes && g->answers && g->were && g->now && g->back &&
-      g->next && g->undone)
-    return TSR_OK;
-  return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)n);
+  lay_out_on_device(g, n, g->block);
+  g->host_block = malloc(lay_out_on_host(g, n, NULL));
+  if (!g->host_block)
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)n);
+  lay_out_on_host(g, n, g->host_block);
+  return TSR_OK;
 }
 
 static uint64_t number_at(const void *numbers, uint64_t bytes, uint64_t i) {
@@ -278,6 +294,7 @@ static tsr_status plan_undoing(growing *g, uint64_t n, const void *keys, const v
 
 static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error *error) {
   tsr_tally tally;
+  if (g->t->store.is_clear) return g->t->backend->fill(g->t->device, g->olds, 0, n, g->call->stream, error);
   tsr_bulk bulk = {.n = n, .keys = keys, .values_out = g->old_values, .results = g->olds};
   return tsr_launch_alone(g->t, &g->t->store, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, &bulk,
                           g->call->stream, &tally, error);
@@ -373,8 +390,9 @@ static tsr_status write_unplaced(growing *g, uint64_t n, void *users, uint64_t b
 
 static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   const tsr_call *call = g->call;
-  tsr_status status = call->results ? copy(g, call->results + g->done, g->codes, n, error) : TSR_OK;
-  if (status == TSR_OK) status = wait(g, error);
+  tsr_status status = TSR_OK;
+  if (call->results) status = copy(g, call->results + g->done, g->codes, n, error);
+  if (status == TSR_OK && call->results) status = wait(g, error);
   if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_keys, g->key_bytes, true, error);
   if (status == TSR_OK) status = write_unplaced(g, n, call->unplaced_values, g->value_bytes, false, error);
   return status;
@@ -471,18 +489,30 @@ static void announce(const growing *g) {
   if (g->undoes) g->t->backend->expect(program, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, g->n);
 }
 
-/* How many pairs there are: known from the last time, and from what was erased since. */
-static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
-  tsr_tally tallies[TSR_BULKS], counted = {.hits = 0};
-  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
+/* How many pairs were erased since the report was reset. The device is asked only where a call may have erased some since
+ * it was asked last. */
+static tsr_status count_erased(const tsr_table *t, void *stream, uint64_t *erased, tsr_error *error) {
+  tsr_tally tallies[TSR_BULKS];
+  *erased = t->erased_then;
+  if (t->erase_keys == t->erase_keys_then && !t->erases_unseen) return TSR_OK;
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
+  if (status == TSR_OK) *erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
+  return status;
+}
+
+/* How many pairs there are: known from the last time, and from what was erased since. */
+static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
+  tsr_tally counted = {.hits = 0};
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
+  uint64_t erased;
+  tsr_status status = count_erased(t, stream, &erased, error);
   if (status == TSR_OK && !t->knows_pairs && !t->store.is_clear)
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   if (status) return status;
-  const uint64_t erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
   t->pairs = t->knows_pairs ? t->pairs - (erased - t->erased_then) : counted.hits;
   t->erased_then = erased;
+  t->erase_keys_then = t->erase_keys;
   t->knows_pairs = true;
   return TSR_OK;
 }

@@ -135,9 +135,11 @@ struct tsr_table {
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
   tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */
   uint64_t insert_keys, find_keys, erase_keys;
-  uint64_t pairs, erased_then; /* growth: the size, and what the tallies of erasing were at that time */
-  bool knows_pairs;            /* whether these two are true */
-  tsr_watch *watch;            /* of the save under way; NULL: nobody listens */
+  /* growth: the size, what the tallies of erasing were at that time, and what erase_keys was */
+  uint64_t pairs, erased_then, erase_keys_then;
+  bool knows_pairs;   /* whether `pairs` is true */
+  bool erases_unseen; /* a graph may have erased, of which erase_keys does not tell */
+  tsr_watch *watch;   /* of the save under way; NULL: nobody listens */
   void *watch_context;
   const char *joined; /* how the last join found matches here; NULL: there was none */
   tsr_event *timer_from, *timer_to;

@@ -63,6 +63,13 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
 }
 
+static tsr_status read_tally(const tsr_table *t, const tsr_tally *counted, void *stream, tsr_tally *tally,
+                             tsr_error *error) {
+  tsr_status status = t->backend->copy(t->device, tally, counted, sizeof *tally, stream, error);
+  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  return status ? status : waited;
+}
+
 tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) {
   tsr_bulk whole = *bulk;
@@ -70,10 +77,10 @@ tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, c
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
   if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
-  /* only repeated keys leave something to combine; who inserts distinct ones asks for no results */
-  if (status == TSR_OK && combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n))
-    status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, tally, whole.tally, sizeof *tally, stream, error);
-  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
-  return status ? status : waited;
+  tsr_status told = read_tally(t, whole.tally, stream, tally, status ? NULL : error);
+  if (status == TSR_OK) status = told;
+  const bool may_leave = combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n);
+  if (status || !may_leave || tally->hits + tally->not_placed == bulk->n) return status;
+  status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
+  return status ? status : read_tally(t, whole.tally, stream, tally, error);
 }

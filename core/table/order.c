@@ -39,6 +39,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
     t->store.in_graph = true;
     t->store.state.has_erased = 1;
     t->store.is_clear = t->knows_pairs = false;
+    t->erases_unseen = true;
     return TSR_OK;
   }
   next = phase_of(t, next);

@@ -27,9 +27,10 @@ typedef struct pairs {
   void *keys, *values;
 } pairs;
 
-static void free_pairs(const tsr_table *t, pairs *p) {
-  if (p->keys) t->backend->free(t->device, p->keys);
-  if (p->values) t->backend->free(t->device, p->values);
+static void free_pairs(const tsr_table *t, pairs *p, void *stream) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_store_release(t, p->keys, p->count * (shape->key_bits / 8), stream);
+  tsr_store_release(t, p->values, p->count * (shape->value_bits / 8), stream);
 }
 
 static tsr_status take_pairs(tsr_table *t, pairs *p, void *stream, tsr_error *error) {
@@ -40,9 +41,9 @@ static tsr_status take_pairs(tsr_table *t, pairs *p, void *stream, tsr_error *er
   tsr_status status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
   p->count = tally.hits;
-  status = t->backend->allocate(t->device, p->count * (shape->key_bits / 8), &p->keys, error);
+  status = tsr_store_allocate(t, p->count * (shape->key_bits / 8), stream, &p->keys, error);
   if (status == TSR_OK && shape->value_bits)
-    status = t->backend->allocate(t->device, p->count * (shape->value_bits / 8), &p->values, error);
+    status = tsr_store_allocate(t, p->count * (shape->value_bits / 8), stream, &p->values, error);
   if (status) return status;
   bulk.keys_out = p->keys;
   bulk.values_out = p->values;
@@ -67,7 +68,6 @@ static tsr_status put_pairs(const tsr_table *t, tsr_store *store, const pairs *p
     status = tsr_launch_alone(t, store, TSR_BULK_insert, &add, stream, &tally, error);
     *not_placed += tally.not_placed;
   }
-  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   return status;
 }
 
@@ -108,12 +108,14 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   pairs p = {.count = 0};
   tsr_store store = {.code = NULL};
   tsr_status status = take_pairs(t, &p, stream, error);
-  if (status == TSR_OK) status = tsr_store_make(t, spec, capacity, seed, &store, error);
+  if (status == TSR_OK) status = tsr_store_make(t, spec, capacity, seed, stream, &store, error);
   if (status == TSR_OK) status = fill_store(t, spec, &store, &p, change, stream, error);
+  const bool frees_at_once = t->store.windows || store.code != t->store.code; /* the host's memory, code */
+  if (status == TSR_OK && frees_at_once) status = t->backend->synchronize(t->device, stream, error);
   tsr_store *useless = status ? &store : &t->store;
-  tsr_store_free(t, useless);
+  tsr_store_free(t, useless, stream);
   if (status == TSR_OK) t->store = store;
-  free_pairs(t, &p);
+  free_pairs(t, &p, stream);
   return status;
 }
 

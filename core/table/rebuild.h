@@ -17,7 +17,7 @@ typedef struct tsr_change {
 } tsr_change;
 
 /* Moves all pairs to a new store, changed if `change` is not NULL, and swaps. In the order of `stream`, which has
- * entered TSR_PHASE_ALONE; waits. On failure the table is as it was. */
+ * entered TSR_PHASE_ALONE; waits, but where no pairs move. On failure the table is as it was. */
 tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
                        const tsr_change *change, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* What tsr_rehash refuses: another kind, other widths, sizes out of range. */

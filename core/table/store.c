@@ -84,24 +84,43 @@ static void drop_code(const tsr_table *t, tsr_store *store) {
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, tsr_error *error) {
+/* On a GPU an allocation of its own waits for all work and takes as long as a million inserts, so small memory is what the
+ * device keeps for such; that other programs find a large table's memory free again matters more. */
+enum { KEPT_BYTES = 64 << 20 };
+
+tsr_status tsr_store_allocate(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
+  return bytes <= KEPT_BYTES ? t->backend->allocate_in(t->device, bytes ? bytes : 1, stream, memory, error)
+                             : t->backend->allocate(t->device, bytes, memory, error);
+}
+
+/* A table's first memory stays as long as it has room: there is nothing to be kept for. */
+static tsr_status allocate_first(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
+  (void)stream;
+  return t->backend->allocate(t->device, bytes, memory, error);
+}
+
+typedef tsr_status allocator(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error);
+
+static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, allocator *allocate, void *stream,
+                                   tsr_error *error) {
   const tsr_composition *composition = store->composition;
   store->state = tsr_composition_state(composition);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
       const tsr_region *region = &composition->part[role].plan.regions[i];
-      uint64_t bytes = tsr_region_bytes(composition, region);
+      const uint64_t bytes = tsr_region_bytes(composition, region);
+      void **memory = &store->state.part[role].region[i];
       tsr_error why = {TSR_OK, ""};
-      const bool travels = tsr_region_travels(composition, region);
-      tsr_status status = (travels ? t->backend->allocate_host
-                                   : t->backend->allocate)(t->device, bytes, &store->state.part[role].region[i], &why);
+      tsr_status status = tsr_region_travels(composition, region)
+                              ? t->backend->allocate_host(t->device, bytes, memory, &why)
+                              : allocate(t, bytes, stream, memory, &why);
       if (status)
         return tsr_fail(error, status, "region %s of %llu bytes (the whole table has %llu): %s", region->name,
                         (unsigned long long)bytes, (unsigned long long)tsr_composition_bytes(composition), why.message);
     }
   if (!composition->lock_bytes) return TSR_OK;
   void *locks;
-  tsr_status status = t->backend->allocate(t->device, composition->lock_bytes, &locks, error);
+  tsr_status status = allocate(t, composition->lock_bytes, stream, &locks, error);
   if (status == TSR_OK) store->state.locks = locks;
   return status;
 }
@@ -123,24 +142,28 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   return status;
 }
 
-tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
-  tsr_status status = allocate_regions(t, store, error);
+static tsr_status furnish(const tsr_table *t, tsr_store *store, allocator *allocate, void *stream, tsr_error *error) {
+  tsr_status status = allocate_regions(t, store, allocate, stream, error);
   if (status == TSR_OK && store->composition->window_pages)
     status = tsr_windows_make(t, store->composition, &store->windows, error);
   return status ? status : take_code(t, store, error);
 }
 
+tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
+  return furnish(t, store, allocate_first, NULL, error);
+}
+
 /* ---- Stores ---------------------------------------------------------------------------------- */
 
-tsr_status tsr_store_make(const tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, tsr_store *store,
-                          tsr_error *error) {
+tsr_status tsr_store_make(const tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, void *stream,
+                          tsr_store *store, tsr_error *error) {
   tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = seed};
   tsr_store made = {.code = NULL};
   tsr_status status = tsr_store_compose(t, spec, &options, &made.composition, error);
   if (status) return status;
-  status = tsr_store_furnish(t, &made, error);
+  status = furnish(t, &made, tsr_store_allocate, stream, error);
   if (status)
-    tsr_store_free(t, &made);
+    tsr_store_free(t, &made, stream);
   else
     *store = made;
   return status;
@@ -175,16 +198,26 @@ tsr_status tsr_store_reseed(const tsr_table *t, const tsr_spec *spec, uint64_t s
   return TSR_OK;
 }
 
-void tsr_store_free(const tsr_table *t, tsr_store *store) {
+void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *stream) {
+  tsr_status status = TSR_OK;
+  if (memory && bytes <= KEPT_BYTES) status = t->backend->free_in(t->device, memory, stream, NULL);
+  if (memory && bytes > KEPT_BYTES) t->backend->free(t->device, memory);
+  (void)status; /* it fails if the context was lost, and then the memory is gone too */
+}
+
+void tsr_store_free(const tsr_table *t, tsr_store *store, void *stream) {
   tsr_windows_free(t, store->windows);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
       void *memory = store->state.part[role].region[i];
       if (!memory) continue;
-      const bool travels = tsr_region_travels(store->composition, &store->composition->part[role].plan.regions[i]);
-      (travels ? t->backend->free_host : t->backend->free)(t->device, memory);
+      const tsr_region *region = &store->composition->part[role].plan.regions[i];
+      if (tsr_region_travels(store->composition, region))
+        t->backend->free_host(t->device, memory);
+      else
+        tsr_store_release(t, memory, tsr_region_bytes(store->composition, region), stream);
     }
-  if (store->state.locks) t->backend->free(t->device, store->state.locks);
+  if (store->state.locks) tsr_store_release(t, store->state.locks, store->composition->lock_bytes, stream);
   drop_composition(store);
   drop_code(t, store);
   *store = (tsr_store){.code = NULL};

@@ -13,9 +13,14 @@ tsr_status tsr_store_compose(const tsr_table *table, const tsr_spec *spec, const
 /* Gives a composed store memory, uncleared, and code, the table's own where that serves. The caller frees the store,
  * on failure too. */
 tsr_status tsr_store_furnish(const tsr_table *table, tsr_store *store, tsr_error *error) TSR_MUST_CHECK;
-/* Both at once. Nothing is left behind on failure. */
-tsr_status tsr_store_make(const tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
+/* Both at once, for a table that has a store; the memory is there in the order of `stream`. Nothing is left behind on
+ * failure. */
+tsr_status tsr_store_make(const tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed, void *stream,
                           tsr_store *store, tsr_error *error) TSR_MUST_CHECK;
+/* Memory as a store's, for what makes one, and back: in the order of `stream`, or at once if it is much. NULL: nothing. */
+tsr_status tsr_store_allocate(const tsr_table *table, uint64_t bytes, void *stream, void **memory, tsr_error *error)
+    TSR_MUST_CHECK;
+void tsr_store_release(const tsr_table *table, void *memory, uint64_t bytes, void *stream);
 /* Composes again with another seed and takes over the memory, uncleared. The store stays as it was on failure. */
 tsr_status tsr_store_reseed(const tsr_table *table, const tsr_spec *spec, uint64_t seed, tsr_store *store,
                             tsr_error *error) TSR_MUST_CHECK;
@@ -23,7 +28,7 @@ tsr_status tsr_store_clear(const tsr_table *table, tsr_store *store, void *strea
 /* A kernel of a user's that was linked for this code keeps it, so that it can tell when a rebuild has made another. */
 tsr_code *tsr_store_keep_code(tsr_store *store);
 void tsr_store_leave_code(const tsr_backend *backend, tsr_code *code);
-/* pre: no work on it is under way. */
-void tsr_store_free(const tsr_table *table, tsr_store *store);
+/* In the order of `stream`, which has waited for all work on it; what the host has of it is freed at once. */
+void tsr_store_free(const tsr_table *table, tsr_store *store, void *stream);
 
 #endif

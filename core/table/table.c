@@ -692,6 +692,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
   t->insert_keys = t->find_keys = t->erase_keys = 0;
+  t->erased_then = t->erase_keys_then = 0;
   t->counted = (tsr_tally){.hits = 0};
   t->knows_pairs = false;
   return TSR_OK;
