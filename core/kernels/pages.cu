@@ -357,11 +357,11 @@ static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const t
 }
 
 /* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. */
-static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
-  const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
-  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED, 0)) {
-    put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
+  const tsr_key key = ((const io_key *)items->keys)[item];
+  if (put_counted(c, a, key, io_payload_at(items->values, item, 1), 1, TSR_PAGES_COUNTED, 0)) {
+    put_result(items, item, 1, TSR_RESULT_INSERTED);
     return 1;
   }
   const uint32_t at = atomicAdd(&left->items, 1u);
@@ -430,12 +430,57 @@ static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const page_le
   return counts_distinct(c) && left->repeats[item / 32] >> item % 32 & 1u;
 }
 
-/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
- * worked on, so that they are under way together. */
-static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
-  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
-  uint32_t hits = 0;
+/* ---- Keys gathered ---------------------------------------------------------------------------- */
+
+/* Where nobody asks what became of each item, all that an empty page's items offer for a key becomes one pair first: the page's
+ * memory is a table of the keys and of what was offered for each, so that an item costs a look and an atomic there. What it
+ * holds then waits where the table has the page, while the page is made of it as of other distinct keys. The atomics are
+ * relaxed: a slot gets one key, values are combined in any order, and a barrier comes before anybody reads them. */
+#define GATHER_VALUES(a) ((a)->gather_slots * (uint32_t)sizeof(tsr_key)) /* where values lie behind the keys */
+
+static __device__ __forceinline__ void gather_clear(const tsr_ctx *c, const tsr_pages *a) {
+  io_key *keys = (io_key *)tsr_page_memory;
+  for (uint32_t at = threadIdx.x; at < a->gather_slots; at += TSR_PAGES_THREADS) {
+    keys[at] = TSR_EMPTY_KEY;
+#if TSR_PAYLOAD_BITS > 0
+    ((io_payload *)(tsr_page_memory + GATHER_VALUES(a)))[at] = tsr_identity(TSR_FACT(c, duplicates));
+#endif
+  }
+}
+
+/* A key's slot is looked for in steps of growing length, because the table may be nearly full. */
+static __device__ __forceinline__ void gather_add(const tsr_ctx *c, const tsr_pages *a, tsr_key key, tsr_payload payload,
+                                                  uint32_t *gives_up) {
+  enum { TRIES = 256 }; /* no more than slots */
+  const uint32_t policy = TSR_FACT(c, duplicates), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  io_key *keys = (io_key *)tsr_page_memory;
+  uint32_t at = __umulhi(mixed, a->gather_slots), is_new = 0, is_there = 0;
+#pragma unroll 1
+  for (uint32_t step = 1; step <= TRIES && !is_there; step++) {
+    io_key found = *(volatile io_key *)&keys[at];
+    if (found == (io_key)TSR_EMPTY_KEY) {
+      found = atomicCAS(&keys[at], (io_key)TSR_EMPTY_KEY, (io_key)key);
+      is_new = found == (io_key)TSR_EMPTY_KEY;
+    }
+    is_there = is_new || found == (io_key)key;
+    if (!is_there) at = at + step < a->gather_slots ? at + step : at + step - a->gather_slots;
+  }
+  if (!is_there || walk_is_reserved(key)) *gives_up = 1;
+#if TSR_PAYLOAD_BITS > 0
+  if (is_there && policy != TSR_DUPLICATES_FIRST) /* at an offset in the page's memory: shared.cuh */
+    tsr_combine_at((tsr_payload *)(unsigned long long)GATHER_VALUES(a) + at, policy, payload);
+  else if (is_new)
+    ((io_payload *)(tsr_page_memory + GATHER_VALUES(a)))[at] = payload;
+#else
+  (void)policy, (void)is_new, (void)payload;
+#endif
+}
+
+static __device__ __forceinline__ void page_gather(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint32_t items,
+                                                   uint32_t *gives_up) {
+  enum { ROWS = 4 };
+  gather_clear(c, a);
+  __syncthreads();
   for (uint32_t row = threadIdx.x; row < items; row += ROWS * TSR_PAGES_THREADS) {
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
@@ -443,31 +488,62 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
       key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
-      payload[r] = io_payload_at(a->bulk.values, begin + item, item < items);
+      payload[r] = offered_at(c, a->bulk.values, begin + item, item < items);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++)
+      if (row + r * TSR_PAGES_THREADS < items) gather_add(c, a, key[r], payload[r], gives_up);
+  }
+  __syncthreads();
+}
+
+/* The table's page becomes an empty one again. */
+static __device__ __forceinline__ void page_empty(const tsr_pages *a, uint64_t page) {
+  const tsr_page_region *region = &a->region[0];
+  const uint4 fill = {region->fill, region->fill, region->fill, region->fill};
+  uint4 *to = (uint4 *)(region->table + page * region->page_bytes);
+  for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += TSR_PAGES_THREADS) to[at] = fill;
+}
+
+/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
+ * worked on, so that they are under way together. */
+static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
+                                                         uint32_t gathered, page_left *left, uint32_t *gives_up) {
+  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
+  const uint32_t count = (uint32_t)items->n;
+  uint32_t hits = 0;
+  for (uint32_t row = threadIdx.x; row < count; row += ROWS * TSR_PAGES_THREADS) {
+    tsr_key key[ROWS];
+    tsr_payload payload[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t item = row + r * TSR_PAGES_THREADS;
+      key[r] = io_key_at(items->keys, item, item < count);
+      payload[r] = io_payload_at(items->values, item, item < count);
     }
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
-      if (item >= items) break;
-      if (is_repeat(c, left, item)) continue;
+      if (item >= count) break;
+      if (gathered ? key[r] == (io_key)TSR_EMPTY_KEY : is_repeat(c, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
       } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
-        put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
+        put_result(items, item, 1, TSR_RESULT_INSERTED);
         hits++;
       } else {
         const uint32_t at = atomicAdd(&left->firsts, 1u);
         if (at < TSR_PAGES_FIRSTS)
           left->first[at] = (uint16_t)item;
         else
-          hits += put_later(c, a, begin, item, left, gives_up);
+          hits += put_later(c, a, items, item, left, gives_up);
       }
     }
   }
   __syncthreads();
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
   for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
-    hits += put_later(c, a, begin, left->first[at], left, gives_up);
+    hits += put_later(c, a, items, left->first[at], left, gives_up);
   return hits;
 }
 
@@ -524,7 +600,7 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   return 0;
 }
 
-static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *from,
                                                           const page_left *left, uint32_t *gives_up) {
   const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
   const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
@@ -534,14 +610,14 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
   while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
     if (!has && next < items) {
       own.item = left->item[next];
-      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
-      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
+      own.key = ((const io_key *)from->keys)[own.item];
+      own.payload = io_payload_at(from->values, own.item, 1);
       place_begin(c, own.key, &own.placing);
       next += TSR_PAGES_EVICTORS;
       has = 1;
     }
     if (has && evict_counted(c, a, &own, gives_up)) {
-      put_result(&a->bulk, begin + own.item, 1, TSR_RESULT_INSERTED);
+      put_result(from, own.item, 1, TSR_RESULT_INSERTED);
       has = 0;
       hits++;
     }
@@ -617,6 +693,21 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 
 /* ---- A page ---------------------------------------------------------------------------------- */
 
+/* A page's items, as a batch of their own: those of the batch, or what was gathered of them, which lies in the table. */
+static __device__ __forceinline__ tsr_bulk items_of_page(const tsr_pages *a, uint64_t page, uint64_t begin,
+                                                         uint64_t end, uint32_t gathers, uint32_t has_gathered) {
+  tsr_bulk items = a->bulk;
+  const char *gathered = a->region[0].table + page * a->region[0].page_bytes;
+  items.n = !gathers ? end - begin : has_gathered ? a->gather_slots : 0;
+  items.keys = gathers ? (const void *)gathered : (const io_key *)a->bulk.keys + begin;
+#if TSR_PAYLOAD_BITS > 0
+  if (a->bulk.values) items.values = (const io_payload *)a->bulk.values + begin;
+  if (gathers) items.values = gathered + GATHER_VALUES(a);
+#endif
+  if (items.results) items.results = gathers ? NULL : items.results + begin;
+  return items;
+}
+
 /* Whether a page gives up is the block's decision, told by one word of shared memory: plain stores suffice, because all who
  * write it write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without
  * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
@@ -629,31 +720,41 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
-    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes &&                                     \
-                            end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                  \
-                            (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                       \
+    const uint32_t may_count = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes;                                    \
+    const uint32_t are_few = end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                 \
+                             (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                      \
+    const uint32_t takes_out = may_count && are_few && !TSR_POLICY_MERGES(TSR_FACT(&c, duplicates));                   \
+    const uint32_t gathers = may_count && counts_distinct(&c) && a.gather_slots && !takes_out;                         \
+    const uint32_t counts = takes_out || gathers;                                                                      \
     const uint32_t looks = looks_first(&c) && !counts;                                                                 \
-    uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
+    uint32_t hits = 0, fails = 0, stops = 0, has_gathered = 0;                                                         \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
-    if (counts && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);    \
+    if (takes_out && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up); \
+    if (gathers) page_gather(&c, &a, begin, (uint32_t)(end - begin), &gives_up);                                       \
+    if (gathers) {                                                                                                     \
+      has_gathered = begin < end && !*(volatile uint32_t *)&gives_up;                                                  \
+      if (has_gathered) page_store(&a, page);                                                                          \
+      __syncthreads();                                                                                                 \
+    }                                                                                                                  \
+    const tsr_bulk from = items_of_page(&a, page, begin, end, gathers, has_gathered);                                  \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
-    if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
+    if (counts) hits = page_count_in(&c, &a, &from, gathers, &left, &gives_up);                                        \
     if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
     const uint32_t evicts = counts && evicts_counted(&c);                                                              \
-    if (evicts) hits += page_evict_for(&c, &a, begin, &left, &gives_up);                                               \
-    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)(end - begin);                        \
+    if (evicts) hits += page_evict_for(&c, &a, &from, &left, &gives_up);                                               \
+    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)from.n;                               \
     for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
       const uint32_t at = row + threadIdx.x;                                                                           \
       stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \
       const uint32_t mine = at < items && !stops;                                                                      \
-      hits += page_insert(&c, &a.bulk, begin + (counts && mine ? left.item[at] : at), mine, &fails);                   \
+      hits += page_insert(&c, &from, counts && mine ? left.item[at] : at, mine, &fails);                               \
       if (fails) gives_up = 1;                                                                                         \
     }                                                                                                                  \
     __syncthreads();                                                                                                   \
@@ -661,10 +762,11 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     if (TSR_FACT(&c, combines_later))                                                                                  \
       for (uint64_t row = begin; row < end; row += TSR_PAGES_THREADS) {                                                \
         const uint64_t i = row + threadIdx.x;                                                                          \
-        bulk_combine(&c, &a.bulk, i, keeps &&i < end);                                                                 \
+        bulk_combine(&c, &a.bulk, i, keeps && !gathers && i < end);                                                    \
       }                                                                                                                \
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
+    if (!keeps && has_gathered) page_empty(&a, page);                                                                  \
     if (!keeps && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
