@@ -315,11 +315,29 @@ static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key k
   }
 }
 
-/* The same for who often finds a bucket full: then nothing is counted, so that any number may ask. */
-static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
-  const uint32_t *word = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
-  const uint32_t seen = *(const volatile uint32_t *)word >> bucket % 2 * 16 & 0xFFFFu;
-  return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
+/* The first bucket with room among those that one asks for of a key's walk, from its `first` one on, without giving a slot of it
+ * out. No branch, so that the hashes of all are computed together, and lanes stay together. */
+struct page_room {
+  uint64_t ref;
+  uint32_t nth, is_there;
+};
+
+static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr_pages *a, tsr_key key, uint32_t first) {
+  const uint32_t *counts = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
+  page_room room = {0, 0, 0};
+  tsr_probe probe;
+  uint32_t there = walk_begin(c, key, &probe);
+#pragma unroll
+  for (uint32_t i = 0; i < TSR_PAGES_COUNTED; i++) {
+    const uint32_t bucket = (uint32_t)probe.ref;
+    const uint32_t given = *(const volatile uint32_t *)(counts + bucket / 2) >> bucket % 2 * 16 & 0xFFFFu;
+    const uint32_t takes = there & (i >= first) & !room.is_there & (given < TSR_FACT(c, bucket_slots));
+    room.ref = takes ? probe.ref : room.ref;
+    room.nth = takes ? i : room.nth;
+    room.is_there |= takes;
+    if (i + 1 < TSR_PAGES_COUNTED) there &= walk_after(c, key, &probe, TSR_NO_HANDLE);
+  }
+  return room;
 }
 
 /* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
@@ -332,35 +350,32 @@ static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, 
   } while (!layout_cas(c, &b, slot, key, payload));
 }
 
-/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. are_seen: others may look at it. */
-static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload, uint32_t first, uint32_t end,
-                                                       uint32_t are_seen) {
+/* Whether the pair got a slot of its first bucket. */
+static __device__ __forceinline__ uint32_t put_first(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                     tsr_payload payload) {
   tsr_probe probe;
-  uint32_t there = walk_begin(c, key, &probe);
-#pragma unroll 1
-  for (uint32_t i = 0; there && i < end; i++) {
-    const uint32_t slot = i < first  ? TSR_FACT(c, bucket_slots)
-                          : end == 1 ? count_slot(a, (uint32_t)probe.ref)
-                                     : count_slot_if_any(c, a, (uint32_t)probe.ref);
-    if (slot < TSR_FACT(c, bucket_slots)) {
-      if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
-      if (are_seen)
-        put_seen(c, probe.ref, slot, key, payload);
-      else
-        layout_put(c, probe.ref, slot, key, payload);
-      return 1;
-    }
-    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
-  }
-  return 0;
+  const uint32_t there = walk_begin(c, key, &probe);
+  const uint32_t slot = there ? count_slot(a, (uint32_t)probe.ref) : TSR_FACT(c, bucket_slots);
+  if (slot >= TSR_FACT(c, bucket_slots)) return 0;
+  layout_put(c, probe.ref, slot, key, payload);
+  return 1;
 }
 
-/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. */
+/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. Who
+ * loses a slot has found a bucket full that had room, so that he tries no more often than there are buckets. */
 static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
   const tsr_key key = ((const io_key *)items->keys)[item];
-  if (put_counted(c, a, key, io_payload_at(items->values, item, 1), 1, TSR_PAGES_COUNTED, 0)) {
+  uint32_t slot = TSR_FACT(c, bucket_slots);
+  page_room room = {0, 0, 1};
+#pragma unroll 1
+  for (uint32_t i = 1; i < TSR_PAGES_COUNTED && room.is_there && slot >= TSR_FACT(c, bucket_slots); i++) {
+    room = room_for(c, a, key, 1);
+    if (room.is_there) slot = count_slot(a, (uint32_t)room.ref);
+  }
+  if (slot < TSR_FACT(c, bucket_slots)) {
+    if (TSR_FACT(c, ends_at_flag)) raise_counted(c, key, room.nth);
+    layout_put(c, room.ref, slot, key, io_payload_at(items->values, item, 1));
     put_result(items, item, 1, TSR_RESULT_INSERTED);
     return 1;
   }
@@ -528,7 +543,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
       if (gathered ? key[r] == (io_key)TSR_EMPTY_KEY : is_repeat(c, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
-      } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
+      } else if (put_first(c, a, key[r], payload[r])) {
         put_result(items, item, 1, TSR_RESULT_INSERTED);
         hits++;
       } else {
@@ -572,32 +587,72 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* One eviction. Returns whether the pair in hand has a slot now; *gives_up: the scheme knows no place for it. */
-static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
-                                                         uint32_t *gives_up) {
-  tsr_bucket b;
-  look_at(c, own->placing.ref, 1, &b);
-  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
-  const tsr_sight seen = {&b, ref - begin, 0};
-  const tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
-  uint32_t leaves = choice.passes, evicts = choice.evicts && !(layout_vacant(c, &b) >> choice.slot & 1u);
-  if (!(choice.passes | choice.evicts)) *gives_up = 1;
-  const tsr_key victim = layout_key(c, &b, choice.slot);
-  const tsr_payload payload = layout_payload(c, &b, choice.slot);
-  if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
-  if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
-  if (choice.evicts && !evicts) own->placing.lost++;
-  if (evicts) {
-    own->key = victim;
-    own->payload = payload;
-    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED, 1)) return 1;
-    leaves = 1;
+/* Whom to evict from a bucket. Any pair may go, since the bucket stays full: one that has room elsewhere, if there is one, so
+ * that a chain mostly ends with it; else one that the scheme chooses. */
+struct page_victim {
+  tsr_choice choice;
+  page_room room; /* the victim's */
+};
+
+static __device__ __forceinline__ page_victim choose_victim(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b,
+                                                            const page_pair *own, tsr_placing *placing) {
+  enum { LOOKS = 8 }; /* residents that are looked at */
+  const tsr_sight seen = {b, own->placing.ref - tsr_page_begin(c, own->placing.page), 0};
+  const uint32_t vacant = layout_vacant(c, b);
+  page_victim victim = {place_decide(c, own->key, &seen, placing), {0, 0, 0}};
+#pragma unroll
+  for (uint32_t slot = 0; slot < LOOKS; slot++) {
+    if (slot >= TSR_FACT(c, bucket_slots)) break;
+    const page_room room = room_for(c, a, layout_key(c, b, slot), 0);
+    const uint32_t takes = victim.choice.evicts & !victim.room.is_there & room.is_there & ~(vacant >> slot);
+    victim.room.ref = takes ? room.ref : victim.room.ref;
+    victim.room.nth = takes ? room.nth : victim.room.nth;
+    victim.room.is_there |= takes;
+    victim.choice.slot = takes ? slot : victim.choice.slot;
   }
+  victim.choice.evicts = victim.choice.evicts && !(vacant >> victim.choice.slot & 1u);
+  return victim;
+}
+
+/* One eviction, by the lanes with a pair in hand. Returns whether it has a slot now; *gives_up: the scheme knows no place for
+ * it. Lanes meet again after whatever some of them do: ptxas would let each of them go on alone from the first branch to
+ * the next vote, and that took 32 times as long. */
+static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, uint32_t has,
+                                                         page_pair *own, uint32_t *gives_up) {
+  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
+  tsr_bucket b;
+  look_at(c, ref, 1, &b);
+  const page_victim victim = choose_victim(c, a, &b, own, &own->placing);
+  const tsr_choice choice = victim.choice;
+  const tsr_key key = layout_key(c, &b, choice.slot);
+  const tsr_payload payload = layout_payload(c, &b, choice.slot);
+  uint32_t evicts = has & choice.evicts, slot = TSR_FACT(c, bucket_slots);
+  if (has && !(choice.passes | choice.evicts) && !(layout_vacant(c, &b) >> choice.slot & 1u)) *gives_up = 1;
+  __syncwarp();
+  if (TSR_FACT(c, ends_at_flag)) {
+    if (evicts) walk_raise_before(c, own->key, ref);
+    __syncwarp();
+  }
+  if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
+  __syncwarp();
+  own->placing.lost += has & !choice.passes & !evicts;
+  own->key = evicts ? key : own->key;
+  own->payload = evicts ? payload : own->payload;
+  if (evicts && victim.room.is_there) slot = count_slot(a, (uint32_t)victim.room.ref);
+  __syncwarp();
+  const uint32_t is_placed = slot < TSR_FACT(c, bucket_slots), leaves = has & (choice.passes | evicts) & !is_placed;
+  if (TSR_FACT(c, ends_at_flag)) {
+    if (is_placed) raise_counted(c, own->key, victim.room.nth);
+    __syncwarp();
+  }
+  if (is_placed) put_seen(c, victim.room.ref, slot, own->key, own->payload);
+  __syncwarp();
   if (leaves) {
     own->placing.passed++;
     own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
   }
-  return 0;
+  __syncwarp();
+  return is_placed;
 }
 
 static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *from,
@@ -605,7 +660,7 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
   const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
   const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
   uint32_t next = threadIdx.x, has = 0, hits = 0;
-  page_pair own;
+  page_pair own = {0, 0, 0, {0, 0, 0, 0, 0, {0, 0}}}; /* lanes without one look at the first bucket */
 #pragma unroll 1
   while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
     if (!has && next < items) {
@@ -616,7 +671,8 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
       next += TSR_PAGES_EVICTORS;
       has = 1;
     }
-    if (has && evict_counted(c, a, &own, gives_up)) {
+    __syncwarp();
+    if (evict_counted(c, a, has, &own, gives_up)) {
       put_result(from, own.item, 1, TSR_RESULT_INSERTED);
       has = 0;
       hits++;
@@ -625,6 +681,7 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
       has = 0;
       next = items;
     }
+    __syncwarp();
   }
   return hits;
 }
