@@ -350,15 +350,15 @@ static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, 
   } while (!layout_cas(c, &b, slot, key, payload));
 }
 
-/* Whether the pair got a slot of its first bucket. */
-static __device__ __forceinline__ uint32_t put_first(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                     tsr_payload payload) {
+/* A slot of the key's first bucket, and above it the bucket; or that the bucket has none. */
+enum { FIRST_SHIFT = 5 };
+#define FIRST_IS_FULL 0xFFFFFFFEu
+
+static __device__ __forceinline__ uint32_t count_first(const tsr_ctx *c, const tsr_pages *a, tsr_key key) {
   tsr_probe probe;
-  const uint32_t there = walk_begin(c, key, &probe);
-  const uint32_t slot = there ? count_slot(a, (uint32_t)probe.ref) : TSR_FACT(c, bucket_slots);
-  if (slot >= TSR_FACT(c, bucket_slots)) return 0;
-  layout_put(c, probe.ref, slot, key, payload);
-  return 1;
+  if (!walk_begin(c, key, &probe)) return FIRST_IS_FULL;
+  const uint32_t slot = count_slot(a, (uint32_t)probe.ref);
+  return slot < TSR_FACT(c, bucket_slots) ? (uint32_t)probe.ref << FIRST_SHIFT | slot : FIRST_IS_FULL;
 }
 
 /* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. Who
@@ -520,8 +520,24 @@ static __device__ __forceinline__ void page_empty(const tsr_pages *a, uint64_t p
   for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += TSR_PAGES_THREADS) to[at] = fill;
 }
 
+/* Lists the items of these rows that their first bucket turned away; without room in the list they go on at once. */
+static __device__ __forceinline__ uint32_t list_turned(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
+                                                       uint32_t row, uint32_t rows, page_left *left,
+                                                       uint32_t *gives_up) {
+  uint32_t hits = 0, at = rows ? atomicAdd(&left->firsts, tsr_count_bits(rows)) : 0;
+#pragma unroll 1
+  for (; rows; rows &= rows - 1, at++) {
+    const uint32_t item = row + tsr_lowest(rows) * TSR_PAGES_THREADS;
+    if (at < TSR_PAGES_FIRSTS)
+      left->first[at] = (uint16_t)item;
+    else
+      hits += put_later(c, a, items, item, left, gives_up);
+  }
+  return hits;
+}
+
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
- * worked on, so that they are under way together. */
+ * worked on, and get their slots before the first is put there, so that they are under way together. */
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
                                                          uint32_t gathered, page_left *left, uint32_t *gives_up) {
   enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
@@ -530,6 +546,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
   for (uint32_t row = threadIdx.x; row < count; row += ROWS * TSR_PAGES_THREADS) {
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
+    uint32_t place[ROWS], turned = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
@@ -538,22 +555,20 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     }
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t item = row + r * TSR_PAGES_THREADS;
-      if (item >= count) break;
-      if (gathered ? key[r] == (io_key)TSR_EMPTY_KEY : is_repeat(c, left, item)) continue;
-      if (walk_is_reserved(key[r])) {
-        *gives_up = 1;
-      } else if (put_first(c, a, key[r], payload[r])) {
-        put_result(items, item, 1, TSR_RESULT_INSERTED);
-        hits++;
-      } else {
-        const uint32_t at = atomicAdd(&left->firsts, 1u);
-        if (at < TSR_PAGES_FIRSTS)
-          left->first[at] = (uint16_t)item;
-        else
-          hits += put_later(c, a, items, item, left, gives_up);
-      }
+      const uint32_t item = row + r * TSR_PAGES_THREADS, is_reserved = walk_is_reserved(key[r]);
+      const uint32_t counts = item < count && !(gathered ? is_reserved : is_repeat(c, left, item));
+      place[r] = counts && !is_reserved ? count_first(c, a, key[r]) : NO_PLACE;
+      if (counts && is_reserved) *gives_up = 1;
     }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      turned |= (place[r] == FIRST_IS_FULL) << r;
+      if (place[r] >= FIRST_IS_FULL) continue;
+      layout_put(c, place[r] >> FIRST_SHIFT, place[r] & ((1u << FIRST_SHIFT) - 1), key[r], payload[r]);
+      put_result(items, row + r * TSR_PAGES_THREADS, 1, TSR_RESULT_INSERTED);
+      hits++;
+    }
+    hits += list_turned(c, a, items, row, turned, left, gives_up);
   }
   __syncthreads();
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
