@@ -326,7 +326,8 @@ static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr
   const uint32_t *counts = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
   page_room room = {0, 0, 0};
   tsr_probe probe;
-  uint32_t there = walk_begin(c, key, &probe);
+  const uint32_t is_key = !walk_is_reserved(key); /* and not what an empty slot has, whose bucket lies in no page */
+  uint32_t there = walk_begin(c, is_key ? key : 0, &probe) & is_key;
 #pragma unroll
   for (uint32_t i = 0; i < TSR_PAGES_COUNTED; i++) {
     const uint32_t bucket = (uint32_t)probe.ref;
@@ -335,7 +336,7 @@ static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr
     room.ref = takes ? probe.ref : room.ref;
     room.nth = takes ? i : room.nth;
     room.is_there |= takes;
-    if (i + 1 < TSR_PAGES_COUNTED) there &= walk_after(c, key, &probe, TSR_NO_HANDLE);
+    if (i + 1 < TSR_PAGES_COUNTED) there &= walk_after(c, is_key ? key : 0, &probe, TSR_NO_HANDLE);
   }
   return room;
 }
