@@ -322,7 +322,8 @@ struct page_room {
   uint32_t nth, is_there;
 };
 
-static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr_pages *a, tsr_key key, uint32_t first) {
+static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                     uint32_t first) {
   const uint32_t *counts = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
   page_room room = {0, 0, 0};
   tsr_probe probe;
@@ -465,8 +466,8 @@ static __device__ __forceinline__ void gather_clear(const tsr_ctx *c, const tsr_
 }
 
 /* A key's slot is looked for in steps of growing length, because the table may be nearly full. */
-static __device__ __forceinline__ void gather_add(const tsr_ctx *c, const tsr_pages *a, tsr_key key, tsr_payload payload,
-                                                  uint32_t *gives_up) {
+static __device__ __forceinline__ void gather_add(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                  tsr_payload payload, uint32_t *gives_up) {
   enum { TRIES = 256 }; /* no more than slots */
   const uint32_t policy = TSR_FACT(c, duplicates), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
   io_key *keys = (io_key *)tsr_page_memory;
@@ -794,8 +795,8 @@ static __device__ __forceinline__ tsr_bulk items_of_page(const tsr_pages *a, uin
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
     const uint32_t may_count = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes;                                    \
-    const uint32_t are_few = end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                 \
-                             (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                      \
+    const uint32_t are_few =                                                                                           \
+        end - begin <= TSR_PAGES_COUNTED_ITEMS && (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a)); \
     const uint32_t takes_out = may_count && are_few && !TSR_POLICY_MERGES(TSR_FACT(&c, duplicates));                   \
     const uint32_t gathers = may_count && counts_distinct(&c) && a.gather_slots && !takes_out;                         \
     const uint32_t counts = takes_out || gathers;                                                                      \

@@ -75,8 +75,8 @@ struct Side {
     Batch batch;
     std::map<uint64_t, bool> seen;
     while (batch.keys.size() < shape.count) {
-      const uint64_t key = batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits)
-                                                                    : key_of(shape, &random);
+      const uint64_t key =
+          batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits) : key_of(shape, &random);
       if (!shape.is_multi && seen[key]) {
         if (seen.size() >= shape.below) break;
         continue;
@@ -292,8 +292,10 @@ TEST(Join, OfSkewedKeysAgreesWithMaps) {
   for (const Keys keys : {Keys::kZipf, Keys::kEqual})
     for (const Place place : places)
       for (const Place other : places) {
-        SCOPED_TRACE(testing::Message() << static_cast<int>(keys) << static_cast<int>(place) << static_cast<int>(other));
-        const uint64_t lefts = keys == Keys::kZipf ? 2500 : 250, rights = keys == Keys::kZipf ? 2000 : 200; // a page has 256 slots
+        SCOPED_TRACE(testing::Message() << static_cast<int>(keys) << static_cast<int>(place)
+                                        << static_cast<int>(other));
+        const uint64_t lefts = keys == Keys::kZipf ? 2500 : 250,
+                       rights = keys == Keys::kZipf ? 2000 : 200; // a page has 256 slots
         const Side left(Shape{{32, 32}, true, lefts, 2000, place, false, 0, 4000, keys}, 3);
         const Side right(Shape{{32, 64}, true, rights, 2000, other, false, 0, 4000, keys}, 4);
         const Side distinct(Shape{{32, 64}, false, 900, 1500, other, false, 50, 4000, Keys::kSpread}, 5);
