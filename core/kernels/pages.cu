@@ -315,31 +315,11 @@ static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key k
   }
 }
 
-/* The first bucket with room among those that one asks for of a key's walk, from its `first` one on, without giving a slot of it
- * out. No branch, so that the hashes of all are computed together, and lanes stay together. */
-struct page_room {
-  uint64_t ref;
-  uint32_t nth, is_there;
-};
-
-static __device__ __forceinline__ page_room room_for(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                     uint32_t first) {
-  const uint32_t *counts = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
-  page_room room = {0, 0, 0};
-  tsr_probe probe;
-  const uint32_t is_key = !walk_is_reserved(key); /* and not what an empty slot has, whose bucket lies in no page */
-  uint32_t there = walk_begin(c, is_key ? key : 0, &probe) & is_key;
-#pragma unroll
-  for (uint32_t i = 0; i < TSR_PAGES_COUNTED; i++) {
-    const uint32_t bucket = (uint32_t)probe.ref;
-    const uint32_t given = *(const volatile uint32_t *)(counts + bucket / 2) >> bucket % 2 * 16 & 0xFFFFu;
-    const uint32_t takes = there & (i >= first) & !room.is_there & (given < TSR_FACT(c, bucket_slots));
-    room.ref = takes ? probe.ref : room.ref;
-    room.nth = takes ? i : room.nth;
-    room.is_there |= takes;
-    if (i + 1 < TSR_PAGES_COUNTED) there &= walk_after(c, is_key ? key : 0, &probe, TSR_NO_HANDLE);
-  }
-  return room;
+/* The same for who often finds a bucket full: then nothing is counted, so that any number may ask. */
+static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
+  const uint32_t *word = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
+  const uint32_t seen = *(const volatile uint32_t *)word >> bucket % 2 * 16 & 0xFFFFu;
+  return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
 }
 
 /* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
@@ -352,33 +332,36 @@ static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, 
   } while (!layout_cas(c, &b, slot, key, payload));
 }
 
-/* A slot of the key's first bucket, and above it the bucket; or that the bucket has none. */
-enum { FIRST_SHIFT = 5 };
-#define FIRST_IS_FULL 0xFFFFFFFEu
-
-static __device__ __forceinline__ uint32_t count_first(const tsr_ctx *c, const tsr_pages *a, tsr_key key) {
+/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. are_seen: others may look at it. */
+static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                       tsr_payload payload, uint32_t first, uint32_t end,
+                                                       uint32_t are_seen) {
   tsr_probe probe;
-  if (!walk_begin(c, key, &probe)) return FIRST_IS_FULL;
-  const uint32_t slot = count_slot(a, (uint32_t)probe.ref);
-  return slot < TSR_FACT(c, bucket_slots) ? (uint32_t)probe.ref << FIRST_SHIFT | slot : FIRST_IS_FULL;
+  uint32_t there = walk_begin(c, key, &probe);
+#pragma unroll 1
+  for (uint32_t i = 0; there && i < end; i++) {
+    const uint32_t slot = i < first  ? TSR_FACT(c, bucket_slots)
+                          : end == 1 ? count_slot(a, (uint32_t)probe.ref)
+                                     : count_slot_if_any(c, a, (uint32_t)probe.ref);
+    if (slot < TSR_FACT(c, bucket_slots)) {
+      if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
+      if (are_seen)
+        put_seen(c, probe.ref, slot, key, payload);
+      else
+        layout_put(c, probe.ref, slot, key, payload);
+      return 1;
+    }
+    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
+  }
+  return 0;
 }
 
-/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. Who
- * loses a slot has found a bucket full that had room, so that he tries no more often than there are buckets. */
-static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
+/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. */
+static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                      uint32_t item, page_left *left, uint32_t *gives_up) {
-  const tsr_key key = ((const io_key *)items->keys)[item];
-  uint32_t slot = TSR_FACT(c, bucket_slots);
-  page_room room = {0, 0, 1};
-#pragma unroll 1
-  for (uint32_t i = 1; i < TSR_PAGES_COUNTED && room.is_there && slot >= TSR_FACT(c, bucket_slots); i++) {
-    room = room_for(c, a, key, 1);
-    if (room.is_there) slot = count_slot(a, (uint32_t)room.ref);
-  }
-  if (slot < TSR_FACT(c, bucket_slots)) {
-    if (TSR_FACT(c, ends_at_flag)) raise_counted(c, key, room.nth);
-    layout_put(c, room.ref, slot, key, io_payload_at(items->values, item, 1));
-    put_result(items, item, 1, TSR_RESULT_INSERTED);
+  const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
+  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED, 0)) {
+    put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
     return 1;
   }
   const uint32_t at = atomicAdd(&left->items, 1u);
@@ -447,57 +430,12 @@ static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const page_le
   return counts_distinct(c) && left->repeats[item / 32] >> item % 32 & 1u;
 }
 
-/* ---- Keys gathered ---------------------------------------------------------------------------- */
-
-/* Where nobody asks what became of each item, all that an empty page's items offer for a key becomes one pair first: the page's
- * memory is a table of the keys and of what was offered for each, so that an item costs a look and an atomic there. What it
- * holds then waits where the table has the page, while the page is made of it as of other distinct keys. The atomics are
- * relaxed: a slot gets one key, values are combined in any order, and a barrier comes before anybody reads them. */
-#define GATHER_VALUES(a) ((a)->gather_slots * (uint32_t)sizeof(tsr_key)) /* where values lie behind the keys */
-
-static __device__ __forceinline__ void gather_clear(const tsr_ctx *c, const tsr_pages *a) {
-  io_key *keys = (io_key *)tsr_page_memory;
-  for (uint32_t at = threadIdx.x; at < a->gather_slots; at += TSR_PAGES_THREADS) {
-    keys[at] = TSR_EMPTY_KEY;
-#if TSR_PAYLOAD_BITS > 0
-    ((io_payload *)(tsr_page_memory + GATHER_VALUES(a)))[at] = tsr_identity(TSR_FACT(c, duplicates));
-#endif
-  }
-}
-
-/* A key's slot is looked for in steps of growing length, because the table may be nearly full. */
-static __device__ __forceinline__ void gather_add(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                  tsr_payload payload, uint32_t *gives_up) {
-  enum { TRIES = 256 }; /* no more than slots */
-  const uint32_t policy = TSR_FACT(c, duplicates), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
-  io_key *keys = (io_key *)tsr_page_memory;
-  uint32_t at = __umulhi(mixed, a->gather_slots), is_new = 0, is_there = 0;
-#pragma unroll 1
-  for (uint32_t step = 1; step <= TRIES && !is_there; step++) {
-    io_key found = *(volatile io_key *)&keys[at];
-    if (found == (io_key)TSR_EMPTY_KEY) {
-      found = atomicCAS(&keys[at], (io_key)TSR_EMPTY_KEY, (io_key)key);
-      is_new = found == (io_key)TSR_EMPTY_KEY;
-    }
-    is_there = is_new || found == (io_key)key;
-    if (!is_there) at = at + step < a->gather_slots ? at + step : at + step - a->gather_slots;
-  }
-  if (!is_there || walk_is_reserved(key)) *gives_up = 1;
-#if TSR_PAYLOAD_BITS > 0
-  if (is_there && policy != TSR_DUPLICATES_FIRST) /* at an offset in the page's memory: shared.cuh */
-    tsr_combine_at((tsr_payload *)(unsigned long long)GATHER_VALUES(a) + at, policy, payload);
-  else if (is_new)
-    ((io_payload *)(tsr_page_memory + GATHER_VALUES(a)))[at] = payload;
-#else
-  (void)policy, (void)is_new, (void)payload;
-#endif
-}
-
-static __device__ __forceinline__ void page_gather(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint32_t items,
-                                                   uint32_t *gives_up) {
-  enum { ROWS = 4 };
-  gather_clear(c, a);
-  __syncthreads();
+/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
+ * worked on, so that they are under way together. */
+static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
+  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
+  uint32_t hits = 0;
   for (uint32_t row = threadIdx.x; row < items; row += ROWS * TSR_PAGES_THREADS) {
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
@@ -505,77 +443,31 @@ static __device__ __forceinline__ void page_gather(const tsr_ctx *c, const tsr_p
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
       key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
-      payload[r] = offered_at(c, a->bulk.values, begin + item, item < items);
+      payload[r] = io_payload_at(a->bulk.values, begin + item, item < items);
     }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++)
-      if (row + r * TSR_PAGES_THREADS < items) gather_add(c, a, key[r], payload[r], gives_up);
-  }
-  __syncthreads();
-}
-
-/* The table's page becomes an empty one again. */
-static __device__ __forceinline__ void page_empty(const tsr_pages *a, uint64_t page) {
-  const tsr_page_region *region = &a->region[0];
-  const uint4 fill = {region->fill, region->fill, region->fill, region->fill};
-  uint4 *to = (uint4 *)(region->table + page * region->page_bytes);
-  for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += TSR_PAGES_THREADS) to[at] = fill;
-}
-
-/* Lists the items of these rows that their first bucket turned away; without room in the list they go on at once. */
-static __device__ __forceinline__ uint32_t list_turned(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
-                                                       uint32_t row, uint32_t rows, page_left *left,
-                                                       uint32_t *gives_up) {
-  uint32_t hits = 0, at = rows ? atomicAdd(&left->firsts, tsr_count_bits(rows)) : 0;
-#pragma unroll 1
-  for (; rows; rows &= rows - 1, at++) {
-    const uint32_t item = row + tsr_lowest(rows) * TSR_PAGES_THREADS;
-    if (at < TSR_PAGES_FIRSTS)
-      left->first[at] = (uint16_t)item;
-    else
-      hits += put_later(c, a, items, item, left, gives_up);
-  }
-  return hits;
-}
-
-/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
- * worked on, and get their slots before the first is put there, so that they are under way together. */
-static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *items,
-                                                         uint32_t gathered, page_left *left, uint32_t *gives_up) {
-  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
-  const uint32_t count = (uint32_t)items->n;
-  uint32_t hits = 0;
-  for (uint32_t row = threadIdx.x; row < count; row += ROWS * TSR_PAGES_THREADS) {
-    tsr_key key[ROWS];
-    tsr_payload payload[ROWS];
-    uint32_t place[ROWS], turned = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
-      key[r] = io_key_at(items->keys, item, item < count);
-      payload[r] = io_payload_at(items->values, item, item < count);
+      if (item >= items) break;
+      if (is_repeat(c, left, item)) continue;
+      if (walk_is_reserved(key[r])) {
+        *gives_up = 1;
+      } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
+        put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
+        hits++;
+      } else {
+        const uint32_t at = atomicAdd(&left->firsts, 1u);
+        if (at < TSR_PAGES_FIRSTS)
+          left->first[at] = (uint16_t)item;
+        else
+          hits += put_later(c, a, begin, item, left, gives_up);
+      }
     }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t item = row + r * TSR_PAGES_THREADS, is_reserved = walk_is_reserved(key[r]);
-      const uint32_t counts = item < count && !(gathered ? is_reserved : is_repeat(c, left, item));
-      place[r] = counts && !is_reserved ? count_first(c, a, key[r]) : NO_PLACE;
-      if (counts && is_reserved) *gives_up = 1;
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      turned |= (place[r] == FIRST_IS_FULL) << r;
-      if (place[r] >= FIRST_IS_FULL) continue;
-      layout_put(c, place[r] >> FIRST_SHIFT, place[r] & ((1u << FIRST_SHIFT) - 1), key[r], payload[r]);
-      put_result(items, row + r * TSR_PAGES_THREADS, 1, TSR_RESULT_INSERTED);
-      hits++;
-    }
-    hits += list_turned(c, a, items, row, turned, left, gives_up);
   }
   __syncthreads();
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
   for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
-    hits += put_later(c, a, items, left->first[at], left, gives_up);
+    hits += put_later(c, a, begin, left->first[at], left, gives_up);
   return hits;
 }
 
@@ -604,93 +496,52 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* Whom to evict from a bucket. Any pair may go, since the bucket stays full: one that has room elsewhere, if there is one, so
- * that a chain mostly ends with it; else one that the scheme chooses. */
-struct page_victim {
-  tsr_choice choice;
-  page_room room; /* the victim's */
-};
-
-static __device__ __forceinline__ page_victim choose_victim(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b,
-                                                            const page_pair *own, tsr_placing *placing) {
-  enum { LOOKS = 8 }; /* residents that are looked at */
-  const tsr_sight seen = {b, own->placing.ref - tsr_page_begin(c, own->placing.page), 0};
-  const uint32_t vacant = layout_vacant(c, b);
-  page_victim victim = {place_decide(c, own->key, &seen, placing), {0, 0, 0}};
-#pragma unroll
-  for (uint32_t slot = 0; slot < LOOKS; slot++) {
-    if (slot >= TSR_FACT(c, bucket_slots)) break;
-    const page_room room = room_for(c, a, layout_key(c, b, slot), 0);
-    const uint32_t takes = victim.choice.evicts & !victim.room.is_there & room.is_there & ~(vacant >> slot);
-    victim.room.ref = takes ? room.ref : victim.room.ref;
-    victim.room.nth = takes ? room.nth : victim.room.nth;
-    victim.room.is_there |= takes;
-    victim.choice.slot = takes ? slot : victim.choice.slot;
-  }
-  victim.choice.evicts = victim.choice.evicts && !(vacant >> victim.choice.slot & 1u);
-  return victim;
-}
-
-/* One eviction, by the lanes with a pair in hand. Returns whether it has a slot now; *gives_up: the scheme knows no place for
- * it. Lanes meet again after whatever some of them do: ptxas would let each of them go on alone from the first branch to
- * the next vote, and that took 32 times as long. */
-static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, uint32_t has,
-                                                         page_pair *own, uint32_t *gives_up) {
-  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
+/* One eviction. Returns whether the pair in hand has a slot now; *gives_up: the scheme knows no place for it. */
+static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
+                                                         uint32_t *gives_up) {
   tsr_bucket b;
-  look_at(c, ref, 1, &b);
-  const page_victim victim = choose_victim(c, a, &b, own, &own->placing);
-  const tsr_choice choice = victim.choice;
-  const tsr_key key = layout_key(c, &b, choice.slot);
+  look_at(c, own->placing.ref, 1, &b);
+  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
+  const tsr_sight seen = {&b, ref - begin, 0};
+  const tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
+  uint32_t leaves = choice.passes, evicts = choice.evicts && !(layout_vacant(c, &b) >> choice.slot & 1u);
+  if (!(choice.passes | choice.evicts)) *gives_up = 1;
+  const tsr_key victim = layout_key(c, &b, choice.slot);
   const tsr_payload payload = layout_payload(c, &b, choice.slot);
-  uint32_t evicts = has & choice.evicts, slot = TSR_FACT(c, bucket_slots);
-  if (has && !(choice.passes | choice.evicts) && !(layout_vacant(c, &b) >> choice.slot & 1u)) *gives_up = 1;
-  __syncwarp();
-  if (TSR_FACT(c, ends_at_flag)) {
-    if (evicts) walk_raise_before(c, own->key, ref);
-    __syncwarp();
-  }
+  if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
   if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
-  __syncwarp();
-  own->placing.lost += has & !choice.passes & !evicts;
-  own->key = evicts ? key : own->key;
-  own->payload = evicts ? payload : own->payload;
-  if (evicts && victim.room.is_there) slot = count_slot(a, (uint32_t)victim.room.ref);
-  __syncwarp();
-  const uint32_t is_placed = slot < TSR_FACT(c, bucket_slots), leaves = has & (choice.passes | evicts) & !is_placed;
-  if (TSR_FACT(c, ends_at_flag)) {
-    if (is_placed) raise_counted(c, own->key, victim.room.nth);
-    __syncwarp();
+  if (choice.evicts && !evicts) own->placing.lost++;
+  if (evicts) {
+    own->key = victim;
+    own->payload = payload;
+    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED, 1)) return 1;
+    leaves = 1;
   }
-  if (is_placed) put_seen(c, victim.room.ref, slot, own->key, own->payload);
-  __syncwarp();
   if (leaves) {
     own->placing.passed++;
     own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
   }
-  __syncwarp();
-  return is_placed;
+  return 0;
 }
 
-static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, const tsr_bulk *from,
+static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                           const page_left *left, uint32_t *gives_up) {
   const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
   const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
   uint32_t next = threadIdx.x, has = 0, hits = 0;
-  page_pair own = {0, 0, 0, {0, 0, 0, 0, 0, {0, 0}}}; /* lanes without one look at the first bucket */
+  page_pair own;
 #pragma unroll 1
   while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
     if (!has && next < items) {
       own.item = left->item[next];
-      own.key = ((const io_key *)from->keys)[own.item];
-      own.payload = io_payload_at(from->values, own.item, 1);
+      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
+      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
       place_begin(c, own.key, &own.placing);
       next += TSR_PAGES_EVICTORS;
       has = 1;
     }
-    __syncwarp();
-    if (evict_counted(c, a, has, &own, gives_up)) {
-      put_result(from, own.item, 1, TSR_RESULT_INSERTED);
+    if (has && evict_counted(c, a, &own, gives_up)) {
+      put_result(&a->bulk, begin + own.item, 1, TSR_RESULT_INSERTED);
       has = 0;
       hits++;
     }
@@ -698,7 +549,6 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
       has = 0;
       next = items;
     }
-    __syncwarp();
   }
   return hits;
 }
@@ -767,21 +617,6 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 
 /* ---- A page ---------------------------------------------------------------------------------- */
 
-/* A page's items, as a batch of their own: those of the batch, or what was gathered of them, which lies in the table. */
-static __device__ __forceinline__ tsr_bulk items_of_page(const tsr_pages *a, uint64_t page, uint64_t begin,
-                                                         uint64_t end, uint32_t gathers, uint32_t has_gathered) {
-  tsr_bulk items = a->bulk;
-  const char *gathered = a->region[0].table + page * a->region[0].page_bytes;
-  items.n = !gathers ? end - begin : has_gathered ? a->gather_slots : 0;
-  items.keys = gathers ? (const void *)gathered : (const io_key *)a->bulk.keys + begin;
-#if TSR_PAYLOAD_BITS > 0
-  if (a->bulk.values) items.values = (const io_payload *)a->bulk.values + begin;
-  if (gathers) items.values = gathered + GATHER_VALUES(a);
-#endif
-  if (items.results) items.results = gathers ? NULL : items.results + begin;
-  return items;
-}
-
 /* Whether a page gives up is the block's decision, told by one word of shared memory: plain stores suffice, because all who
  * write it write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without
  * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
@@ -794,41 +629,31 @@ static __device__ __forceinline__ tsr_bulk items_of_page(const tsr_pages *a, uin
     const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
-    const uint32_t may_count = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes;                                    \
-    const uint32_t are_few =                                                                                           \
-        end - begin <= TSR_PAGES_COUNTED_ITEMS && (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a)); \
-    const uint32_t takes_out = may_count && are_few && !TSR_POLICY_MERGES(TSR_FACT(&c, duplicates));                   \
-    const uint32_t gathers = may_count && counts_distinct(&c) && a.gather_slots && !takes_out;                         \
-    const uint32_t counts = takes_out || gathers;                                                                      \
+    const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes &&                                     \
+                            end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                  \
+                            (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                       \
     const uint32_t looks = looks_first(&c) && !counts;                                                                 \
-    uint32_t hits = 0, fails = 0, stops = 0, has_gathered = 0;                                                         \
+    uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
-    if (takes_out && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up); \
-    if (gathers) page_gather(&c, &a, begin, (uint32_t)(end - begin), &gives_up);                                       \
-    if (gathers) {                                                                                                     \
-      has_gathered = begin < end && !*(volatile uint32_t *)&gives_up;                                                  \
-      if (has_gathered) page_store(&a, page);                                                                          \
-      __syncthreads();                                                                                                 \
-    }                                                                                                                  \
-    const tsr_bulk from = items_of_page(&a, page, begin, end, gathers, has_gathered);                                  \
+    if (counts && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);    \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
-    if (counts) hits = page_count_in(&c, &a, &from, gathers, &left, &gives_up);                                        \
+    if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
     if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
     const uint32_t evicts = counts && evicts_counted(&c);                                                              \
-    if (evicts) hits += page_evict_for(&c, &a, &from, &left, &gives_up);                                               \
-    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)from.n;                               \
+    if (evicts) hits += page_evict_for(&c, &a, begin, &left, &gives_up);                                               \
+    const uint32_t items = looks || evicts ? 0 : counts ? left.items : (uint32_t)(end - begin);                        \
     for (uint32_t row = 0; row < items; row += TSR_PAGES_THREADS) {                                                    \
       const uint32_t at = row + threadIdx.x;                                                                           \
       stops |= tsr_warp_any(&c, *(volatile uint32_t *)&gives_up);                                                      \
       const uint32_t mine = at < items && !stops;                                                                      \
-      hits += page_insert(&c, &from, counts && mine ? left.item[at] : at, mine, &fails);                               \
+      hits += page_insert(&c, &a.bulk, begin + (counts && mine ? left.item[at] : at), mine, &fails);                   \
       if (fails) gives_up = 1;                                                                                         \
     }                                                                                                                  \
     __syncthreads();                                                                                                   \
@@ -836,11 +661,10 @@ static __device__ __forceinline__ tsr_bulk items_of_page(const tsr_pages *a, uin
     if (TSR_FACT(&c, combines_later))                                                                                  \
       for (uint64_t row = begin; row < end; row += TSR_PAGES_THREADS) {                                                \
         const uint64_t i = row + threadIdx.x;                                                                          \
-        bulk_combine(&c, &a.bulk, i, keeps && !gathers && i < end);                                                    \
+        bulk_combine(&c, &a.bulk, i, keeps &&i < end);                                                                 \
       }                                                                                                                \
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
-    if (!keeps && has_gathered) page_empty(&a, page);                                                                  \
     if (!keeps && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \

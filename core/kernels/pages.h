@@ -57,7 +57,6 @@ enum {
   TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
   TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
-  TSR_PAGES_GATHERED_MIN = 512,    /* keys that there must be room for where they are gathered in a page, */
   TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
   TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
   TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
@@ -88,9 +87,6 @@ typedef struct tsr_page_region {
 
 /* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
 #define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
-
-/* Whether a batch into an empty table may be made one of distinct keys, a page at a time. */
-#define TSR_POLICY_GATHERS(policy) (TSR_POLICY_TAKES_ANY(policy) || TSR_POLICY_MERGES(policy))
 
 /* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
 #define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
@@ -138,9 +134,6 @@ typedef struct tsr_pages {
   uint32_t regions, page_bytes; /* of all of them, with the page's locks */
   uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
   uint32_t counts_offset_bytes; /* where a block counts the slots that it gives out; 0: it does not */
-  uint32_t gathers;             /* 1: nobody asks what became of each item */
-  uint32_t gather_slots;        /* room for so many keys, and what is offered for each, in a page's memory; 0: it has
-                                 * none, or no item's answer may be lost */
   uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
   uint32_t *rest;               /* how many pages gave up, then which */
   /* lists, large_, any_: rest names the pages with items that are in no list */

@@ -54,15 +54,6 @@ uint64_t tsr_pages_scratch_bytes(const tsr_table *t, const tsr_composition *comp
   return lay_out(&j, n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX, NULL);
 }
 
-/* How many keys can be gathered in a page's memory, with what is offered for each. They wait in the table's page, so that it has
- * to be one piece. */
-static uint32_t gather_slots(const tsr_shape *s, const tsr_pages *p) {
-  enum { MULTIPLE = 16 }; /* so that values are aligned */
-  const uint32_t slots = p->region[0].page_bytes / ((s->key_bits + s->payload_bits) / 8) / MULTIPLE * MULTIPLE;
-  if (p->regions != 1 || !TSR_POLICY_GATHERS(s->duplicates) || slots < TSR_PAGES_GATHERED_MIN) return 0;
-  return slots < TSR_PAGES_COUNTED_ITEMS ? slots : TSR_PAGES_COUNTED_ITEMS;
-}
-
 /* What a block needs to hold a page, and the state of the table that this page is. */
 static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p) {
   tsr_state *state = &p->bulk.state;
@@ -87,7 +78,6 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p
     const uint32_t counts_bytes = (uint32_t)(tsr_composition_page_buckets(c) + 1) / 2 * (uint32_t)sizeof(uint32_t);
     if (p->page_bytes + counts_bytes <= tsr_block_bytes(c->shape.sm)) {
       p->counts_offset_bytes = p->page_bytes;
-      p->gather_slots = p->gathers ? gather_slots(&c->shape, p) : 0;
       p->page_bytes += counts_bytes;
     }
   }
@@ -178,7 +168,6 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status == TSR_OK) status = tsr_partition_run(&j->partition, &j->batch, bulk, &p);
   if (status) return status;
   p.bulk.results = j->results;
-  p.gathers = !j->partition.has_answers;
   status = work_on_pages(j, bulk, &p, is_clear);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
