@@ -81,7 +81,7 @@ typedef struct tsr_match {
   uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first */
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
-  uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not wanted */
+  uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
   void *grouped;    /* right values in that order; NULL: not wanted */
 
   const uint32_t *left_leaders; /* keys_once: NULL: all left keys are distinct */
@@ -230,10 +230,14 @@ TSR_MATCH_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
   return m->rows_as != TSR_ROWS_EACH && m->rows_as != TSR_ROWS_PRESENT;
 }
 
-/* Whether a page's index has to know how many right pairs a key has, and not only that there is one. */
+/* Whether it matters how many matches a left key has, and not only that there is one. */
+TSR_MATCH_FUNCTION uint32_t tsr_match_wants_count(const tsr_match *m) {
+  return m->rows_as == TSR_ROWS_EACH || m->rows_as == TSR_ROWS_OUTER;
+}
+
+/* Whether a page's index has to count: also where it gets left keys, which have no match. */
 TSR_MATCH_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
-  return m->grouped || m->rows_as == TSR_ROWS_EACH || m->rows_as == TSR_ROWS_OUTER ||
-         (m->keys_once && tsr_match_wants_absent(m));
+  return m->grouped || tsr_match_wants_count(m) || (m->keys_once && tsr_match_wants_absent(m));
 }
 
 TSR_MATCH_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
@@ -241,9 +245,9 @@ TSR_MATCH_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
 }
 
 TSR_MATCH_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
-  const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p));
-  const uint64_t first = leader == TSR_MATCH_NONE ? 0 : m->groups[leader];
-  const uint64_t matches = leader == TSR_MATCH_NONE ? 0 : m->groups[leader + 1] - first;
+  const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
+  const uint64_t first = is_there && m->groups ? m->groups[leader] : 0;
+  const uint64_t matches = is_there && m->groups ? m->groups[leader + 1] - first : is_there;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
 }
 

@@ -484,6 +484,25 @@ TSR_INLINE void export_chains(const tsr_ctx *c, const tsr_bulk *a, tsr_bucket *b
   }
 }
 
+/* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device the threads
+ * of a block take their places together, because atomics on one address take turns: so many a second as there were buckets
+ * made an export twenty times slower. All of them come here. Relaxed: nobody reads what lies there before the kernel's end. */
+TSR_INLINE uint64_t export_places(const tsr_bulk *a, uint32_t pairs) {
+#ifdef __CUDACC__
+  __shared__ uint32_t sum;
+  __shared__ uint64_t begin;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  const uint32_t before = pairs ? atomicAdd(&sum, pairs) : 0;
+  __syncthreads();
+  if (threadIdx.x == 0 && sum) begin = IO_ADD(&a->tally->hits, sum);
+  __syncthreads();
+  return begin + before;
+#else
+  return pairs ? IO_ADD(&a->tally->hits, pairs) : 0;
+#endif
+}
+
 /* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
  * allocated, because it counted first and nothing inserts meanwhile. in_place: each to the number of its slot in the
  * table instead, so that joins meet the pairs of a page. */
@@ -500,11 +519,9 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
       continue;
     }
     const uint32_t written = c->lane == 0 ? tsr_count_bits(pairs) : 0;
-    uint64_t begin = ref * TSR_FACT(c, bucket_slots);
-    if (a->in_place)
-      hits += written;
-    else if (written)
-      begin = IO_ADD(&a->tally->hits, written);
+    const uint64_t next = export_places(a, a->in_place ? 0 : written);
+    const uint64_t begin = a->in_place ? ref * TSR_FACT(c, bucket_slots) : next;
+    if (a->in_place) hits += written;
     for (uint32_t nth = 0; tsr_warp_any(c, pairs); pairs &= pairs - 1, nth++) {
       const uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
       const uint64_t at = begin + (a->in_place ? slot : nth);

@@ -162,8 +162,9 @@ static tsr_status match_by_index(tsr_joining *j) {
   if (status == TSR_OK) status = write_out(j, RIGHT);
   if (status == TSR_OK) status = take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
-  if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, true, j->wants_right_values);
-  if (status == TSR_OK && m->rights)
+  const bool counts = j->wants_right_values || tsr_match_wants_count(m);
+  if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, counts, j->wants_right_values);
+  if (status == TSR_OK && counts && m->rights)
     status = backend->prefix_sum(j->left->device, m->groups, m->rights, NULL, j->error);
   if (status == TSR_OK && j->wants_right_values) {
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);

@@ -12,7 +12,7 @@
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
-#     kinds      counters beside maps that add up, by distributions of keys; filters
+#     kinds      multimaps, by values of a key; a set, a counter, by distributions of keys; a filter
 #     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
@@ -105,14 +105,18 @@ group_multi() {
   done
 }
 
+# What each kind of table does, beside the kinds of other libraries: r values a key, keys counted r times.
 group_kinds() {
-  local counter=(--set table.key_bits=32 --set table.value_bits=32 --set table.growth=none)
-  local keys=distinct,repeat:64,zipf:1.0,equal
-  rows specs/count.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" "${counter[@]}"
-  rows specs/best_build.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" --set table.duplicates=add
+  local values
+  local counter=(--set table.key_bits=32 --set table.value_bits=32)
+  rows specs/best_multi.ini specs/hashgraph_v2.ini --n "$n32" --loads .8 --ops insert,find_all --keys distinct,repeat:16,repeat:64
+  rows specs/best_set.ini --n "$n32" --loads .8 --ops find100,find0
+  rows specs/best_count.ini --n "$n32" --loads .8 --ops insert --keys distinct,repeat:64,equal "${counter[@]}"
   rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0
-  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set table.key_bits=32
-  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set filter.block_bytes=64
+  for values in 1 16 64; do
+    rows specs/warpcore_buckets.ini --n "$n32" --loads .8 --ops insert,find_all --keys "repeat:$values" \
+      --set "values.per_key=$values"
+  done
 }
 
 group_pools() {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -24,7 +25,10 @@ using Pairs = std::multimap<uint64_t, uint64_t>;
 
 enum class Place { kAnywhere, kPages, kLists }; // what a table's memory looks like
 
-// What a side is made of. One key in `often` is the same one, and with `reserved` one is a key whose bits mark slots.
+enum class Keys { kSpread, kZipf, kEqual }; // how often keys below `below` come
+
+// What a side is made of. Of spread keys one in `often` is the same one, and with `reserved` one is a key whose bits mark
+// slots.
 struct Shape {
   Widths widths;
   bool is_multi;
@@ -32,7 +36,16 @@ struct Shape {
   Place place = Place::kAnywhere;
   bool reserved = true;
   uint64_t often = 10, capacity = 0;
+  Keys keys = Keys::kSpread;
 };
+
+// About 1 / (k + 1) of all numbers that are 0 are k: the logarithm of a Zipf number is evenly spread.
+uint64_t key_of(const Shape &shape, Random *random) {
+  if (shape.keys == Keys::kEqual) return 5;
+  if (shape.keys == Keys::kSpread) return random->chance(shape.often) ? 5 : random->below(shape.below);
+  const double log = std::log(static_cast<double>(shape.below) + 1) * static_cast<double>(random->below(1u << 20));
+  return static_cast<uint64_t>(std::exp(log / (1u << 20))) - 1;
+}
 
 // One side: a table, and the same pairs.
 struct Side {
@@ -62,9 +75,8 @@ struct Side {
     Batch batch;
     std::map<uint64_t, bool> seen;
     while (batch.keys.size() < shape.count) {
-      const uint64_t key = batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits)
-                           : random.chance(shape.often)             ? 5
-                                                                    : random.below(shape.below);
+      const uint64_t key =
+          batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits) : key_of(shape, &random);
       if (!shape.is_multi && seen[key]) {
         if (seen.size() >= shape.below) break;
         continue;
@@ -271,6 +283,27 @@ TEST(Join, OfAKeyWithManyPairs) {
   const Side many({{32, 0}, true, 30000, 1000000, Place::kLists, false, 1u << 20, 30000}, 5);
   const Side others({{32, 0}, true, 30000, 1000000, Place::kLists, false, 1u << 20, 30000}, 6);
   expect_join(many, others, TSR_JOIN_DIFFERENCE);
+}
+
+// Keys of which a few have most of the pairs, or all: of lists, pages and ordinary tables, on either side. Of a table with
+// distinct keys each comes once.
+TEST(Join, OfSkewedKeysAgreesWithMaps) {
+  const Place places[] = {Place::kLists, Place::kPages, Place::kAnywhere};
+  for (const Keys keys : {Keys::kZipf, Keys::kEqual})
+    for (const Place place : places)
+      for (const Place other : places) {
+        SCOPED_TRACE(testing::Message() << static_cast<int>(keys) << static_cast<int>(place)
+                                        << static_cast<int>(other));
+        const uint64_t lefts = keys == Keys::kZipf ? 2500 : 250,
+                       rights = keys == Keys::kZipf ? 2000 : 200; // a page has 256 slots
+        const Side left(Shape{{32, 32}, true, lefts, 2000, place, false, 0, 4000, keys}, 3);
+        const Side right(Shape{{32, 64}, true, rights, 2000, other, false, 0, 4000, keys}, 4);
+        const Side distinct(Shape{{32, 64}, false, 900, 1500, other, false, 50, 4000, Keys::kSpread}, 5);
+        expect_joins(left, right);
+        expect_joins(left, distinct);
+        expect_joins(distinct, left);
+        if (testing::Test::HasFailure()) return;
+      }
 }
 
 TEST(Join, OfPagesGoesPageByPage) {
