@@ -134,7 +134,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
                                                                    : "");
   if (t->window_pages) print_windows(out, t);
-  if (t->facts.filter_bytes) print_filter_before(out, t);
+  if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");

@@ -66,7 +66,7 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   const bool inserts = operation == TSR_BULK_insert || operation == TSR_BULK_find_or_insert;
   tsr_probe probe;
   if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
-  if (filter_is_table(c) || operation == TSR_BULK_mark) return;
+  if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
@@ -169,7 +169,7 @@ TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64
 
 /* Where pairs move combining is for later, and where a multimap's values have buckets each value is kept. */
 TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
-  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !filter_is_table(c);
+  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
       const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
-      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !filter_is_table(&c) && !HAS_CHAINS(&c))                   \
+      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, is_filter) && !HAS_CHAINS(&c))               \
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
         for (uint64_t i = from; i < to;) {                                                                             \

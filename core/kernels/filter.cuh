@@ -29,14 +29,13 @@ TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
   return 1u << ((uint32_t)(bits >> (FILTER_BIT_SHIFT - FILTER_BIT_STEP * j)) & 31u);
 }
 
-TSR_INLINE bool filter_is_before(const tsr_ctx *c) { return TSR_FACT(c, filter_bytes) != 0; }
-TSR_INLINE bool filter_is_table(const tsr_ctx *c) { return TSR_FACT(c, filter_words) && !TSR_FACT(c, filter_bytes); }
+TSR_INLINE bool filter_is_before(const tsr_ctx *c) { return TSR_FACT(c, filter_bits) != 0; }
 
-/* A filter before a table needs no size of its own: it has filter_bytes for each bucket that a hash can name. */
+/* A filter before a table needs no size of its own: it has filter_bits for each bucket that a hash can name. */
 TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
-  const uint32_t block_bytes = 4 * TSR_FACT(c, filter_words);
+  const uint32_t block_bits = 32 * TSR_FACT(c, filter_words);
   if (!filter_is_before(c)) return tsr_bucket_of(c, key, 0);
-  return tsr_reduce(hasher_hash(c, key, 0), (walk_tail(c) * TSR_FACT(c, filter_bytes) + block_bytes - 1) / block_bytes);
+  return tsr_reduce(hasher_hash(c, key, 0), (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits);
 }
 
 /* One hash function gives the block, another one the bits: they are the upper ones of a product, which are mixed best. */

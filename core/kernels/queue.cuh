@@ -168,7 +168,7 @@ TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_
 
 /* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
-  if (filter_is_table(c)) {
+  if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);
     own->result = own->pairs ? (uint32_t)TSR_RESULT_FOUND : own->result;
     return;
@@ -182,7 +182,7 @@ TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
   tsr_begin_key(c); /* whatever `resumes` says below */
-  if (filter_is_table(c)) {
+  if (TSR_FACT(c, is_filter)) {
     own->result = filter_insert(c, own->key, mine);
     return;
   }
