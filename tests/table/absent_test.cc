@@ -217,7 +217,7 @@ TEST_F(Filtered, ReservedKeysPass) {
   EXPECT_EQ(report().find_histogram[0], 3u);
   insert(batch);
   ASSERT_EQ(table_->find(batch, 9), "");
-  EXPECT_EQ(batch.obtained, (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(batch.values, (std::vector<uint64_t>{1, 2, 3}));
 }
 
 TEST_F(Filtered, IsToldAndRefusedInSentences) {
