@@ -12,7 +12,7 @@
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
-#     kinds      counters beside maps that add up, by distributions of keys; filters
+#     kinds      counters beside maps that add up, by distributions of keys; filters, and tables with and without one
 #     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
@@ -107,12 +107,15 @@ group_multi() {
 
 group_kinds() {
   local counter=(--set table.key_bits=32 --set table.value_bits=32 --set table.growth=none)
-  local keys=distinct,repeat:64,zipf:1.0,equal
+  local keys=distinct,repeat:64,zipf:1.0,equal n
   rows specs/count.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" "${counter[@]}"
   rows specs/best_build.ini --n "$n32" --loads .8 --ops insert,find100,find0 --keys "$keys" --set table.duplicates=add
   rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0
   rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set table.key_bits=32
   rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0 --set filter.block_bytes=64
+  for n in 2^24 "$n32"; do
+    rows specs/best_negative.ini specs/best_absent.ini --n "$n" --loads .8,.95 --ops insert,find100,find50,find0,erase
+  done
 }
 
 group_pools() {
