@@ -383,8 +383,7 @@ static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cac
 
 static tsr_status add_mark(const tsr_composition *t, bool use_cache, tsr_link *link, tsr_error *error) {
   tsr_kernels kernels;
-  tsr_status status =
-      tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
+  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
   return status ? status : add_kernel(t, &kernels, use_cache, link, error);
 }
 

@@ -44,7 +44,7 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
    : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
-   : TSR_TAKES_TURNS(shape)                        ? TSR_BULK_mark                                                         \
+   : TSR_TAKES_TURNS(shape)                        ? TSR_BULK_mark                                                     \
    : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
                                                    : TSR_BULK_apply)
 /* Whether inserts and erases take turns though the table is mixed; finds overlap both (core/design/0004-uniqueness.md). */

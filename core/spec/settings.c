@@ -13,7 +13,16 @@
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
 
-typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_BATCH, ROW_NONE, ROW_PART, ROW_DEVICES } row_type;
+typedef enum row_type {
+  ROW_CHOICE,
+  ROW_NUMBER,
+  ROW_FRACTION,
+  ROW_PAGE,
+  ROW_BATCH,
+  ROW_NONE,
+  ROW_PART,
+  ROW_DEVICES
+} row_type;
 
 typedef struct row {
   row_type type;

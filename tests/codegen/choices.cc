@@ -183,8 +183,9 @@ Entries Choice::entries() const {
 std::string Choice::name() const {
   return layout + "_" + std::to_string(bucket_slots) + "_" + std::to_string(tile_lanes) + "_" + probing + "_" + hasher +
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
-         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (filter ? "_filter" : "") + (page_bytes ? "_pages" : "") +
-         (lists.empty() ? "" : "_lists_" + lists) + (sm ? "_sm" + std::to_string(sm) : "");
+         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (filter ? "_filter" : "") +
+         (page_bytes ? "_pages" : "") + (lists.empty() ? "" : "_lists_" + lists) +
+         (sm ? "_sm" + std::to_string(sm) : "");
 }
 
 void PrintTo(const Choice &choice, std::ostream *out) { *out << choice.name(); }
@@ -250,7 +251,7 @@ std::vector<uint32_t> pairs_of(const Pick &p) {
 std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const Choice &)> &accepts) {
   const size_t sizes[kDimensions] = {o.layouts.size(),       o.probings.size(),   o.hashers.size(), o.duplicates.size(),
                                      o.concurrencies.size(), o.statistics.size(), o.shapes.size(),  o.widths.size(),
-                                     o.sms.size(),           o.stashes.size(),   o.filters.size()};
+                                     o.sms.size(),           o.stashes.size(),    o.filters.size()};
   if (std::count(sizes, sizes + kDimensions, 0u)) return {};
   std::vector<Choice> chosen;
   std::set<uint32_t> covered;

@@ -139,7 +139,8 @@ TEST_F(Filtered, GrowsWithItsTable) {
 // Batches that go page by page, and tables that lie in the host's memory while their filter does not.
 TEST_F(Filtered, PagesAreMarked) {
   for (const char *limit : {"0", "64Ki"}) {
-    make(of("packed", "cuckoo"), {"table.page_bytes=4Ki", "table.page_batch=1", std::string("table.device_bytes=") + limit});
+    make(of("packed", "cuckoo"),
+         {"table.page_bytes=4Ki", "table.page_batch=1", std::string("table.device_bytes=") + limit});
     ASSERT_NE(table_, nullptr);
     Batch batch = batch_of(1, kKeys);
     insert(batch);
