@@ -52,10 +52,21 @@ TSR_INLINE uint32_t *filter_block(const tsr_ctx *c, uint64_t block) {
   return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, filter_region)] + block * TSR_FACT(c, filter_words);
 }
 
+/* Loads a block, for this lane alone, whatever tiles the table has. */
+TSR_INLINE void filter_load(const tsr_ctx *c, uint64_t block, uint32_t mine, uint32_t mode, uint32_t *word) {
+  enum { PIECE_WORDS = 4 };
+  tsr_ctx alone = *c;
+  alone.lane = 0;
+  TSR_UNROLL
+  for (uint32_t w = 0; w < TSR_FILTER_WORDS_MAX; w += PIECE_WORDS)
+    if (w < TSR_FACT(c, filter_words))
+      tsr_load(&alone, filter_block(c, block) + w, 4, 4 * PIECE_WORDS, mine, mode, word + w);
+}
+
 /* Whether all bits of the key are set. mine = 0: looks at nothing. */
 TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint32_t mine, uint32_t mode) {
   uint32_t word[TSR_BUCKET_WORDS], has = 1;
-  tsr_load(c, filter_block(c, place->block), 4, 4 * TSR_FACT(c, filter_words), mine, mode, word);
+  filter_load(c, place->block, mine, mode, word);
   if (!mine) return 0;
 #ifdef __CUDACC__
   TSR_UNROLL
