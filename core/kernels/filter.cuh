@@ -52,10 +52,14 @@ TSR_INLINE uint32_t *filter_block(const tsr_ctx *c, uint64_t block) {
   return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, filter_region)] + block * TSR_FACT(c, filter_words);
 }
 
-/* Loads a block, for this lane alone, whatever tiles the table has. */
+/* Loads a block, for this lane alone: in a table whose tiles have several lanes it is read as pieces of one lane each. */
 TSR_INLINE void filter_load(const tsr_ctx *c, uint64_t block, uint32_t mine, uint32_t mode, uint32_t *word) {
   enum { PIECE_WORDS = 4 };
   tsr_ctx alone = *c;
+  if (TSR_FACT(c, tile_lanes) == 1) {
+    tsr_load(c, filter_block(c, block), 4, 4 * TSR_FACT(c, filter_words), mine, mode, word);
+    return;
+  }
   alone.lane = 0;
   TSR_UNROLL
   for (uint32_t w = 0; w < TSR_FILTER_WORDS_MAX; w += PIECE_WORDS)
