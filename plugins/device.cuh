@@ -1102,6 +1102,20 @@ TSR_INLINE void tsr_leave_key(const tsr_ctx *c, uint32_t owner, uint32_t leaves,
 #endif
 }
 
+/* This lane is done with a key for which nobody looked at a bucket. */
+TSR_INLINE void tsr_count_unseen(const tsr_ctx *c, uint32_t counts) {
+#ifndef TSR_WITHOUT_STATISTICS
+  if (!TSR_FACT(c, statistics) || !counts) return;
+#ifdef __CUDACC__
+  atomicAdd(c->scratch->histogram, 1u); /* relaxed: a count orders nothing */
+#else
+  c->scratch->histogram[0]++;
+#endif
+#else
+  (void)c, (void)counts;
+#endif
+}
+
 /* This lane begins with a key that no tile has left. */
 TSR_INLINE void tsr_begin_key(const tsr_ctx *c) {
 #ifndef TSR_WITHOUT_STATISTICS

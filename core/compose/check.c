@@ -86,6 +86,19 @@ static void print_filter(FILE *out, const tsr_composition *t) {
           (unsigned long long)s->capacity, bits, 1 / rate);
 }
 
+/* The filter before a table; how often it errs when the table holds what it is made for. */
+static void print_filter_before(FILE *out, const tsr_composition *t) {
+  const uint64_t block_bytes = t->facts.filter_words * sizeof(uint32_t), functions = t->facts.filter_functions;
+  const uint64_t bytes = t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes;
+  const double bits = 8 * (double)bytes / (double)tsr_chain_keys(&t->settings);
+  fprintf(out,
+          "%-12s %llu blocks of %llu bytes before the table; a key sets %llu bits of one of them; with %llu keys one "
+          "absent key in %.0f passes\n",
+          "filter", (unsigned long long)(bytes / block_bytes), (unsigned long long)block_bytes,
+          (unsigned long long)functions, (unsigned long long)tsr_chain_keys(&t->settings),
+          1 / tsr_filter_rate(block_bytes, functions, bits));
+}
+
 /* A table that lies in the host's memory, and what its batches cost. */
 static void print_windows(FILE *out, const tsr_composition *t) {
   const uint64_t travels = tsr_composition_travel_batch(t);
@@ -121,6 +134,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
                                                                    : "");
   if (t->window_pages) print_windows(out, t);
+  if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
@@ -341,19 +355,16 @@ void tsr_resolution_free(tsr_resolution *resolution) {
 
 /* ---- link ------------------------------------------------------------------------------------ */
 
-/* The steps on pages are links of their own: what is told of them stands behind the kernels of the cubin. */
-static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
-  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
-  const tsr_composition *tables[] = {&of_pages};
-  tsr_kernels kernels;
+/* What is told of a link of its own stands behind the kernels of the cubin. */
+static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernels, bool use_cache, tsr_link *link,
+                             tsr_error *error) {
   tsr_link made = {0};
-  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
-  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, t->shape.sm, use_cache, &made, error);
+  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, use_cache, &made, error);
   if (status) return status;
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = kernels.names[0]; /* lives as long as the library; the form does not matter */
+    longer[link->kernel_count++].name = kernels->names[0]; /* lives as long as the library; the form does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;
@@ -361,6 +372,19 @@ static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cac
   }
   tsr_link_free(&made);
   return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the facts of a kernel");
+}
+
+static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
+  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
+  tsr_kernels kernels;
+  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
+  return status ? status : add_kernel(&of_pages, &kernels, use_cache, link, error);
+}
+
+static tsr_status add_mark(const tsr_composition *t, bool use_cache, tsr_link *link, tsr_error *error) {
+  tsr_kernels kernels;
+  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
+  return status ? status : add_kernel(t, &kernels, use_cache, link, error);
 }
 
 tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
@@ -380,6 +404,7 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
     if (tsr_composition_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
+  if (status == TSR_OK && tsr_composition_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

@@ -422,6 +422,34 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
   return TSR_OK;
 }
 
+/* ---- A filter before the table ---------------------------------------------------------------- */
+
+/* Its blocks are another of the layout's regions, which belongs to no bucket: so no page has a part of it, and it stays on
+ * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
+ * own, and a table that grows so has a filter that grows, by the same code. */
+static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  enum { BLOCK_BYTES = 32, BLOCK_BITS = 8 * BLOCK_BYTES };
+  tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
+  const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
+  uint32_t region = 0;
+  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
+  if (region == TSR_REGIONS_MAX) {
+    char where[512];
+    tsr_spec_where(tsr_spec_find(spec, "table", "filter"), where, sizeof where);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: the filter needs a region of memory, and layout = %s has the most that there can be: use "
+                    "another layout, or none",
+                    where, t->part[TSR_ROLE_LAYOUT].plugin->name);
+  }
+  t->facts.filter_words = BLOCK_BYTES / sizeof(uint32_t);
+  t->facts.filter_functions = tsr_filter_functions(BLOCK_BYTES, (double)t->settings.filter_bits);
+  t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter_bits);
+  t->facts.filter_region = region;
+  const uint64_t bits = t->shape.buckets * t->facts.filter_bits;
+  regions[region] = (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * BLOCK_BYTES};
+  return TSR_OK;
+}
+
 /* ---- Lists in bulk --------------------------------------------------------------------------- */
 
 static tsr_status refuse_lists(const tsr_composition *t, const tsr_spec *spec, const char *key, const char *why,
@@ -540,9 +568,10 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
   if (status == TSR_OK) status = check_links(t, spec, error);
-  if (status == TSR_OK) status = check_regions(t, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
   if (status == TSR_OK) status = check_lists(t, spec, error);
+  if (status == TSR_OK && t->settings.filter_bits) status = furnish_filter(t, spec, error);
+  if (status == TSR_OK) status = check_regions(t, error);
   return status ? status : check_overlap(t, spec, error);
 }
 
@@ -566,6 +595,7 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
   s->bucket_slots = s->bucket_places = s->tile_lanes = s->share_lanes = 1;
   s->bucket_bytes = (uint32_t)t->settings.block_bytes;
   s->buckets = s->buckets_min = blocks;
+  t->facts.is_filter = 1;
   t->facts.filter_words = s->bucket_bytes / sizeof(uint32_t);
   t->facts.filter_functions = (uint32_t)t->settings.functions;
   t->part[TSR_ROLE_LAYOUT].plan.regions[0] = (tsr_region){.name = "blocks", .bytes_per_bucket = s->bucket_bytes};
@@ -799,6 +829,10 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   default:
     return t->shape.has_lists && sorts;
   }
+}
+
+bool tsr_composition_marks(const tsr_composition *t, uint32_t op) {
+  return t->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
 }
 
 uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }

@@ -65,6 +65,8 @@ uint64_t tsr_composition_window_bytes(const tsr_composition *composition);
 uint64_t tsr_composition_travel_batch(const tsr_composition *composition);
 /* Whether its batches take this step (TSR_PAGES_). */
 bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
+/* Whether TSR_BULK_mark goes before this operation. */
+bool tsr_composition_marks(const tsr_composition *composition, uint32_t op);
 /* Of one page, or where there are no pages all that a hash can name. */
 uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
 /* Items of a scan over all pairs: these buckets, and the units that may continue them. */

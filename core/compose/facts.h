@@ -20,7 +20,9 @@
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes two requests.
  * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
- * filter_words, filter_functions: of a filter: words of 32 bits of a block, and bits that a key sets in it; else 0.
+ * is_filter: 1: the table is a filter. filter_words, filter_functions: of a filter, which is the table or stands before
+ * it: words of 32 bits of a block, and bits that a key sets in it; else 0. filter_bits: of one before the table: bits for
+ * each bucket; else 0. filter_region: which of the layout's regions has the blocks.
  * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
  * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
  * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
@@ -42,8 +44,11 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(counts_slots)                                                                                                      \
+  F(is_filter)                                                                                                         \
   F(filter_words)                                                                                                      \
   F(filter_functions)                                                                                                  \
+  F(filter_bits)                                                                                                       \
+  F(filter_region)                                                                                                     \
   F(chain_first)                                                                                                       \
   F(chain_growth)                                                                                                      \
   F(chain_units)                                                                                                       \

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "core/compose/facts.h"
+
 enum { BITS_STEPS = 4, BITS_MAX = 48, WORD_BITS = 32 };
 
 /* The probability that a key sets one of the bits, of which there is one in each word of `set`. */
@@ -44,4 +46,12 @@ double tsr_filter_bits(const tsr_settings *s) {
 
 uint64_t tsr_filter_blocks(const tsr_settings *s) {
   return (uint64_t)ceil((double)s->capacity * tsr_filter_bits(s) / (8 * (double)s->block_bytes));
+}
+
+uint32_t tsr_filter_functions(uint64_t block_bytes, double bits_per_key) {
+  uint32_t best = 1;
+  for (uint32_t functions = 2; functions <= TSR_FILTER_FUNCTIONS_MAX; functions++)
+    if (tsr_filter_rate(block_bytes, functions, bits_per_key) < tsr_filter_rate(block_bytes, best, bits_per_key))
+      best = functions;
+  return best;
 }

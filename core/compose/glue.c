@@ -116,7 +116,7 @@ static void print_entry(FILE *out, const tsr_composition *const *tables, size_t 
       last = i;
     }
   /* nobody may call it; but a C compiler wants the body of what a filter's operations name behind a constant condition */
-  if (parts == 0 && !leader->facts.filter_words) return;
+  if (parts == 0 && !leader->facts.is_filter) return;
   fprintf(out, "TSR_DEVICE %s TSR_ENTRY(%s_%s)%s {\n  switch (c->table) {\n", f->result, tsr_role_names[f->role],
           f->verb, f->parameters);
   for (size_t i = 0; i < last; i++)

@@ -56,13 +56,17 @@ TSR_INLINE void cpu_ask_for(const tsr_ctx *c, uint64_t ref) {
   layout_load(c, ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
 }
 
-/* The same for an item's first bucket. */
-TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t i) {
+/* The same for a key's block of a filter. */
+TSR_INLINE void cpu_ask_for_block(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t i) {
+  __builtin_prefetch(filter_block(c, filter_block_of(c, io_key_at(bulk->keys, i, 1))));
+}
+
+/* The same for an item's first bucket, or whatever this operation looks at first. */
+TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t operation, uint64_t i) {
+  const bool inserts = operation == TSR_BULK_insert || operation == TSR_BULK_find_or_insert;
   tsr_probe probe;
-  if (TSR_FACT(c, filter_words)) {
-    __builtin_prefetch(filter_block(c, tsr_bucket_of(c, io_key_at(bulk->keys, i, 1), 0)));
-    return;
-  }
+  if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
+  if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
@@ -95,11 +99,26 @@ TSR_INLINE uint32_t cpu_answer_walk(const tsr_bulk *bulk, uint32_t kind, const c
   return found;
 }
 
+/* Answers items that the filter before the table stops; returns the first one that passes. */
+TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end) {
+  for (; filter_is_before(c) && i < end; i++) {
+    if (i + CPU_AHEAD < end) cpu_ask_for_block(c, bulk, i + CPU_AHEAD);
+    if (filter_contains(c, io_key_at(bulk->keys, i, 1), 1)) break;
+    cpu_walk stopped;
+    stopped.op.result = TSR_RESULT_MISSING;
+    stopped.i = i;
+    cpu_answer_walk(bulk, kind, &stopped);
+  }
+  return i;
+}
+
 /* As bulk_find and bulk_contains, without statistics, which are of one key at a time. Returns the hits. */
 TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t begin, uint64_t end) {
   cpu_walk walks[CPU_WALKS];
   uint32_t count = 0, hits = 0;
-  while (count < CPU_WALKS && begin < end) cpu_begin_walk(c, bulk, kind, begin++, &walks[count++]);
+  for (begin = cpu_pass_filter(c, bulk, kind, begin, end); count < CPU_WALKS && begin < end;
+       begin = cpu_pass_filter(c, bulk, kind, begin + 1, end))
+    cpu_begin_walk(c, bulk, kind, begin, &walks[count++]);
   while (count)
     for (uint32_t w = 0; w < count;) {
       cpu_walk *walk = &walks[w];
@@ -111,7 +130,8 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
       }
       hits += cpu_answer_walk(bulk, kind, walk);
       if (begin < end) {
-        cpu_begin_walk(c, bulk, kind, begin++, walk);
+        cpu_begin_walk(c, bulk, kind, begin, walk);
+        begin = cpu_pass_filter(c, bulk, kind, begin + 1, end);
         w++;
       } else {
         *walk = walks[--count];
@@ -149,7 +169,7 @@ TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64
 
 /* Where pairs move combining is for later, and where a multimap's values have buckets each value is kept. */
 TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
-  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, filter_words);
+  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -162,11 +182,11 @@ TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
       const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
-      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, filter_words) && !HAS_CHAINS(&c))            \
+      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, is_filter) && !HAS_CHAINS(&c))               \
         count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
       else                                                                                                             \
         for (uint64_t i = from; i < to;) {                                                                             \
-          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, i + CPU_AHEAD);                               \
+          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
           if (TSR_BULK_##op == TSR_BULK_insert && cpu_combines(&c)) {                                                  \
             i = cpu_insert_equal(&c, bulk, i, to, tally);                                                              \
           } else {                                                                                                     \

@@ -13,7 +13,7 @@
  * pairs move (fact combines_later); size counts the table's pairs, count those of each key; retrieve writes all values
  * of each key to places that were summed from these counts; erase_pair erases one pair of the key; apply does what each
  * item's operation says, but where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the
- * list of a bucket. */
+ * list of a bucket; mark sets the bits of keys that are about to be inserted behind a filter. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -28,7 +28,8 @@
   F(combine)                                                                                                           \
   F(apply)                                                                                                             \
   F(flush)                                                                                                             \
-  F(apply_inserts)
+  F(apply_inserts)                                                                                                     \
+  F(mark)
 
 /* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another:
  * hence a word on both sides of the operation's. */
@@ -39,11 +40,11 @@
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
- * turns. A filter has the first ones. */
+ * turns. A filter has the first ones. Beside these there is mark, for a filter before a table. */
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
    : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
-   : TSR_TAKES_TURNS(shape)                        ? TSR_BULKS                                                         \
+   : TSR_TAKES_TURNS(shape)                        ? TSR_BULK_mark                                                     \
    : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
                                                    : TSR_BULK_apply)
 /* Whether inserts and erases take turns though the table is mixed; finds overlap both (core/design/0004-uniqueness.md). */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kind = filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of
- * one block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
+ * What a filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of one
+ * block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
  * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
- * (core/design/0019-kinds.md). In the kernels of a table the fact filter_words is 0, and these functions are dropped.
+ * (core/design/0019-kinds.md). Either it is the table, of kind = filter; or it stands before one, whose finds and erases
+ * ask it first. In the kernels of other tables the fact filter_words is 0, and these functions are dropped.
  *
  * A block has filter_words words of 32 bits. A key has as many bits as there are functions, one in each of as many words.
  * These words follow each other in a ring from the word `first` on: so no two bits of a key are one, and a lane finds
@@ -12,9 +13,8 @@
 #ifndef TSR_FILTER_CUH
 #define TSR_FILTER_CUH
 
-#include "core/kernels/facts.cuh"
 #include "core/kernels/io.cuh"
-#include "plugins/probing.cuh"
+#include "core/kernels/walk.cuh"
 
 /* Where a key's bits lie. */
 typedef struct filter_place {
@@ -29,24 +29,48 @@ TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
   return 1u << ((uint32_t)(bits >> (FILTER_BIT_SHIFT - FILTER_BIT_STEP * j)) & 31u);
 }
 
+TSR_INLINE bool filter_is_before(const tsr_ctx *c) { return TSR_FACT(c, filter_bits) != 0; }
+
+/* A filter before a table needs no size of its own: it has filter_bits for each bucket that a hash can name. */
+TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
+  const uint32_t block_bits = 32 * TSR_FACT(c, filter_words);
+  if (!filter_is_before(c)) return tsr_bucket_of(c, key, 0);
+  return tsr_reduce(hasher_hash(c, key, 0), (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits);
+}
+
 /* One hash function gives the block, another one the bits: they are the upper ones of a product, which are mixed best. */
 TSR_INLINE filter_place filter_place_of(const tsr_ctx *c, tsr_key key) {
   const uint64_t bits = (uint64_t)hasher_hash(c, key, 1) * 0x9E3779B97F4A7C15u;
   filter_place place;
-  place.block = tsr_bucket_of(c, key, 0);
+  place.block = filter_block_of(c, key);
   place.bits = bits;
   place.first = (uint32_t)(bits >> FILTER_FIRST_SHIFT) & (TSR_FACT(c, filter_words) - 1u);
   return place;
 }
 
 TSR_INLINE uint32_t *filter_block(const tsr_ctx *c, uint64_t block) {
-  return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[0] + block * TSR_FACT(c, filter_words);
+  return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, filter_region)] + block * TSR_FACT(c, filter_words);
+}
+
+/* Loads a block, for this lane alone: in a table whose tiles have several lanes it is read as pieces of one lane each. */
+TSR_INLINE void filter_load(const tsr_ctx *c, uint64_t block, uint32_t mine, uint32_t mode, uint32_t *word) {
+  enum { PIECE_WORDS = 4 };
+  tsr_ctx alone = *c;
+  if (TSR_FACT(c, tile_lanes) == 1) {
+    tsr_load(c, filter_block(c, block), 4, 4 * TSR_FACT(c, filter_words), mine, mode, word);
+    return;
+  }
+  alone.lane = 0;
+  TSR_UNROLL
+  for (uint32_t w = 0; w < TSR_FILTER_WORDS_MAX; w += PIECE_WORDS)
+    if (w < TSR_FACT(c, filter_words))
+      tsr_load(&alone, filter_block(c, block) + w, 4, 4 * PIECE_WORDS, mine, mode, word + w);
 }
 
 /* Whether all bits of the key are set. mine = 0: looks at nothing. */
 TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint32_t mine, uint32_t mode) {
   uint32_t word[TSR_BUCKET_WORDS], has = 1;
-  tsr_load(c, filter_block(c, place->block), 4, 4 * TSR_FACT(c, filter_words), mine, mode, word);
+  filter_load(c, place->block, mine, mode, word);
   if (!mine) return 0;
 #ifdef __CUDACC__
   TSR_UNROLL
@@ -74,7 +98,8 @@ TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint
 
 /* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with as many
  * lanes as a block has pairs of words: so what they write to a sector is one request, and not one for each word. The
- * atomics are relaxed, because bits are only ever set, and who asks for keys does so in a later phase. */
+ * atomics are relaxed, because bits are only ever set, and who asks for keys does so in a later phase, or see
+ * filter_mark. */
 TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t sets) {
 #ifdef __CUDACC__
   enum { WARP = 32 };
@@ -112,7 +137,22 @@ TSR_INLINE uint32_t filter_insert(const tsr_ctx *c, tsr_key key, uint32_t mine) 
 
 TSR_INLINE uint32_t filter_contains(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   const filter_place place = filter_place_of(c, key);
-  return filter_has(c, &place, mine, TSR_LOAD_SETTLED);
+  return filter_has(c, &place, mine, TSR_FACT(c, is_mixed) ? TSR_LOAD_COHERENT : TSR_LOAD_SETTLED);
+}
+
+/* The lanes' keys are about to be inserted behind the filter. A find that begins when an insert has ended must not be
+ * stopped: bulk calls mark their keys in a launch before that of the insert, and in a user's kernel where finds overlap
+ * inserts the bits, which other lanes may have set, are there for all before the pair is. Collective over the warp. */
+TSR_INLINE void filter_mark(const tsr_ctx *c, tsr_key key, uint32_t mine) {
+  if (!filter_is_before(c)) return;
+  const filter_place place = filter_place_of(c, key);
+  filter_set(c, &place, mine && !filter_has(c, &place, mine, TSR_FACT(c, is_mixed) ? TSR_LOAD_COHERENT : 0));
+#ifdef __CUDACC__
+  if (TSR_FACT(c, is_mixed)) {
+    __threadfence();
+    __syncwarp();
+  }
+#endif
 }
 
 #endif

@@ -173,6 +173,14 @@ TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uin
   return insert_item(c, a, i, mine, POLICY_FIND_OR_INSERT);
 }
 
+/* Before an insert: sets the bits of its keys in the filter before the table. This is a launch of its own, so that it is
+ * the same whichever way the insert goes, and inserts are the same with a filter and without. */
+TSR_INLINE uint32_t bulk_mark(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint32_t inserts = mine && (!a->operations || a->operations[i] <= TSR_APPLY_REPLACE);
+  filter_mark(c, io_key_at(a->keys, i, inserts), inserts);
+  return 0;
+}
+
 /* ---- Finds ----------------------------------------------------------------------------------- */
 
 /* The chain of a key, for each lane; an empty one for a key that is absent. */
@@ -257,7 +265,7 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
     item.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
   }
   if (HAS_CHAINS(c)) return retrieve_chains(c, a, mine, &item);
-  run(c, &item, mine, OP_RETRIEVE, 0, 0);
+  run(c, &item, passes_filter(c, &item, mine), OP_RETRIEVE, 0, 0);
   return item.pairs != 0;
 }
 
@@ -293,7 +301,7 @@ TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   tsr_item item = item_of(a, i, mine);
   item.any_payload = !a->values;
   if (kind == OP_ERASE_PAIR) item.payload = io_payload_at(a->values, i, mine && a->values);
-  run(c, &item, mine, kind, !TSR_FACT(c, first_look_cached), 0);
+  run(c, &item, passes_filter(c, &item, mine), kind, !TSR_FACT(c, first_look_cached), 0);
   if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, kind, 1, 1);
   if (HAS_CHAINS(c) && kind == OP_ERASE) erase_chains(c, &item);
   i = io_item(i);
@@ -354,10 +362,11 @@ TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t
 
 /* The items of a call have no order; finds and erases are steps, inserts are as far as they need no lock. */
 TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
-  const uint32_t inserts = item->policy < POLICY_FIND;
+  const uint32_t inserts = item->policy < POLICY_FIND, asks = !inserts && item->policy < POLICIES;
+  const uint32_t looks = passes_filter(c, item, asks);
   item->mixes = 1;
-  item->result = inserts ? NEEDS_LOCK : TSR_RESULT_NONE;
-  run(c, item, inserts ? BEGINS_WITH_STEPS(c) : item->policy < POLICIES, OP_MIXED, 1, 0);
+  item->result = inserts ? NEEDS_LOCK : asks && !looks ? TSR_RESULT_MISSING : TSR_RESULT_NONE;
+  run(c, item, inserts ? BEGINS_WITH_STEPS(c) : looks, OP_MIXED, 1, 0);
   const uint32_t waits = item->result == NEEDS_LOCK;
   if (HAS_GUARD(c)) run(c, item, waits, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
   if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
@@ -376,7 +385,7 @@ TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t
     item.mixes = 1;
     run(c, &item, mine, OP_INSERT_LOCKED, 1, 0);
   } else {
-    run(c, &item, mine, report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE, 1, 0);
+    run(c, &item, passes_filter(c, &item, mine), report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE, 1, 0);
     if (item.result == TSR_RESULT_NONE) item.result = TSR_RESULT_MISSING;
   }
   return answer_item(c, a, i, mine, report_class, &item);

@@ -154,14 +154,26 @@ TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
 }
 
+/* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. A key that is
+ * stopped there counts as one that was looked for in no bucket. */
+TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_t mine) {
+  if (!filter_is_before(c)) return mine;
+  uint64_t *times = own->times && mine ? own->times + 2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) : NULL;
+  if (times) times[0] = io_clock();
+  const uint32_t passes = filter_contains(c, own->key, mine), stops = mine && !passes;
+  if (times && stops) times[1] = io_clock();
+  tsr_count_unseen(c, stops);
+  return passes;
+}
+
 /* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
-  if (TSR_FACT(c, filter_words)) {
+  if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);
     own->result = own->pairs ? (uint32_t)TSR_RESULT_FOUND : own->result;
     return;
   }
-  run(c, own, mine, kind, 0, 0);
+  run(c, own, passes_filter(c, own, mine), kind, 0, 0);
 }
 
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
@@ -170,7 +182,7 @@ TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;
   own->result = mine ? first : (uint32_t)TSR_RESULT_NONE;
   tsr_begin_key(c); /* whatever `resumes` says below */
-  if (TSR_FACT(c, filter_words)) {
+  if (TSR_FACT(c, is_filter)) {
     own->result = filter_insert(c, own->key, mine);
     return;
   }

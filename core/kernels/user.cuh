@@ -87,7 +87,7 @@ TSR_INLINE tsr_item user_item(tsr_key key, tsr_payload payload, uint32_t policy)
 
 TSR_INLINE uint32_t user_find(const tsr_ctx *c, uint32_t mine, tsr_key key, uint64_t *value) {
   tsr_item item = user_item(key, 0, 0);
-  run(c, &item, mine, OP_FIND, 0, 0);
+  run(c, &item, passes_filter(c, &item, mine), OP_FIND, 0, 0);
   const uint32_t found = mine && item.result == TSR_RESULT_FOUND;
   if (found) *value = item.payload;
   return found;
@@ -101,7 +101,7 @@ TSR_INLINE uint32_t user_contains(const tsr_ctx *c, uint32_t mine, tsr_key key) 
 
 TSR_INLINE uint64_t user_count(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   tsr_item item = user_item(key, 0, 0);
-  run(c, &item, mine, OP_COUNT, 0, 0);
+  run(c, &item, passes_filter(c, &item, mine), OP_COUNT, 0, 0);
   return mine ? item.pairs : 0;
 }
 
@@ -109,7 +109,8 @@ TSR_INLINE uint64_t user_count(const tsr_ctx *c, uint32_t mine, tsr_key key) {
 
 TSR_INLINE void user_values_begin(const tsr_ctx *c, uint32_t mine, tsr_key key, user_values *v) {
   tsr_probe probe;
-  v->walks = walk_begin(c, key, &probe) && mine;
+  const tsr_item item = user_item(key, 0, 0);
+  v->walks = walk_begin(c, key, &probe) && passes_filter(c, &item, mine);
   v->key = key;
   v->ref = probe.ref;
   v->word[0] = probe.word[0];
@@ -207,6 +208,7 @@ TSR_INLINE void user_insert_locked(const tsr_ctx *c, tsr_item *own, uint32_t min
 TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t policy, tsr_key *key,
                                 tsr_payload *payload) {
   tsr_item item = user_item(*key, *payload, policy);
+  filter_mark(c, *key, mine);
   const uint32_t leader = MERGES(c, policy) ? merge_payloads(&item, mine) : merge_lane();
   const uint32_t works = mine && leader == merge_lane();
   if (TSR_FACT(c, combines_later) && policy != POLICY_FIND_OR_INSERT)
@@ -349,7 +351,7 @@ TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint3
 TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   tsr_item item = user_item(key, 0, 0);
   item.any_payload = 1;
-  run(c, &item, mine, OP_ERASE, !TSR_FACT(c, first_look_cached), 0);
+  run(c, &item, passes_filter(c, &item, mine), OP_ERASE, !TSR_FACT(c, first_look_cached), 0);
   if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, OP_ERASE, 1, 1);
   return mine ? item.pairs : 0;
 }

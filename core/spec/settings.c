@@ -13,7 +13,16 @@
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
 
-typedef enum row_type { ROW_CHOICE, ROW_NUMBER, ROW_FRACTION, ROW_PAGE, ROW_BATCH, ROW_PART, ROW_DEVICES } row_type;
+typedef enum row_type {
+  ROW_CHOICE,
+  ROW_NUMBER,
+  ROW_FRACTION,
+  ROW_PAGE,
+  ROW_BATCH,
+  ROW_NONE,
+  ROW_PART,
+  ROW_DEVICES
+} row_type;
 
 typedef struct row {
   row_type type;
@@ -86,6 +95,10 @@ enum { ROW_WORD_BYTES = 24 };
     "a "                                                                                                               \
     "list of buckets of the allocator's units; see [values].",                                                         \
     ROW_CHOICE, ROW(values), 0, 0)                                                                                     \
+  R("filter", "none | 2 .. 48", "none",                                                                                \
+    "Bits a key of a Bloom filter before the table, which finds of most absent keys do not pass; 8 let one in some "   \
+    "40 pass.",                                                                                                        \
+    ROW_NONE, ROW(filter_bits), 2, 48)                                                                                 \
   R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
   R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
     ROW(backend), 0, 0)                                                                                                \
@@ -289,6 +302,14 @@ static tsr_status read_row(const known_section *section, size_t at, const tsr_sp
     uint64_t value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
     if (strcmp(entry->value, "auto") != 0 && (!tsr_parse_u64(entry->value, &value) || value > r->maximum ||
                                               (value < r->minimum && !(value == 0 && r->type == ROW_PAGE))))
+      return bad_number(entry, values, error);
+    *(uint64_t *)out = value;
+    return TSR_OK;
+  }
+  case ROW_NONE: {
+    uint64_t value = 0;
+    if (strcmp(entry->value, "none") != 0 &&
+        (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum))
       return bad_number(entry, values, error);
     *(uint64_t *)out = value;
     return TSR_OK;

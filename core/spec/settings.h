@@ -37,6 +37,7 @@ typedef struct tsr_settings {
   uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch, device_bytes;
   uint64_t split, chunk, exchange;                       /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
+  uint64_t filter_bits;                                  /* of the filter before the table, 0: none */
   uint64_t values, first_values, values_per_key;         /* the last two: [values] */
   double values_growth;
   uint64_t replaces_rows; /* with value_bytes: that duplicates = replace was said */

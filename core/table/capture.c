@@ -21,7 +21,8 @@ static bool has_code(const tsr_table *t, const tsr_request *r) {
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   return t->backend->is_prepared(program, r->op) &&
          (r->op != TSR_BULK_retrieve || t->backend->is_prepared(program, TSR_BULK_count)) &&
-         (!combines || t->backend->is_prepared(program, TSR_BULK_combine));
+         (!combines || t->backend->is_prepared(program, TSR_BULK_combine)) &&
+         (!tsr_composition_marks(t->store.composition, r->op) || t->backend->is_prepared(program, TSR_BULK_mark));
 }
 
 tsr_status tsr_capture_check(const tsr_table *t, const tsr_request *r, const tsr_array *arrays, uint32_t count,

@@ -160,6 +160,7 @@ static tsr_status empty_buckets(const tsr_work *b) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && layout->plan.regions[i].name; i++) {
     const tsr_region *region = &layout->plan.regions[i];
+    if (!region->bytes_per_bucket) continue; /* a filter's blocks */
     status = b->t->backend->fill(b->t->device, b->store->state.part[TSR_ROLE_LAYOUT].region[i], region->fill,
                                  region->bytes_per_bucket * b->store->composition->shape.buckets, b->stream, b->error);
   }

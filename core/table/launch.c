@@ -51,6 +51,8 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
+  if (tsr_composition_marks(store->composition, op)) status = at_random(t, store, TSR_BULK_mark, bulk, stream, error);
+  if (status) return status;
   if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
   if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
   if (makes_lists(store, op)) {

@@ -155,6 +155,7 @@ Entries Choice::entries() const {
   entries.set("table", "concurrency", concurrency);
   entries.set("table", "statistics", statistics);
   if (stash) entries.set("table", "stash", std::to_string(stash));
+  if (filter) entries.set("table", "filter", std::to_string(filter));
   if (page_bytes) {
     entries.set("table", "page_bytes", std::to_string(page_bytes));
     entries.set("table", "page_batch", "100"); // smaller ones go by random access
@@ -182,8 +183,9 @@ Entries Choice::entries() const {
 std::string Choice::name() const {
   return layout + "_" + std::to_string(bucket_slots) + "_" + std::to_string(tile_lanes) + "_" + probing + "_" + hasher +
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
-         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (page_bytes ? "_pages" : "") +
-         (lists.empty() ? "" : "_lists_" + lists) + (sm ? "_sm" + std::to_string(sm) : "");
+         (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (filter ? "_filter" : "") +
+         (page_bytes ? "_pages" : "") + (lists.empty() ? "" : "_lists_" + lists) +
+         (sm ? "_sm" + std::to_string(sm) : "");
 }
 
 void PrintTo(const Choice &choice, std::ostream *out) { *out << choice.name(); }
@@ -201,12 +203,13 @@ Options Options::all() {
   options.widths.assign(kWidths.begin(), kWidths.end());
   options.sms = {80, 90};
   options.stashes = {0, 8};
+  options.filters = {0, 8};
   return options;
 }
 
 namespace {
 
-enum { kDimensions = 10 };
+enum { kDimensions = 11 };
 using Pick = std::array<uint32_t, kDimensions>; // an option of each dimension
 
 Choice choice_of(const Options &o, const Pick &p) {
@@ -223,6 +226,7 @@ Choice choice_of(const Options &o, const Pick &p) {
   c.value_bits = o.widths[p[7]].value_bits;
   c.sm = o.sms[p[8]];
   c.stash = o.stashes[p[9]];
+  c.filter = o.filters[p[10]];
   return c;
 }
 
@@ -247,7 +251,7 @@ std::vector<uint32_t> pairs_of(const Pick &p) {
 std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const Choice &)> &accepts) {
   const size_t sizes[kDimensions] = {o.layouts.size(),       o.probings.size(),   o.hashers.size(), o.duplicates.size(),
                                      o.concurrencies.size(), o.statistics.size(), o.shapes.size(),  o.widths.size(),
-                                     o.sms.size(),           o.stashes.size()};
+                                     o.sms.size(),           o.stashes.size(),    o.filters.size()};
   if (std::count(sizes, sizes + kDimensions, 0u)) return {};
   std::vector<Choice> chosen;
   std::set<uint32_t> covered;

@@ -58,6 +58,7 @@ struct Choice {
   uint32_t bucket_slots, tile_lanes, key_bits, value_bits, sm, stash;
   uint32_t page_bytes = 0; // no dimension: what works on pages is linked apart (pages_test.cc)
   std::string lists = {};  // nor this: of a multimap whose values lie in buckets, the allocator of these
+  uint32_t filter = 0;     // bits a key of the filter before the table
 
   Entries entries() const;
   std::string name() const; // letters, digits and _: the name of a test case
@@ -70,7 +71,7 @@ struct Options {
   std::vector<std::string> layouts, probings, hashers, duplicates, concurrencies, statistics;
   std::vector<std::array<uint32_t, 2>> shapes; // bucket_slots, tile_lanes
   std::vector<Widths> widths;
-  std::vector<uint32_t> sms, stashes;
+  std::vector<uint32_t> sms, stashes, filters;
 
   static Options all(); // every part found, every shape whose lanes have a slot each
 };

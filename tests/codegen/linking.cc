@@ -53,6 +53,7 @@ size_t operations_of(const tsr_spec *spec, uint32_t sm) {
   size_t operations = static_cast<size_t>(TSR_BULKS_OF(&composed.composition->shape));
   for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
     operations += tsr_composition_has_step(composed.composition, step);
+  operations += tsr_composition_marks(composed.composition, TSR_BULK_insert);
   return operations;
 }
 

@@ -164,7 +164,15 @@ TEST_P(Targets, EveryCallIsInlined) {
       {"adds_up", "kind=map\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
       {"scans_wide", "kind=map\nlayout=soa\nprobing=linear\n[layout]\nbucket_slots=16\ntile_lanes=8\n"},
       {"takes", "kind=map\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=2\n"},
-      {"takes", "kind=map\nlayout=slab\nprobing=slab_list\nallocator=slab_light\n[layout]\ntile_lanes=4\n"}};
+      {"takes", "kind=map\nlayout=slab\nprobing=slab_list\nallocator=slab_light\n[layout]\ntile_lanes=4\n"},
+      {"looks",
+       "kind=multimap\nfilter=8\nlayout=aos\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=8\n"},
+      {"looks", "kind=map\nfilter=8\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=8\ntile_lanes=1\n"},
+      {"puts", "kind=map\nfilter=8\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=16\ntile_lanes=16\n"},
+      {"puts",
+       "kind=map\nfilter=8\nconcurrency=mixed\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\n"
+       "tile_lanes=1\n"},
+      {"takes", "kind=map\nfilter=8\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=2\n"}};
   for (const auto &[kernel, text] : tables) {
     SCOPED_TRACE(text);
     std::vector<choices::Spec> specs;

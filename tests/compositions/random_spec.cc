@@ -135,6 +135,7 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
     spec.set("table", "growth", "double");
     spec.set("table", "growth_limit", std::to_string(capacity * (1 + random.below(16))));
   }
+  if (random.chance(3)) spec.set("table", "filter", std::to_string(any_size(random, 2, 48)));
   if (kind == 3 && random.chance(2)) {
     if (allocators != parts_.end()) draw_part(random, "allocator", &spec);
     spec.set("table", "values", "buckets");

@@ -68,8 +68,10 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   tsr_composition *composition = nullptr;
   tsr_error error = {};
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
-  for (uint32_t op = 0; composition && op < (uint32_t)TSR_BULKS_OF(&composition->shape); op++) {
+  for (uint32_t op = 0; composition && op < TSR_BULKS; op++) {
+    const bool is_mark = op == TSR_BULK_mark && tsr_composition_marks(composition, TSR_BULK_insert);
     tsr_kernels kernels;
+    if (op >= (uint32_t)TSR_BULKS_OF(&composition->shape) && !is_mark) continue;
     tsr_link link = {};
     EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.payload_bits, op, 1, &kernels, &error),
               TSR_OK);

@@ -13,6 +13,7 @@
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
 #     kinds      multimaps, by values of a key; a set, a counter, by distributions of keys; a filter
+#     absent     tables with and without a filter before them
 #     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
@@ -119,6 +120,14 @@ group_kinds() {
   done
 }
 
+# A filter before a table, beside the same table without one.
+group_absent() {
+  local n
+  for n in 2^24 "$n32"; do
+    rows specs/best_negative.ini specs/best_absent.ini --n "$n" --loads .8,.95 --ops insert,find100,find50,find0,erase
+  done
+}
+
 group_pools() {
   local allocator lanes
   for allocator in slab slab_light bump; do
@@ -150,7 +159,7 @@ group_limits() {
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single first semantics lists mixed steps multi kinds pools success
+(($#)) || set -- limits single first semantics lists mixed steps multi kinds absent pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2

@@ -678,4 +678,70 @@ TSR_KERNEL(ask, (tsr_table_ref from, const uint64_t *keys, uint8_t *found)) {
   tsr_table_destroy(table);
 }
 
+// A table behind a filter: what a kernel inserts is marked, for kernels and for bulk calls, and what they ask for is right.
+TEST(Filters, StandBeforeTheTablesOfKernels) {
+  const char *text = R"(
+#include "tessera.cuh"
+TSR_TABLE(into, inserts)
+TSR_TABLE(from, finds)
+TSR_TABLE(out, erases)
+TSR_KERNEL(fill, (tsr_table_ref into, const uint64_t *keys)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  (void)tsr_insert(into, mine, mine ? keys[i] : 0, i);
+}
+TSR_KERNEL(ask, (tsr_table_ref from, const uint64_t *keys, uint64_t *values, uint64_t *counts, uint64_t *sums)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t key = mine ? keys[i] : 0;
+  uint64_t value = 0, sum = 0, each = 0;
+  uint32_t is_there = 0;
+  const uint32_t found = tsr_find(from, mine, key, &value);
+  const uint64_t count = tsr_count(from, mine, key);
+  tsr_for_each_value(from, mine, key, each, is_there) {
+    if (is_there) sum += each;
+  }
+  if (mine) values[i] = found ? value : 9999;
+  if (mine) counts[i] = count;
+  if (mine) sums[i] = sum;
+}
+TSR_KERNEL(drop, (tsr_table_ref out, const uint64_t *keys)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  (void)tsr_erase(out, mine, mine ? keys[i] : 0);
+}
+)";
+  tsr_error error = {};
+  tsr_spec *spec = nullptr;
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_table *table = nullptr;
+  ASSERT_EQ(tsr_spec_parse("[table]\nkind=map\nkey_bits=64\nvalue_bits=64\nlayout=soa\nprobing=linear\n"
+                           "hasher=murmur3\nbackend=cpu\ncapacity=5000\nfilter=8\n",
+                           "behind.ini", &spec, &error),
+            TSR_OK);
+  ASSERT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  tsr_spec_free(spec);
+  {
+    Kernel fill("fill", {table}, {"into"}, text), ask("ask", {table}, {"from"}, text),
+        drop("drop", {table}, {"out"}, text);
+    Array<uint64_t> keys(5000), values(5000), counts(5000), sums(5000);
+    Array<uint8_t> present(5000);
+    for (size_t i = 0; i < 5000; i++) keys.data[i] = i * 0x9E3779B97F4A7C15u;
+    fill.launch(2500, {&keys.data});
+    for (uint64_t there : {2500, 0}) {
+      ask.launch(5000, {&keys.data, &values.data, &counts.data, &sums.data});
+      ASSERT_EQ(tsr_contains(table, 5000, keys.data, present.data, nullptr, &error), TSR_OK) << error.message;
+      for (uint64_t i = 0; i < 5000; i++) {
+        ASSERT_EQ(values.data[i], i < there ? i : 9999) << i;
+        ASSERT_EQ(counts.data[i], i < there) << i;
+        ASSERT_EQ(sums.data[i], i < there ? i : 0) << i;
+        ASSERT_EQ(present.data[i], i < there) << i << ": as the bulk call";
+      }
+      drop.launch(5000, {&keys.data});
+    }
+  }
+  tsr_table_destroy(table);
+}
+
 } // namespace
