@@ -82,8 +82,8 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   snprintf(f[COLUMN_load].number, sizeof f[COLUMN_load].number, "%g", row->load);
   put_real(&f[COLUMN_mops], 2, row->mops);
   put_real(&f[COLUMN_probes], 4, row->probes);
-  if (is_measured && row->mops <= 0) snprintf(f[COLUMN_mops].number, sizeof f[COLUMN_mops].number, "0.00");
-  if (is_measured && row->probes <= 0) snprintf(f[COLUMN_probes].number, sizeof f[COLUMN_probes].number, "0.0000");
+  if (is_measured && row->mops == 0) snprintf(f[COLUMN_mops].number, sizeof f[COLUMN_mops].number, "0.00");
+  if (is_measured && row->probes == 0) snprintf(f[COLUMN_probes].number, sizeof f[COLUMN_probes].number, "0.0000");
   put_real(&f[COLUMN_pct_limit], 1, row->limit_mops > 0 ? 100 * row->mops / row->limit_mops : 0);
   put_text(&f[COLUMN_ok], verdicts[row->verdict]);
   put_real(&f[COLUMN_utilization], 4, row->utilization);

@@ -17,7 +17,8 @@ extern "C" {
 
 typedef enum tsr_bench_verdict { TSR_BENCH_RIGHT, TSR_BENCH_WRONG, TSR_BENCH_REFUSED } tsr_bench_verdict;
 
-/* Texts that are NULL and numbers that are 0 are unknown, if nothing else is said: a '-'. */
+/* Texts that are NULL and numbers that are 0 are unknown, if nothing else is said: a '-'. Of a row that is not refused,
+ * mops and probes are unknown if they are below 0. */
 typedef struct tsr_bench_row {
   const char *spec, *backend, *device;
   const char *op; /* NULL: all of them, of a spec that was refused */

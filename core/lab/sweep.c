@@ -13,9 +13,9 @@
 #include "core/lab/sweep_run.h"
 #include "core/lab/words.h"
 
-enum { CSV, PLAN, SET, PLUGINS, BENCH, N = BENCH, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, CODES, SEED, NAMES };
+enum { CSV, PLAN, SET, PLUGINS, BENCH, N = BENCH, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, PROBES, CODES, SEED, NAMES };
 static const char *const names[NAMES] = {"--csv",   "--plan", "--set", "--plugins", "--n",     "--loads", "--ops",
-                                         "--batch", "--keys", "--mix", "--repeat",  "--codes", "--seed"};
+                                         "--batch", "--keys", "--mix", "--repeat", "--probes", "--codes", "--seed"};
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */
@@ -120,7 +120,7 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
   else if (r->only_plan)
     print_plan(&plan);
   else
-    status = tsr_plan_measure(&plan, csv, all_right, error);
+    status = tsr_plan_measure(&plan, csv, NULL, all_right, error);
   if (status == TSR_OK && !r->only_plan) {
     fprintf(stderr, "tessera: the rows are in %s\n", csv);
     status = print_front(&plan, csv, error);
@@ -149,6 +149,7 @@ static const char help[] =
     "  --keys K,K...            Distributions of the keys.\n"
     "  --mix A,B,C,D            Shares of a mixed batch.\n"
     "  --repeat N               Measurements, of which the median counts.\n"
+    "  --probes yes|no          Whether probes are counted, which takes code of its own.\n"
     "  --codes yes|no           Whether operations write result codes.\n"
     "  --seed N                 Of the keys and of the tables.\n"
     "  --set SECTION.KEY=VALUE  Sets an entry of all tables, over what the file says; repeatable.\n"
