@@ -380,7 +380,7 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
   while (held < count && scores[held].cost < HUGE_VAL) held++;
   if (held == 0) return TSR_OK;
   const size_t stay = st->stay < held ? st->stay : held;
-  fprintf(t->to, "%zu compared %s (%llu pairs), %zu of them hold all their pairs, %zu stay; the best: %s\n", count,
+  fprintf(t->to, "%zu compared %s (%llu pairs): %zu answered right and hold all their pairs, %zu stay; the best: %s\n", count,
           st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
   fflush(t->to);
   free_kept(t);
