@@ -52,8 +52,8 @@ void tsr_bench_output_row(tsr_bench_output *output, const tsr_bench_row *row);
 /* A line that starts with '#'; without it, a text of "notes" in JSON. */
 TSR_PRINTF(2, 3)
 void tsr_bench_output_note(tsr_bench_output *output, const char *format, ...);
-/* Writes the CSV file anew, with all rows so far: it is whole at every moment. Does nothing for standard output, where
- * rows are at once. */
+/* Writes the CSV file anew, with all rows so far: it is whole at every moment. Does nothing before there is a row, nor for
+ * standard output, where rows are at once. */
 TSR_MUST_CHECK tsr_status tsr_bench_output_save(tsr_bench_output *output, tsr_error *error);
 /* Writes what is not written, and frees the output, in any case. */
 TSR_MUST_CHECK tsr_status tsr_bench_output_close(tsr_bench_output *output, tsr_error *error);

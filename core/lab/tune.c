@@ -3,13 +3,14 @@
  * The search (tune.h): successive halving over the points of a plan. A stage is the same plan with other options of bench,
  * without the points that a stage before has left behind, the best first.
  */
-#define _GNU_SOURCE /* open_memstream, asprintf, clock_gettime */
+#define _GNU_SOURCE /* open_memstream, asprintf, clock_gettime, access */
 #include "core/lab/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/lab/links.h"
 #include "core/lab/sweep_run.h"
@@ -251,7 +252,8 @@ static tsr_status measure(const tuner *t, const stage *st, const tsr_plan *plan,
   struct timespec until;
   bool all_right = true;
   tsr_status status = tsr_plan_measure(plan, t->options->csv, end_of(t, st, &until), &all_right, error);
-  return status ? status : tsr_results_read(t->options->csv, results, error);
+  if (status || access(t->options->csv, F_OK) != 0) return status; /* nothing was measured */
+  return tsr_results_read(t->options->csv, results, error);
 }
 
 /* ---- The winner ------------------------------------------------------------------------------ */
@@ -504,6 +506,10 @@ static tsr_status search(tuner *t, tsr_error *error) {
   tsr_plan_free(&plan);
   if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
   for (size_t i = 0; status == TSR_OK && i < STAGES; i++) status = pass(t, &stages[i], error);
+  if (status == TSR_OK && !t->winner && t->options->seconds > 0)
+    status = tsr_fail(error, TSR_INCOMPATIBLE,
+                      "%s: the time was up before anything was measured, or nothing holds its pairs: allow more seconds",
+                      t->options->path);
   if (status == TSR_OK && !t->winner) status = nothing_left(t, "holds its pairs and answers right", error);
   return status ? status : write_winner(t, error);
 }
