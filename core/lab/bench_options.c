@@ -215,10 +215,9 @@ enum {
   PROBES,
   NAMES
 };
-static const char *const names[NAMES] = {"--n",      "--loads", "--ops",        "--batch", "--keys", "--mix",
-                                         "--repeat", "--set",   "--plugins",    "--seed",  "--csv",  "--append",
-                                         "--json",   "--units", "--tile-lanes", "--codes", "--vs",   "--devices",
-                                         "--probes"};
+static const char *const names[NAMES] = {
+    "--n",   "--loads",  "--ops",  "--batch", "--keys",       "--mix",   "--repeat", "--set",     "--plugins", "--seed",
+    "--csv", "--append", "--json", "--units", "--tile-lanes", "--codes", "--vs",     "--devices", "--probes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {

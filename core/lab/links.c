@@ -108,8 +108,7 @@ bool tsr_links_wait(tsr_links *l, size_t point, const struct timespec *until, co
   int failure = 0;
   pthread_mutex_lock(&l->mutex);
   while (!l->jobs[point].is_done && !failure)
-    failure = until ? pthread_cond_timedwait(&l->changed, &l->mutex, until)
-                    : pthread_cond_wait(&l->changed, &l->mutex);
+    failure = until ? pthread_cond_timedwait(&l->changed, &l->mutex, until) : pthread_cond_wait(&l->changed, &l->mutex);
   const bool is_done = l->jobs[point].is_done;
   pthread_mutex_unlock(&l->mutex);
   if (is_done) *costs = l->jobs[point].costs;

@@ -14,8 +14,8 @@
 #include "core/lab/words.h"
 
 enum { CSV, PLAN, SET, PLUGINS, BENCH, N = BENCH, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, PROBES, CODES, SEED, NAMES };
-static const char *const names[NAMES] = {"--csv",   "--plan", "--set", "--plugins", "--n",     "--loads", "--ops",
-                                         "--batch", "--keys", "--mix", "--repeat", "--probes", "--codes", "--seed"};
+static const char *const names[NAMES] = {"--csv",   "--plan", "--set", "--plugins", "--n",      "--loads", "--ops",
+                                         "--batch", "--keys", "--mix", "--repeat",  "--probes", "--codes", "--seed"};
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */

@@ -78,8 +78,7 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
     has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads[i]));
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_refused = says(results, row, "ok", "refused"), is_timed = !says(results, row, "mops", "-");
-  const bool is_same =
-      is_refused || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
+  const bool is_same = is_refused || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
          says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
 }
@@ -106,7 +105,7 @@ typedef struct sweep {
   const tsr_plan *plan;
   const char *csv;
   const struct timespec *until; /* NULL: whenever it is done */
-  tsr_results former; /* rows that were there; none: all zero */
+  tsr_results former;           /* rows that were there; none: all zero */
   bool *wanted;
   size_t count, done; /* of those wanted */
   struct timespec began;

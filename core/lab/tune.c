@@ -382,8 +382,8 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
   while (held < count && scores[held].cost < HUGE_VAL) held++;
   if (held == 0) return TSR_OK;
   const size_t stay = st->stay < held ? st->stay : held;
-  fprintf(t->to, "%zu compared %s (%llu pairs): %zu answered right and hold all their pairs, %zu stay; the best: %s\n", count,
-          st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
+  fprintf(t->to, "%zu compared %s (%llu pairs): %zu answered right and hold all their pairs, %zu stay; the best: %s\n",
+          count, st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
   fflush(t->to);
   free_kept(t);
   t->kept = calloc(stay + 1, sizeof *t->kept);
@@ -507,9 +507,10 @@ static tsr_status search(tuner *t, tsr_error *error) {
   if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
   for (size_t i = 0; status == TSR_OK && i < STAGES; i++) status = pass(t, &stages[i], error);
   if (status == TSR_OK && !t->winner && t->options->seconds > 0)
-    status = tsr_fail(error, TSR_INCOMPATIBLE,
-                      "%s: the time was up before anything was measured, or nothing holds its pairs: allow more seconds",
-                      t->options->path);
+    status =
+        tsr_fail(error, TSR_INCOMPATIBLE,
+                 "%s: the time was up before anything was measured, or nothing holds its pairs: allow more seconds",
+                 t->options->path);
   if (status == TSR_OK && !t->winner) status = nothing_left(t, "holds its pairs and answers right", error);
   return status ? status : write_winner(t, error);
 }
