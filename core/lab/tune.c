@@ -30,8 +30,8 @@ typedef struct stage {
   size_t stay;
   double until;
 } stage;
-static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 15, 24, .3};
-static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .6},
+static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 14, 24, .4};
+static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .7},
                                {"by time, with all pairs", "ns", 1, 5, 1, UINT64_MAX, 1, 1}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
 static const char first_words[] = "; The best table that `tessera tune` found for";
