@@ -40,7 +40,7 @@ static tsr_exit read_numbers(const tsr_arguments *arguments, double *seconds, ui
   uint64_t number = 0;
   if (limit && (!tsr_parse_double(limit, seconds) || *seconds < 1 || *seconds > 1e6))
     return tsr_say_usage("--seconds %s: must be a number of seconds from 1 to 1000000", limit);
-  if (target && (strncmp(target, "sm_", 3) != 0 || !tsr_parse_u64(target + 3, &number) || number > 999))
+  if (target && (strncmp(target, "sm_", 3) != 0 || !tsr_parse_u64(target + 3, &number) || number == 0 || number > 999))
     return tsr_say_usage("--link %s: write it like sm_90", target);
   *link_sm = (uint32_t)number;
   return TSR_EXIT_OK;

@@ -244,3 +244,22 @@ tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct 
   free(s.wanted);
   return status;
 }
+
+tsr_status tsr_plan_link(FILE *to, tsr_plan *plan, uint32_t sm, tsr_error *error) {
+  tsr_links *links = NULL;
+  bool *wanted = calloc(plan->count + 1, sizeof *wanted);
+  if (!wanted) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+  for (size_t i = 0; i < plan->count; i++) {
+    plan->points[i].sm = sm;
+    wanted[i] = true;
+  }
+  tsr_status status = tsr_links_start(plan, wanted, &links, error);
+  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
+    const tsr_bench_cost *costs;
+    if (tsr_links_wait(links, i, NULL, &costs)) fprintf(to, "linked: %s\n", plan->points[i].label);
+    fflush(to);
+  }
+  tsr_links_stop(links);
+  free(wanted);
+  return status;
+}

@@ -5,6 +5,7 @@
 #ifndef TSR_SWEEP_RUN_H
 #define TSR_SWEEP_RUN_H
 
+#include <stdio.h>
 #include <time.h>
 
 #include "core/lab/plan.h"
@@ -21,6 +22,9 @@ extern "C" {
  * TSR_BAD_ARGUMENT: the file is no such file, or has rows of the plan that another device measured. */
 TSR_MUST_CHECK tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct timespec *until,
                                            bool *all_right, tsr_error *error);
+
+/* Links the code of all points for this compute capability into the cubin cache, and tells each; no device is needed. */
+TSR_MUST_CHECK tsr_status tsr_plan_link(FILE *to, tsr_plan *plan, uint32_t sm, tsr_error *error);
 
 /* Whether a row of a CSV file is a point's: the same table, keys and size. */
 bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row);

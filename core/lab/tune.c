@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/lab/links.h"
 #include "core/lab/sweep_run.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
@@ -478,23 +477,8 @@ static tsr_status pass(tuner *t, const stage *st, tsr_error *error) {
 /* Links the code of the tables that the model lets go on. */
 static tsr_status link_kept(tuner *t, tsr_error *error) {
   tsr_plan plan = {0};
-  tsr_links *links = NULL;
   tsr_status status = read_plan(t, pairs_of(t, &stages[0]), 1, "table.backend=cuda", &plan, error);
-  bool *wanted = status == TSR_OK ? calloc(plan.count + 1, sizeof *wanted) : NULL;
-  if (status == TSR_OK && !wanted) status = no_memory(error);
-  for (size_t i = 0; status == TSR_OK && i < plan.count; i++) {
-    plan.points[i].sm = t->options->link_sm;
-    wanted[i] = true;
-  }
-  if (status == TSR_OK) status = tsr_links_start(&plan, wanted, &links, error);
-  for (size_t i = 0; status == TSR_OK && i < plan.count; i++) {
-    const tsr_bench_cost *costs;
-    const bool is_there = tsr_links_wait(links, i, NULL, &costs);
-    if (is_there) fprintf(t->to, "linked: %s\n", plan.points[i].label);
-    fflush(t->to);
-  }
-  tsr_links_stop(links);
-  free(wanted);
+  if (status == TSR_OK) status = tsr_plan_link(t->to, &plan, t->options->link_sm, error);
   tsr_plan_free(&plan);
   return status;
 }
