@@ -7,6 +7,9 @@
 #include "core/lab/tune.h"
 
 #include <math.h>
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,7 +32,7 @@ typedef struct stage {
   size_t stay;
   double until;
 } stage;
-static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 14, 24, .4};
+static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 13, 24, .4};
 static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .7},
                                {"by time, with all pairs", "ns", 1, 5, 1, UINT64_MAX, 1, 1}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
@@ -428,6 +431,21 @@ static tsr_status choose_partners(const tsr_plan *plan, tsr_plan *small, tsr_err
   return status;
 }
 
+#ifndef TSR_PTHREADS
+static void set_threads(int threads) { omp_set_num_threads(threads); }
+
+/* So few pairs are done before all threads of a large machine are awake. Returns how many there were. */
+static int few_threads(void) {
+  enum { MODEL_THREADS = 4 };
+  const int threads = omp_get_max_threads();
+  if (threads > MODEL_THREADS) set_threads(MODEL_THREADS);
+  return threads;
+}
+#else /* teams of plain threads have one size */
+static void set_threads(int threads) { (void)threads; }
+static int few_threads(void) { return 0; }
+#endif
+
 /* Counts the probes of all tables, with few pairs: how many buckets are looked at is the same on processors. */
 static tsr_status pass_model(tuner *t, const tsr_plan *plan, tsr_error *error) {
   tsr_plan small = {0};
@@ -439,7 +457,9 @@ static tsr_status pass_model(tuner *t, const tsr_plan *plan, tsr_error *error) {
       scores ? read_plan(t, pairs_of(t, &model), 0, "table.backend=cpu", &small, error) : no_memory(error);
   t->kept = kept;
   if (status == TSR_OK) status = choose_partners(plan, &small, error);
+  const int threads = few_threads();
   if (status == TSR_OK) status = measure(t, &model, &small, &results, error);
+  set_threads(threads);
   for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
     size_t partner;
     status = find_partner(&plan->points[i], &small, &partner, error);
