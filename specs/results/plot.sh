@@ -333,7 +333,7 @@ draw_workloads() {
   cat <<'END'
 set lmargin 34
 set datafile separator tab
-plot rows("workloads.csv", "$3 > 0", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
+plot rows("workloads.csv", "$5 ~ /^[0-9]/", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
 END
 }
 
