@@ -10,12 +10,15 @@
 #include "core/cli/command.h"
 #include "core/cli/places.h"
 #include "core/lab/tune.h"
+#include "core/spec/number.h"
 
 static const tsr_option options[] = {
     {"--out", "FILE", false, "The winner's INI; else NAME.tuned.ini here, after the file's name."},
     {"--csv", "FILE", false, "All that was measured, where an interrupted search goes on; else NAME.tune.csv here."},
     {"--space", "FILE", false,
      "Whose [sweep] is searched if the workload's file has none; else space.ini of the recipes."},
+    {"--seconds", "S", false, "After which the best so far is the winner; the same call goes on then; no bound."},
+    {"--link", "SM", false, "Links for sm_90 and so on what would be measured, without a GPU, and measures nothing."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -31,10 +34,26 @@ static const char *choose(const tsr_arguments *arguments, const char *option, co
   return path;
 }
 
+/* The numbers of --seconds and --link, where they are given. */
+static tsr_exit read_numbers(const tsr_arguments *arguments, double *seconds, uint32_t *link_sm) {
+  const char *limit = tsr_arguments_value(arguments, "--seconds"), *target = tsr_arguments_value(arguments, "--link");
+  uint64_t number = 0;
+  if (limit && (!tsr_parse_double(limit, seconds) || *seconds < 1 || *seconds > 1e6))
+    return tsr_say_usage("--seconds %s: must be a number of seconds from 1 to 1000000", limit);
+  if (target && (strncmp(target, "sm_", 3) != 0 || !tsr_parse_u64(target + 3, &number) || number == 0 || number > 999))
+    return tsr_say_usage("--link %s: write it like sm_90", target);
+  *link_sm = (uint32_t)number;
+  return TSR_EXIT_OK;
+}
+
 static tsr_exit run(const tsr_arguments *arguments) {
   char out[TSR_PLACE_BYTES], csv[TSR_PLACE_BYTES], folder[TSR_PLACE_BYTES], space[TSR_PLACE_BYTES] = "";
   tsr_error error;
   tsr_status status = TSR_OK;
+  double seconds = 0;
+  uint32_t link_sm = 0;
+  const tsr_exit misread = read_numbers(arguments, &seconds, &link_sm);
+  if (misread != TSR_EXIT_OK) return misread;
   const char *given = tsr_arguments_value(arguments, "--space");
   if (!given) status = tsr_place_specs(folder, &error);
   if (status) return tsr_say_error(status, &error);
@@ -50,10 +69,12 @@ static tsr_exit run(const tsr_arguments *arguments) {
                                     .out = choose(arguments, "--out", ".tuned.ini", out),
                                     .plugins = tsr_arguments_value(arguments, "--plugins"),
                                     .sets = sets,
-                                    .set_count = set_count};
+                                    .set_count = set_count,
+                                    .seconds = seconds,
+                                    .link_sm = link_sm};
   status =
       sets ? tsr_tune(stdout, &of_tune, &error) : tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line");
-  if (status == TSR_OK) printf("the winner is in %s, what was measured in %s\n", of_tune.out, of_tune.csv);
+  if (status == TSR_OK && !link_sm) printf("the winner is in %s, what was measured in %s\n", of_tune.out, of_tune.csv);
   free(sets);
   return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
 }

@@ -33,15 +33,20 @@ bool tsr_bench_wants_pools(const tsr_bench_options *o) {
 
 /* ---- Values of options ----------------------------------------------------------------------- */
 
-static tsr_status read_count(const char *name, const char *text, uint64_t most, uint64_t *out, tsr_error *error) {
+static tsr_status read_number(const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out,
+                              tsr_error *error) {
   char advice[TSR_ADVICE_BYTES];
   uint64_t count;
-  if (!tsr_parse_u64(text, &count) || count == 0 || count > most)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be a whole number from 1 to %llu%s", name, text,
-                    (unsigned long long)most,
+  if (!tsr_parse_u64(text, &count) || count < least || count > most)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be a whole number from %llu to %llu%s", name, text,
+                    (unsigned long long)least, (unsigned long long)most,
                     *tsr_number_advice(text, advice) ? advice : ", such as 1000, 4Mi or 2^27");
   *out = count;
   return TSR_OK;
+}
+
+static tsr_status read_count(const char *name, const char *text, uint64_t most, uint64_t *out, tsr_error *error) {
+  return read_number(name, text, 1, most, out, error);
 }
 
 /* Cuts a copy of `text` at its commas; the caller owns *copy, into which *items points. */
@@ -207,11 +212,12 @@ enum {
   CODES,
   VS,
   DEVICES,
+  PROBES,
   NAMES
 };
-static const char *const names[NAMES] = {"--n",      "--loads", "--ops",        "--batch", "--keys", "--mix",
-                                         "--repeat", "--set",   "--plugins",    "--seed",  "--csv",  "--append",
-                                         "--json",   "--units", "--tile-lanes", "--codes", "--vs",   "--devices"};
+static const char *const names[NAMES] = {
+    "--n",   "--loads",  "--ops",  "--batch", "--keys",       "--mix",   "--repeat", "--set",     "--plugins", "--seed",
+    "--csv", "--append", "--json", "--units", "--tile-lanes", "--codes", "--vs",     "--devices", "--probes"};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -229,7 +235,7 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case MIX:
     return read_mix(value, o, error);
   case REPEAT:
-    return read_count(names[which], value, REPEAT_MAX, &o->repeat, error);
+    return read_number(names[which], value, 0, REPEAT_MAX, &o->repeat, error);
   case SET:
     return read_set(value, o, error);
   case PLUGINS:
@@ -257,6 +263,8 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
+  case PROBES:
+    return read_choice(names[which], value, &o->probes, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;
@@ -284,6 +292,9 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: no spec: name the INI file of a table, or several to compare them");
   if (o->csv && o->append)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->csv, o->append);
+  if (o->repeat == 0 && (o->devices || tsr_bench_wants_pools(o)))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --repeat 0: only counts the probes of a table: give at least 1 for devices and allocators");
   if (o->versus && tsr_bench_wants_pools(o))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
@@ -320,6 +331,7 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
                      .at = 1};
   o->n = 1ull << 24;
   o->repeat = 5;
+  o->probes = true;
   o->batch = 1ull << 15;
   o->units = o->tile_lanes = 1;
   tsr_status status = read_loads(".8", o, error);

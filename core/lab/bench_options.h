@@ -44,10 +44,11 @@ const char *tsr_bench_op_name(tsr_bench_op op);
 typedef struct tsr_bench_options {
   const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
   size_t spec_count, set_count;
-  const char *devices; /* as written: measured on these; NULL: where the specs say */
-  const char *versus;  /* as written: one of the specs, or its number; NULL: the first */
-  size_t versus_index; /* the spec that the others are compared with */
-  uint64_t n, repeat;
+  const char *devices;         /* as written: measured on these; NULL: where the specs say */
+  const char *versus;          /* as written: one of the specs, or its number; NULL: the first */
+  size_t versus_index;         /* the spec that the others are compared with */
+  uint64_t n, repeat;          /* repeat: 0: nothing is timed, and no code made for it */
+  bool probes;                 /* counted, by code of their own */
   bool n_is_given;             /* else a file of keys has as many as it has */
   uint64_t batch;              /* pairs, of incremental and rebuild */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */

@@ -82,8 +82,8 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   snprintf(f[COLUMN_load].number, sizeof f[COLUMN_load].number, "%g", row->load);
   put_real(&f[COLUMN_mops], 2, row->mops);
   put_real(&f[COLUMN_probes], 4, row->probes);
-  if (is_measured && row->mops <= 0) snprintf(f[COLUMN_mops].number, sizeof f[COLUMN_mops].number, "0.00");
-  if (is_measured && row->probes <= 0) snprintf(f[COLUMN_probes].number, sizeof f[COLUMN_probes].number, "0.0000");
+  if (is_measured && row->mops == 0) snprintf(f[COLUMN_mops].number, sizeof f[COLUMN_mops].number, "0.00");
+  if (is_measured && row->probes == 0) snprintf(f[COLUMN_probes].number, sizeof f[COLUMN_probes].number, "0.0000");
   put_real(&f[COLUMN_pct_limit], 1, row->limit_mops > 0 ? 100 * row->mops / row->limit_mops : 0);
   put_text(&f[COLUMN_ok], verdicts[row->verdict]);
   put_real(&f[COLUMN_utilization], 4, row->utilization);
@@ -160,6 +160,7 @@ static void print_json(FILE *out, const field *f) {
 
 struct tsr_bench_output {
   const char *csv, *json; /* paths; NULL: none */
+  bool has_rows;          /* or had, when it was opened */
   bool is_streamed;       /* the CSV is standard output, or a file that cannot be replaced: lines go there at once */
   FILE *stream;
   FILE *lines, *objects, *notes; /* texts in memory: the CSV file, and JSON's rows and notes */
@@ -212,6 +213,7 @@ static tsr_status open_csv(tsr_bench_output *o, bool adds_to, tsr_error *error) 
   FILE *former = is_there ? fopen(o->csv, "r") : NULL;
   if (is_there && !former) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", o->csv, strerror(errno));
   tsr_status status = TSR_OK;
+  o->has_rows = is_there;
   if (former) {
     status = read_former(o, former, error);
     fclose(former);
@@ -257,6 +259,7 @@ void tsr_bench_output_row(tsr_bench_output *o, const tsr_bench_row *row) {
   field fields[COLUMN_COUNT];
   FILE *lines = lines_of(o);
   fill_fields(row, fields);
+  o->has_rows = true;
   if (lines) print_csv(lines, fields);
   if (lines && o->is_streamed) fflush(lines);
   if (o->json) {
@@ -292,7 +295,7 @@ static tsr_status write_file(const char *path, const char *const *texts, size_t 
 }
 
 tsr_status tsr_bench_output_save(tsr_bench_output *o, tsr_error *error) {
-  if (o->is_streamed) return TSR_OK;
+  if (o->is_streamed || !o->has_rows) return TSR_OK;
   if (fflush(o->lines)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
   return write_file(o->csv, (const char *const[]){o->line_text}, 1, error);
 }

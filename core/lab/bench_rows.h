@@ -17,7 +17,8 @@ extern "C" {
 
 typedef enum tsr_bench_verdict { TSR_BENCH_RIGHT, TSR_BENCH_WRONG, TSR_BENCH_REFUSED } tsr_bench_verdict;
 
-/* Texts that are NULL and numbers that are 0 are unknown, if nothing else is said: a '-'. */
+/* Texts that are NULL and numbers that are 0 are unknown, if nothing else is said: a '-'. Of a row that is not refused,
+ * mops and probes are unknown if they are below 0. */
 typedef struct tsr_bench_row {
   const char *spec, *backend, *device;
   const char *op; /* NULL: all of them, of a spec that was refused */
@@ -51,8 +52,8 @@ void tsr_bench_output_row(tsr_bench_output *output, const tsr_bench_row *row);
 /* A line that starts with '#'; without it, a text of "notes" in JSON. */
 TSR_PRINTF(2, 3)
 void tsr_bench_output_note(tsr_bench_output *output, const char *format, ...);
-/* Writes the CSV file anew, with all rows so far: it is whole at every moment. Does nothing for standard output, where
- * rows are at once. */
+/* Writes the CSV file anew, with all rows so far: it is whole at every moment. Does nothing before there is a row, nor for
+ * standard output, where rows are at once. */
 TSR_MUST_CHECK tsr_status tsr_bench_output_save(tsr_bench_output *output, tsr_error *error);
 /* Writes what is not written, and frees the output, in any case. */
 TSR_MUST_CHECK tsr_status tsr_bench_output_close(tsr_bench_output *output, tsr_error *error);

@@ -204,7 +204,7 @@ tsr_status tsr_bench_link(const tsr_bench_options *o, const tsr_spec *spec, cons
   const uint32_t calls = tsr_bench_calls(op, has_values);
   tsr_code_cost timed = {0};
   tsr_status status = TSR_OK;
-  for (int counts = 0; status == TSR_OK && counts <= 1; counts++) {
+  for (int counts = 0; status == TSR_OK && counts <= (o->probes ? 1 : 0); counts++) {
     tsr_spec *made = NULL;
     status = make_spec(spec, load, counts, &made, error);
     if (status == TSR_OK) status = tsr_spec_prepare(made, &options, sm, calls, counts ? NULL : &timed, error);
@@ -243,24 +243,38 @@ static void make_code(const lane *l, tsr_bench_op op) {
   (void)status;
 }
 
+static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t which, tsr_bench_counts *counts,
+                               tsr_error *error) {
+  const tsr_spec *spec = s->lanes[which].entrant->spec;
+  const size at = size_of(s, spec);
+  tsr_table *counting = NULL;
+  *counts = (tsr_bench_counts){.probes = -1};
+  if (!s->options->probes) return TSR_OK;
+  tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
+  if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
+  tsr_table_destroy(counting);
+  return status;
+}
+
+static void put_rates(tsr_bench_row *row, const lane *l, size_t repeat) {
+  const double thousands = (double)l->done / 1e3;
+  row->mops = -1;
+  if (repeat == 0) return;
+  row->mops = thousands / tsr_bench_median(l->times, repeat);
+  row->mops_min = thousands / l->times[repeat - 1];
+  row->mops_max = thousands / l->times[0];
+}
+
 static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which, const tsr_bench_cost *cost,
                             tsr_error *error) {
   const tsr_bench_options *o = s->options;
   lane *l = &s->lanes[which];
-  const size at = size_of(s, l->entrant->spec);
-  tsr_table *counting = NULL;
   tsr_bench_counts counts;
-  tsr_status status = create_table(o, l->entrant->spec, at.load, true, at.capacity, &counting, error);
-  if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, &counts, error);
-  tsr_table_destroy(counting);
+  tsr_status status = count_probes(s, op, which, &counts, error);
   if (status) return status;
   tsr_table_info info = {0};
   tsr_table_describe(l->subject.table, &info);
-  const double milliseconds = tsr_bench_median(l->times, o->repeat), thousands = (double)l->done / 1e3;
   tsr_bench_row row = {.op = tsr_bench_op_name(op),
-                       .mops = thousands / milliseconds,
-                       .mops_min = thousands / l->times[o->repeat - 1],
-                       .mops_max = thousands / l->times[0],
                        .probes = counts.probes,
                        .limit_mops = limit_of(s, &info, op, l->done),
                        .verdict = l->is_right ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG,
@@ -269,6 +283,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
                        .bytes = info.bytes,
                        .registers = cost->registers,
                        .link_ms = cost->link_ms};
+  put_rates(&row, l, o->repeat);
   hand_row(s, &row, which, op);
   return TSR_OK;
 }
@@ -303,7 +318,7 @@ static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *e
   for (size_t i = 0; i < s->count; i++) {
     s->lanes[i].is_right = true;
     s->lanes[i].is_refused = tsr_bench_needs_fill(op) && !s->lanes[i].is_filled;
-    if (!takes_part(&s->lanes[i])) continue;
+    if (!takes_part(&s->lanes[i]) || o->repeat == 0) continue;
     costs[i] = cost_of(s, &s->lanes[i], op);
     make_code(&s->lanes[i], op);
   }

@@ -335,7 +335,7 @@ tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, 
     status = tsr_fail(error, TSR_BAD_SPEC, "%s: every table is refused, the first one because: %s", options->path,
                       plan.refusals[0].sentence);
   if (status == TSR_OK && plan.refusal_count) tsr_plan_tell(&plan);
-  if (status == TSR_OK) status = tsr_plan_measure(&plan, options->csv, all_right, error);
+  if (status == TSR_OK) status = tsr_plan_measure(&plan, options->csv, NULL, all_right, error);
   if (status == TSR_OK) status = compare(out, options, &plan, error);
   tsr_plan_free(&plan);
   free_words(words, count);

@@ -2,7 +2,7 @@
  *
  * Threads that link (links.h). Each takes the next point that nobody has, in their order.
  */
-#define _GNU_SOURCE /* sysconf */
+#define _GNU_SOURCE /* sysconf, pthread_condattr_setclock */
 #include "core/lab/links.h"
 
 #ifndef TSR_PTHREADS
@@ -28,13 +28,20 @@ struct tsr_links {
   size_t thread_count;
 };
 
-static void link_point(const tsr_point *point, tsr_bench_cost *costs) {
+static bool is_stopped(tsr_links *l) {
+  pthread_mutex_lock(&l->mutex);
+  const bool stopped = l->is_stopped;
+  pthread_mutex_unlock(&l->mutex);
+  return stopped;
+}
+
+static void link_point(tsr_links *l, const tsr_point *point, tsr_bench_cost *costs) {
   const bool has_values =
       tsr_spec_get(point->spec, "table", "value_bits") || tsr_spec_get(point->spec, "table", "value_bytes");
   uint32_t calls[TSR_BENCH_TABLE_OPS] = {0};
   for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
     tsr_error error;
-    if (!point->options.ops[op]) continue;
+    if (!point->options.ops[op] || is_stopped(l)) continue;
     calls[op] = tsr_bench_calls((tsr_bench_op)op, has_values);
     size_t same = 0; /* all finds have one code */
     while (calls[same] != calls[op]) same++;
@@ -58,7 +65,7 @@ static void *work(void *argument) {
     tsr_bench_cost costs[TSR_BENCH_TABLE_OPS] = {{0}};
     if (!l->jobs[i].is_wanted) continue;
     pthread_mutex_unlock(&l->mutex);
-    link_point(&l->plan->points[i], costs);
+    link_point(l, &l->plan->points[i], costs);
     pthread_mutex_lock(&l->mutex);
     for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) l->jobs[i].costs[op] = costs[op];
     l->jobs[i].is_done = true;
@@ -84,19 +91,28 @@ tsr_status tsr_links_start(const tsr_plan *plan, const bool *wanted, tsr_links *
   }
   l->plan = plan;
   pthread_mutex_init(&l->mutex, NULL);
-  pthread_cond_init(&l->changed, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&l->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   while (l->thread_count < threads && pthread_create(&l->threads[l->thread_count], NULL, work, l) == 0)
     l->thread_count++;
   *links = l;
   return TSR_OK;
 }
 
-const tsr_bench_cost *tsr_links_wait(tsr_links *l, size_t point) {
-  if (!l->jobs[point].is_wanted || l->thread_count == 0) return NULL;
+bool tsr_links_wait(tsr_links *l, size_t point, const struct timespec *until, const tsr_bench_cost **costs) {
+  *costs = NULL;
+  if (!l->jobs[point].is_wanted || l->thread_count == 0) return true;
+  int failure = 0;
   pthread_mutex_lock(&l->mutex);
-  while (!l->jobs[point].is_done) pthread_cond_wait(&l->changed, &l->mutex);
+  while (!l->jobs[point].is_done && !failure)
+    failure = until ? pthread_cond_timedwait(&l->changed, &l->mutex, until) : pthread_cond_wait(&l->changed, &l->mutex);
+  const bool is_done = l->jobs[point].is_done;
   pthread_mutex_unlock(&l->mutex);
-  return l->jobs[point].costs;
+  if (is_done) *costs = l->jobs[point].costs;
+  return is_done;
 }
 
 void tsr_links_stop(tsr_links *l) {

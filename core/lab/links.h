@@ -6,6 +6,8 @@
 #ifndef TSR_LINKS_H
 #define TSR_LINKS_H
 
+#include <time.h>
+
 #include "core/lab/bench_session.h"
 #include "core/lab/plan.h"
 
@@ -19,9 +21,10 @@ typedef struct tsr_links tsr_links;
  * long. TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_links_start(const tsr_plan *plan, const bool *wanted, tsr_links **links,
                                           tsr_error *error);
-/* Waits for the code of a point, and tells what each operation's costs; NULL where it is not linked here. Costs that are
- * all zero: it could not be linked, which measuring will say. */
-const tsr_bench_cost *tsr_links_wait(tsr_links *links, size_t point);
+/* Waits for the code of a point, but not longer than until a time of CLOCK_MONOTONIC (NULL: none): false if that has
+ * passed. *costs: what each operation's costs; NULL where it is not linked here. Costs that are all zero: it could not be
+ * linked, which measuring will say. */
+bool tsr_links_wait(tsr_links *links, size_t point, const struct timespec *until, const tsr_bench_cost **costs);
 void tsr_links_stop(tsr_links *links); /* waits for links that have begun; NULL is fine */
 
 #ifdef __cplusplus

@@ -387,6 +387,7 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   if (status) return status;
   point->composition = resolution.text;
   point->bytes = resolution.bytes;
+  point->bucket_slots = resolution.bucket_slots;
   point->bucket_bytes = resolution.bucket_bytes;
   point->sm = resolution.sm;
   size_t bytes = 0;
@@ -537,15 +538,28 @@ void tsr_plan_free(tsr_plan *plan) {
   *plan = (tsr_plan){0};
 }
 
-void tsr_plan_keep(tsr_plan *plan, const bool *is_kept) {
-  size_t kept = 0;
-  for (size_t i = 0; i < plan->count; i++) {
-    if (is_kept[i])
-      plan->points[kept++] = plan->points[i];
-    else
-      free_point(&plan->points[i]);
+/* Brings the point of a label, if it is after the first `chosen` and of the session (NULL: any), to their end. */
+static size_t choose(tsr_plan *plan, size_t chosen, const char *label, const char *session) {
+  for (size_t i = chosen; i < plan->count; i++) {
+    const tsr_point point = plan->points[i];
+    if (strcmp(point.label, label) != 0 || (session && strcmp(point.session, session) != 0)) continue;
+    plan->points[i] = plan->points[chosen];
+    plan->points[chosen] = point;
+    return chosen + 1;
   }
-  plan->count = kept;
+  return chosen;
+}
+
+void tsr_plan_choose(tsr_plan *plan, const char *const *labels, size_t count) {
+  size_t chosen = 0;
+  for (size_t k = 0; k < count; k++) {
+    const size_t before = chosen;
+    chosen = choose(plan, chosen, labels[k], NULL);
+    for (size_t other = k + 1; chosen > before && other < count; other++)
+      chosen = choose(plan, chosen, labels[other], plan->points[before].session);
+  }
+  for (size_t i = chosen; i < plan->count; i++) free_point(&plan->points[i]);
+  plan->count = chosen;
 }
 
 void tsr_plan_tell(const tsr_plan *plan) {

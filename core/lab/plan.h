@@ -32,7 +32,7 @@ typedef struct tsr_point {
   tsr_spec *spec;
   char *composition; /* tsr_resolution.text */
   uint64_t bytes;    /* for the pairs of [bench], at its first load */
-  uint32_t bucket_bytes;
+  uint32_t bucket_slots, bucket_bytes;
   uint32_t sm; /* 0: the cpu backend */
   tsr_bench_options options;
   char *session; /* widths and options, as text: points of one text can share keys */
@@ -69,8 +69,8 @@ typedef struct tsr_plan_options {
 TSR_MUST_CHECK tsr_status tsr_plan_read(const char *path, const tsr_plan_options *options, tsr_plan *plan,
                                         tsr_error *error);
 void tsr_plan_free(tsr_plan *plan); /* all zero is fine */
-/* Takes away the points for which !is_kept[i]. */
-void tsr_plan_keep(tsr_plan *plan, const bool *is_kept);
+/* Leaves the points of these labels, in their order, but those of one session after the first one of it. */
+void tsr_plan_choose(tsr_plan *plan, const char *const *labels, size_t count);
 
 /* Says on standard error how many combinations there were and what became of them. */
 void tsr_plan_tell(const tsr_plan *plan);

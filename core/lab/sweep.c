@@ -12,14 +12,35 @@
 #include "core/lab/front.h"
 #include "core/lab/sweep_run.h"
 #include "core/lab/words.h"
+#include "core/spec/number.h"
 
-enum { CSV, PLAN, SET, PLUGINS, BENCH, N = BENCH, LOADS, OPS, BATCH, KEYS, MIX, REPEAT, CODES, SEED, NAMES };
-static const char *const names[NAMES] = {"--csv",   "--plan", "--set", "--plugins", "--n",     "--loads", "--ops",
-                                         "--batch", "--keys", "--mix", "--repeat",  "--codes", "--seed"};
+enum {
+  CSV,
+  PLAN,
+  LINK,
+  SET,
+  PLUGINS,
+  BENCH,
+  N = BENCH,
+  LOADS,
+  OPS,
+  BATCH,
+  KEYS,
+  MIX,
+  REPEAT,
+  PROBES,
+  CODES,
+  SEED,
+  NAMES
+};
+static const char *const names[NAMES] = {"--csv", "--plan",   "--link",   "--set",   "--plugins",
+                                         "--n",   "--loads",  "--ops",    "--batch", "--keys",
+                                         "--mix", "--repeat", "--probes", "--codes", "--seed"};
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */
   bool only_plan;
+  uint32_t link_sm; /* 0: measures */
   tsr_plan_options plan;
   const char **sets;
   char **bench; /* "--n=2^20": plan.bench */
@@ -28,6 +49,7 @@ typedef struct request {
 /* ---- The command line ------------------------------------------------------------------------ */
 
 static tsr_status read_word(request *r, size_t which, const char *value, tsr_error *error) {
+  uint64_t sm;
   if (which >= BENCH && which < NAMES) {
     if (asprintf(&r->bench[r->plan.bench_count], "%s=%s", names[which], value) < 0)
       return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
@@ -42,6 +64,12 @@ static tsr_status read_word(request *r, size_t which, const char *value, tsr_err
     r->only_plan = strcmp(value, "yes") == 0;
     if (r->only_plan || strcmp(value, "no") == 0) return TSR_OK;
     return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --plan %s: must be yes or no", value);
+  case LINK:
+    if (strncmp(value, "sm_", 3) != 0 || !tsr_parse_u64(value + 3, &sm) || sm == 0 || sm > 999)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --link %s: write it like sm_90", value);
+    r->link_sm = (uint32_t)sm;
+    r->sets[r->plan.set_count++] = "table.backend=cuda";
+    return TSR_OK;
   case SET:
     r->sets[r->plan.set_count++] = value;
     return TSR_OK;
@@ -119,9 +147,11 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
     status = tsr_fail(error, TSR_BAD_SPEC, "%s: every combination is refused: there is nothing to measure", r->file);
   else if (r->only_plan)
     print_plan(&plan);
+  else if (r->link_sm)
+    status = tsr_plan_link(stdout, &plan, r->link_sm, error);
   else
-    status = tsr_plan_measure(&plan, csv, all_right, error);
-  if (status == TSR_OK && !r->only_plan) {
+    status = tsr_plan_measure(&plan, csv, NULL, all_right, error);
+  if (status == TSR_OK && !r->only_plan && !r->link_sm) {
     fprintf(stderr, "tessera: the rows are in %s\n", csv);
     status = print_front(&plan, csv, error);
   }
@@ -142,6 +172,7 @@ static const char help[] =
     "is not measured again, so an interrupted sweep goes on where it was.\n\n"
     "  --csv FILE               Where the rows go and come from; else NAME.csv here, after the file's name.\n"
     "  --plan yes|no            Only lists what would be measured; no.\n"
+    "  --link SM                Only links what would be measured, for sm_90 and so on, without a GPU.\n"
     "  --n N                    As of bench, as the following.\n"
     "  --loads L,L...           How full the tables get.\n"
     "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ".\n"
@@ -149,6 +180,7 @@ static const char help[] =
     "  --keys K,K...            Distributions of the keys.\n"
     "  --mix A,B,C,D            Shares of a mixed batch.\n"
     "  --repeat N               Measurements, of which the median counts.\n"
+    "  --probes yes|no          Whether probes are counted, which takes code of its own.\n"
     "  --codes yes|no           Whether operations write result codes.\n"
     "  --seed N                 Of the keys and of the tables.\n"
     "  --set SECTION.KEY=VALUE  Sets an entry of all tables, over what the file says; repeatable.\n"

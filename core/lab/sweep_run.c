@@ -77,7 +77,8 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   for (size_t i = 0; i < o->load_count; i++)
     has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads[i]));
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
-  const bool is_same = says(results, row, "ok", "refused") || is_composed_so(results, row, point->composition);
+  const bool is_refused = says(results, row, "ok", "refused"), is_timed = !says(results, row, "mops", "-");
+  const bool is_same = is_refused || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
          says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
 }
@@ -103,7 +104,8 @@ static bool is_measured(const tsr_point *point, const tsr_results *results, cons
 typedef struct sweep {
   const tsr_plan *plan;
   const char *csv;
-  tsr_results former; /* rows that were there; none: all zero */
+  const struct timespec *until; /* NULL: whenever it is done */
+  tsr_results former;           /* rows that were there; none: all zero */
   bool *wanted;
   size_t count, done; /* of those wanted */
   struct timespec began;
@@ -133,12 +135,13 @@ static tsr_status find_wanted(sweep *s, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Rows of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
+/* Times of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
 static tsr_status check_device(const sweep *s, tsr_error *error) {
   const tsr_table_info *info = tsr_bench_session_info(s->session);
   const size_t device = tsr_results_column(&s->former, "device");
   for (size_t row = 0; row < s->former.row_count; row++)
-    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device))
+    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device) &&
+        !says(&s->former, row, "mops", "-"))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has rows of %s, and this is %s: name another file by --csv", s->csv,
                       tsr_results_field(&s->former, row, device), info->device);
   return TSR_OK;
@@ -185,7 +188,15 @@ static tsr_status measure_pools(sweep *s, const tsr_point *point, tsr_error *err
   return status ? status : saved;
 }
 
-static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
+static bool is_time_up(const struct timespec *until) {
+  struct timespec now;
+  if (!until) return false;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
+}
+
+/* *is_late: its code was not there in time, and nothing was measured. */
+static tsr_status measure_point(sweep *s, size_t i, bool *is_late, tsr_error *error) {
   const tsr_point *point = &s->plan->points[i];
   if (tsr_bench_wants_pools(&point->options)) return measure_pools(s, point, error);
   tsr_bench_entrant entrant = {.name = point->label, .spec = point->spec, .may_be_full = true};
@@ -193,7 +204,8 @@ static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
   char title[128];
   tsr_status status = begin_session(s, point, &entrant, error); /* draws keys, while code is linked */
   if (status) return status;
-  entrant.costs = tsr_links_wait(s->links, i);
+  *is_late = !tsr_links_wait(s->links, i, s->until, &entrant.costs);
+  if (*is_late) return TSR_OK;
   status = tsr_bench_session_check(s->session, &entrant, &sentence);
   if (status == TSR_BAD_ARGUMENT) {
     fprintf(stderr, "tessera: %s is left out: %s\n", point->label, sentence.message);
@@ -206,18 +218,22 @@ static tsr_status measure_point(sweep *s, size_t i, tsr_error *error) {
   return status ? status : saved;
 }
 
-tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, bool *all_right, tsr_error *error) {
-  sweep s = {.plan = plan, .csv = csv, .all_right = all_right};
+tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct timespec *until, bool *all_right,
+                            tsr_error *error) {
+  sweep s = {.plan = plan, .csv = csv, .until = until, .all_right = all_right};
+  bool is_late = false;
   clock_gettime(CLOCK_MONOTONIC, &s.began);
   tsr_status status = access(csv, F_OK) == 0 ? tsr_results_read(csv, &s.former, error) : TSR_OK;
   if (status == TSR_OK) status = find_wanted(&s, error);
   if (status == TSR_OK) status = tsr_bench_output_open(csv, true, NULL, &s.output, error);
   if (status == TSR_OK) status = tsr_links_start(plan, s.wanted, &s.links, error);
-  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
+  for (size_t i = 0; status == TSR_OK && !is_late && i < plan->count; i++) {
     if (!s.wanted[i]) continue;
-    status = measure_point(&s, i, error);
-    s.done++;
+    is_late = is_time_up(until);
+    if (!is_late) status = measure_point(&s, i, &is_late, error);
+    s.done += !is_late;
   }
+  if (is_late) fprintf(stderr, "tessera: the time is up: %zu of %zu were not measured\n", s.count - s.done, s.count);
   tsr_links_stop(s.links);
   end_session(&s);
   if (s.output) {
@@ -226,5 +242,24 @@ tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, bool *all_rig
   }
   tsr_results_free(&s.former);
   free(s.wanted);
+  return status;
+}
+
+tsr_status tsr_plan_link(FILE *to, tsr_plan *plan, uint32_t sm, tsr_error *error) {
+  tsr_links *links = NULL;
+  bool *wanted = calloc(plan->count + 1, sizeof *wanted);
+  if (!wanted) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+  for (size_t i = 0; i < plan->count; i++) {
+    plan->points[i].sm = sm;
+    wanted[i] = true;
+  }
+  tsr_status status = tsr_links_start(plan, wanted, &links, error);
+  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
+    const tsr_bench_cost *costs;
+    if (tsr_links_wait(links, i, NULL, &costs)) fprintf(to, "linked: %s\n", plan->points[i].label);
+    fflush(to);
+  }
+  tsr_links_stop(links);
+  free(wanted);
   return status;
 }

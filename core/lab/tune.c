@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The search (tune.h): successive halving over the points of a plan. A stage is the same plan with other options of bench,
- * without the points that a stage before has left behind.
+ * without the points that a stage before has left behind, the best first.
  */
-#define _GNU_SOURCE /* open_memstream, asprintf, access */
+#define _GNU_SOURCE /* open_memstream, asprintf, clock_gettime, access */
 #include "core/lab/tune.h"
 
-#include <errno.h>
+#include <math.h>
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/lab/sweep_run.h"
@@ -20,18 +24,19 @@ static const struct {
   const char *key, *op;
 } shares[SHARES] = {{"insert", "insert"}, {"find", "find100"}, {"find_absent", "find0"}, {"erase", "erase"}};
 
-/* The model counts probes with so many pairs less; a stage between has so many less. Of each the best share goes on, but
- * not fewer than so many. */
+/* The model counts probes on the processors, where nothing has to be linked; a stage between has so many pairs less. So
+ * many go on. until: the share of the time after which a stage begins no further table. */
 typedef struct stage {
-  const char *what;
-  uint64_t part, repeat, least_pairs;
-  bool is_model;
-  size_t share, least; /* that goes on: 1 / share, at least `least` */
+  const char *what, *unit;
+  uint64_t part, repeat, least_pairs, most_pairs;
+  size_t stay;
+  double until;
 } stage;
-static const stage stages[] = {{"by the sectors that its operations touch", 64, 1, 2000, true, 3, 16},
-                               {"by time, with an eighth of the pairs", 8, 3, 2000, false, 4, 6},
-                               {"by time, with all pairs", 1, 5, 1, false, 0, 1}};
+static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 13, 24, .4};
+static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .7},
+                               {"by time, with all pairs", "ns", 1, 5, 1, UINT64_MAX, 1, 1}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
+static const char first_words[] = "; The best table that `tessera tune` found for";
 
 typedef struct workload {
   uint64_t n, memory; /* 0: no bound */
@@ -42,8 +47,9 @@ typedef struct workload {
 /* A point's figures in one stage. */
 typedef struct score {
   size_t point;
-  double cost; /* of an operation: sectors, or nanoseconds; 0: it has none */
+  double cost; /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
   double mops[SHARES], probes[SHARES];
+  size_t turn;
 } score;
 
 typedef struct tuner {
@@ -52,8 +58,10 @@ typedef struct tuner {
   tsr_spec *file, *space;
   workload work;
   char *ops;
-  char **kept; /* labels that go on; NULL: all */
+  char **kept; /* labels that go on, the best first; NULL: all */
   size_t kept_count;
+  char *winner; /* the INI by the last stage that has measured anything */
+  struct timespec began;
 } tuner;
 
 static tsr_status no_memory(tsr_error *error) { return tsr_fail(error, TSR_NO_MEMORY, "tune: no memory"); }
@@ -128,29 +136,30 @@ static tsr_status read_space(tuner *t, tsr_error *error) {
 
 /* ---- A stage --------------------------------------------------------------------------------- */
 
-/* The plan with so many pairs, of the points that are kept. */
-static tsr_status read_plan(const tuner *t, uint64_t n, uint64_t repeat, tsr_plan *plan, tsr_error *error) {
-  char *words[4] = {NULL};
-  int written = asprintf(&words[0], "--n=%llu", (unsigned long long)n);
+/* The plan with so many pairs. backend: NULL: what the specs say. */
+static tsr_status read_plan(const tuner *t, uint64_t n, uint64_t repeat, const char *backend, tsr_plan *plan,
+                            tsr_error *error) {
+  char *words[5] = {NULL};
+  const char **sets = calloc(t->options->set_count + 1, sizeof *sets);
+  size_t set_count = t->options->set_count;
+  int written = sets ? asprintf(&words[0], "--n=%llu", (unsigned long long)n) : -1;
   if (written > 0) written = asprintf(&words[1], "--repeat=%llu", (unsigned long long)repeat);
   if (written > 0) written = asprintf(&words[2], "--ops=%s", t->ops);
   if (written > 0) written = asprintf(&words[3], "--keys=%s", t->work.keys);
+  if (written > 0) written = asprintf(&words[4], "--probes=%s", repeat ? "no" : "yes");
+  for (size_t i = 0; sets && i < set_count; i++) sets[i] = t->options->sets[i];
+  if (sets && backend) sets[set_count++] = backend;
   const tsr_plan_options of_plan = {.plugins = t->options->plugins,
-                                    .sets = t->options->sets,
-                                    .set_count = t->options->set_count,
+                                    .sets = sets,
+                                    .set_count = set_count,
                                     .bench = (const char *const *)words,
-                                    .bench_count = 4,
+                                    .bench_count = 5,
                                     .space = t->space};
   tsr_status status = written > 0 ? tsr_plan_read(t->options->path, &of_plan, plan, error) : no_memory(error);
-  for (size_t i = 0; i < 4; i++) free(words[i]);
-  if (status || !t->kept) return status;
-  bool *is_kept = calloc(plan->count + 1, sizeof *is_kept);
-  for (size_t i = 0; is_kept && i < plan->count; i++)
-    for (size_t k = 0; !is_kept[i] && k < t->kept_count; k++)
-      is_kept[i] = strcmp(plan->points[i].label, t->kept[k]) == 0;
-  if (is_kept) tsr_plan_keep(plan, is_kept);
-  free(is_kept);
-  return is_kept ? TSR_OK : no_memory(error);
+  for (size_t i = 0; i < 5; i++) free(words[i]);
+  free(sets);
+  if (status == TSR_OK && t->kept) tsr_plan_choose(plan, (const char *const *)t->kept, t->kept_count);
+  return status;
 }
 
 static void free_kept(tuner *t) {
@@ -176,16 +185,35 @@ static const char *text_of(const tsr_results *r, size_t row, const char *column)
   return at < r->column_count ? tsr_results_field(r, row, at) : "";
 }
 
-/* What an operation of the workload costs at a point: in sectors, or in nanoseconds. A point with a wrong answer, or a key
+static uint64_t bits_of(const tsr_point *point, const char *key) {
+  const char *text = tsr_spec_get(point->spec, "table", key);
+  uint64_t bits = 0;
+  return text && tsr_parse_u64(text, &bits) ? bits : 0;
+}
+
+static bool is_in_pages(const tsr_point *point) {
+  const char *pages = tsr_spec_get(point->spec, "table", "page_bytes");
+  return pages && strcmp(pages, "0") != 0;
+}
+
+/* How many times an operation that looks at so many buckets goes to memory, which a GPU reads by 64 bytes: for buckets, for
+ * a value that does not lie in them, and to write. Inserts page by page go through memory in its order: as once. */
+static double accesses_of(const tsr_point *point, size_t share, double probes) {
+  enum { LINE_BYTES = 64 };
+  const uint64_t pair_bits = bits_of(point, "key_bits") + bits_of(point, "value_bits");
+  const bool is_apart = 8ull * point->bucket_bytes < point->bucket_slots * pair_bits;
+  if (share == INSERT && is_in_pages(point)) return 1;
+  return probes * (double)((point->bucket_bytes + LINE_BYTES - 1) / LINE_BYTES) + (is_apart && share != FIND_ABSENT) +
+         (share == INSERT || share == ERASE);
+}
+
+/* What an operation of the workload costs at a point: in accesses to memory, or in nanoseconds. A point with a wrong answer, or a key
  * without a place, has no cost. */
-static score score_of(const tuner *t, const tsr_plan *plan, size_t i, const tsr_results *r, bool is_model) {
-  enum { SECTOR_BYTES = 32 };
-  const tsr_point *point = &plan->points[i];
-  const double sectors = point->bucket_bytes > SECTOR_BYTES ? (double)point->bucket_bytes / SECTOR_BYTES : 1;
-  score s = {.point = i};
+static score score_of(const tuner *t, const tsr_point *point, const tsr_results *r, bool is_model) {
+  score s = {.point = 0};
   for (size_t row = 0; row < r->row_count; row++) {
     if (!tsr_point_has_row(point, r, row)) continue;
-    if (strcmp(text_of(r, row, "ok"), "yes") != 0) return (score){.point = i};
+    if (strcmp(text_of(r, row, "ok"), "yes") != 0) return (score){.point = 0};
     for (size_t k = 0; k < SHARES; k++)
       if (strcmp(text_of(r, row, "op"), shares[k].op) == 0) {
         s.mops[k] = number_of(r, row, "mops");
@@ -194,56 +222,61 @@ static score score_of(const tuner *t, const tsr_plan *plan, size_t i, const tsr_
   }
   for (size_t k = 0; k < SHARES; k++) {
     if (t->work.share[k] <= 0) continue;
-    if (s.mops[k] <= 0) return (score){.point = i};
-    s.cost += t->work.share[k] * (is_model ? s.probes[k] * sectors : 1e3 / s.mops[k]);
+    if ((is_model ? s.probes[k] : s.mops[k]) <= 0) return (score){.point = 0};
+    s.cost += t->work.share[k] * (is_model ? accesses_of(point, k, s.probes[k]) : 1e3 / s.mops[k]);
   }
   return s;
 }
 
 static int compare_scores(const void *left, const void *right) {
   const score *l = left, *r = right;
+  if (l->turn != r->turn) return l->turn > r->turn ? 1 : -1;
   return (l->cost > r->cost) - (l->cost < r->cost);
 }
 
-/* Measures the points, and puts those with a cost in order. The caller frees *scores. */
-static tsr_status measure(const tuner *t, const tsr_plan *plan, bool is_model, score **scores, size_t *count,
+/* The time after which a stage begins nothing; NULL: there is none. */
+static const struct timespec *end_of(const tuner *t, const stage *st, struct timespec *until) {
+  if (t->options->seconds <= 0) return NULL;
+  const double seconds = t->options->seconds * st->until;
+  *until = t->began;
+  until->tv_sec += (time_t)seconds;
+  until->tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
+  if (until->tv_nsec >= 1000000000) {
+    until->tv_nsec -= 1000000000;
+    until->tv_sec++;
+  }
+  return until;
+}
+
+/* Measures the points. The caller frees *results. */
+static tsr_status measure(const tuner *t, const stage *st, const tsr_plan *plan, tsr_results *results,
                           tsr_error *error) {
-  tsr_results results = {0};
+  struct timespec until;
   bool all_right = true;
-  *count = 0;
-  *scores = calloc(plan->count + 1, sizeof **scores);
-  tsr_status status = *scores ? tsr_plan_measure(plan, t->options->csv, &all_right, error) : no_memory(error);
-  if (status == TSR_OK) status = tsr_results_read(t->options->csv, &results, error);
-  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
-    const score s = score_of(t, plan, i, &results, is_model);
-    if (s.cost > 0) (*scores)[(*count)++] = s;
-  }
-  tsr_results_free(&results);
-  if (status) {
-    free(*scores);
-    *scores = NULL;
-    return status;
-  }
-  qsort(*scores, *count, sizeof **scores, compare_scores);
-  return TSR_OK;
+  tsr_status status = tsr_plan_measure(plan, t->options->csv, end_of(t, st, &until), &all_right, error);
+  if (status || access(t->options->csv, F_OK) != 0) return status; /* nothing was measured */
+  return tsr_results_read(t->options->csv, results, error);
 }
 
 /* ---- The winner ------------------------------------------------------------------------------ */
 
 /* Lines of a spec are short: TSR_SPEC_LINE_MAX of spec.h. */
-static void print_comment(FILE *out, const tuner *t, const tsr_plan *plan, const score *scores, size_t count) {
+static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_plan *plan, const score *scores,
+                          size_t count) {
   enum { SHOWN = 5 };
   const tsr_point *best = &plan->points[scores[0].point];
-  fprintf(out, "; The best table that `tessera tune` found for %llu pairs, keys %.50s:", (unsigned long long)t->work.n,
-          t->work.keys);
+  fprintf(out, "%s %llu pairs, keys %.50s:", first_words, (unsigned long long)t->work.n, t->work.keys);
   for (size_t k = 0; k < SHARES; k++)
     if (t->work.share[k] > 0) fprintf(out, " %s %.3g", shares[k].key, t->work.share[k]);
-  fprintf(out, ".\n; %.3f ns an operation, %.2f bytes a pair. In M/s:\n", scores[0].cost,
-          (double)best->bytes / (double)t->work.n);
+  fprintf(out, ".\n");
+  if (st->part > 1) fprintf(out, "; Its time was up: this is %s.\n", st->what);
+  fprintf(out, "; %.3f %s an operation, %.2f bytes a pair. In %s:\n", scores[0].cost, st->unit,
+          (double)best->bytes / (double)best->options.n, st->repeat ? "M/s" : "buckets");
   for (size_t i = 0; i < count && i < SHOWN; i++) {
     fprintf(out, ";  ");
     for (size_t k = 0; k < SHARES; k++)
-      if (t->work.share[k] > 0) fprintf(out, " %s %.1f", shares[k].op, scores[i].mops[k]);
+      if (t->work.share[k] > 0)
+        fprintf(out, " %s %.1f", shares[k].op, st->repeat ? scores[i].mops[k] : scores[i].probes[k]);
     fprintf(out, " %s%.90s\n", i ? "next: " : "this: ", plan->points[scores[i].point].label);
   }
 }
@@ -267,24 +300,37 @@ static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
   }
 }
 
-static tsr_status write_winner(const tuner *t, const tsr_plan *plan, const score *scores, size_t count,
-                               tsr_error *error) {
-  char *text = NULL;
+static tsr_status note_winner(tuner *t, const stage *st, const tsr_plan *plan, const score *scores, size_t count,
+                              tsr_error *error) {
   size_t bytes = 0;
-  tsr_file file;
-  FILE *out = open_memstream(&text, &bytes);
+  free(t->winner);
+  t->winner = NULL;
+  FILE *out = open_memstream(&t->winner, &bytes);
   if (!out) return no_memory(error);
-  print_comment(out, t, plan, scores, count);
+  print_comment(out, t, st, plan, scores, count);
   print_spec(out, t, &plan->points[scores[0].point]);
-  if (fclose(out) != 0) {
-    free(text);
-    return no_memory(error);
-  }
+  return fclose(out) == 0 ? TSR_OK : no_memory(error);
+}
+
+static tsr_status write_winner(const tuner *t, tsr_error *error) {
+  tsr_file file;
   int failure = tsr_file_begin_output(&file, t->options->out);
-  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, text, bytes));
-  free(text);
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, t->winner, strlen(t->winner)));
   if (failure) return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", t->options->out, strerror(failure));
   return TSR_OK;
+}
+
+/* A file that is there is replaced only if it is the winner of a search. */
+static tsr_status check_out(const char *path, tsr_error *error) {
+  char words[sizeof first_words] = "";
+  FILE *file = fopen(path, "r");
+  const bool is_winner =
+      file && fread(words, 1, sizeof words - 1, file) == sizeof words - 1 && strcmp(words, first_words) == 0;
+  if (file) fclose(file);
+  if (file && !is_winner)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is there already: name another file by --out", path);
+  const int failure = tsr_file_check_output(path);
+  return failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
 }
 
 /* ---- The search ------------------------------------------------------------------------------ */
@@ -295,66 +341,194 @@ static tsr_status nothing_left(const tuner *t, const char *why, tsr_error *error
 }
 
 /* Which tables there are, and which of them fit into memory. */
-static tsr_status begin(tuner *t, tsr_error *error) {
-  tsr_plan plan = {0};
-  tsr_status status = read_plan(t, t->work.n, 1, &plan, error);
+static tsr_status begin(tuner *t, tsr_plan *plan, tsr_error *error) {
+  tsr_status status = read_plan(t, t->work.n, 1, t->options->link_sm ? "table.backend=cuda" : NULL, plan, error);
   if (status) return status;
-  tsr_plan_tell(&plan);
-  t->kept = calloc(plan.count + 1, sizeof *t->kept);
-  if (!t->kept) status = no_memory(error);
-  for (size_t i = 0; status == TSR_OK && i < plan.count; i++)
-    if (!t->work.memory || plan.points[i].bytes <= t->work.memory) status = add_kept(t, plan.points[i].label, error);
-  if (status == TSR_OK) {
-    fprintf(t->to, "%zu tables", plan.count);
-    if (t->work.memory)
-      fprintf(t->to, ", of which %zu fit into %llu bytes", t->kept_count, (unsigned long long)t->work.memory);
-    fprintf(t->to, "\n");
-    if (t->kept_count == 0) status = nothing_left(t, "is small enough", error);
+  tsr_plan_tell(plan);
+  t->kept = calloc(plan->count + 1, sizeof *t->kept);
+  if (!t->kept) return no_memory(error);
+  for (size_t i = 0; status == TSR_OK && i < plan->count; i++)
+    if (!t->work.memory || plan->points[i].bytes <= t->work.memory) status = add_kept(t, plan->points[i].label, error);
+  if (status) return status;
+  fprintf(t->to, "%zu tables", plan->count);
+  if (t->work.memory)
+    fprintf(t->to, ", of which %zu fit into %llu bytes", t->kept_count, (unsigned long long)t->work.memory);
+  fprintf(t->to, "\n");
+  tsr_plan_choose(plan, (const char *const *)t->kept, t->kept_count);
+  return t->kept_count ? TSR_OK : nothing_left(t, "is small enough", error);
+}
+
+static uint64_t pairs_of(const tuner *t, const stage *st) {
+  uint64_t n = t->work.n / st->part;
+  if (n < st->least_pairs) n = st->least_pairs;
+  if (n > st->most_pairs) n = st->most_pairs;
+  return n < t->work.n ? n : t->work.n;
+}
+
+/* The model does not know what an insert page by page costs beside others: the best of both go on. */
+static void take_turns(const tsr_plan *plan, score *scores, size_t count) {
+  size_t turns[2] = {0};
+  for (size_t i = 0; i < count; i++) {
+    const bool has_cost = scores[i].cost < HUGE_VAL;
+    scores[i].turn = has_cost ? turns[is_in_pages(&plan->points[scores[i].point])]++ : SIZE_MAX;
   }
+  qsort(scores, count, sizeof *scores, compare_scores);
+}
+
+/* Puts those with a cost in order, tells, and lets the best go on. is_there: how many were compared. */
+static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *scores, size_t count,
+                        tsr_error *error) {
+  qsort(scores, count, sizeof *scores, compare_scores);
+  if (st == &model) take_turns(plan, scores, count);
+  size_t held = 0;
+  while (held < count && scores[held].cost < HUGE_VAL) held++;
+  if (held == 0) return TSR_OK;
+  const size_t stay = st->stay < held ? st->stay : held;
+  fprintf(t->to, "%zu compared %s (%llu pairs): %zu answered right and hold all their pairs, %zu stay; the best: %s\n",
+          count, st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
+  fflush(t->to);
+  free_kept(t);
+  t->kept = calloc(stay + 1, sizeof *t->kept);
+  tsr_status status = t->kept ? note_winner(t, st, plan, scores, held, error) : no_memory(error);
+  for (size_t i = 0; status == TSR_OK && i < stay; i++)
+    status = add_kept(t, plan->points[scores[i].point].label, error);
+  return status;
+}
+
+/* The point of the small plan that has a table's composition on processors, where tiles have one lane. */
+static tsr_status find_partner(const tsr_point *point, const tsr_plan *small, size_t *partner, tsr_error *error) {
+  char load[64];
+  tsr_spec *spec = NULL;
+  tsr_resolution resolution = {0};
+  const tsr_options options = {.plugins = point->options.plugins, .capacity = point->options.n};
+  *partner = small->count;
+  tsr_status status = tsr_spec_copy(point->spec, &spec, error);
+  snprintf(load, sizeof load, "table.load_factor=%s", point->options.loads[0]);
+  if (status == TSR_OK) status = tsr_spec_set(spec, load, error);
+  if (status == TSR_OK) status = tsr_spec_set(spec, "table.backend=cpu", error);
+  if (status == TSR_OK && tsr_spec_resolve(spec, &options, &resolution, NULL) == TSR_OK) {
+    for (size_t i = 0; i < small->count; i++)
+      if (strcmp(small->points[i].composition, resolution.text) == 0 &&
+          strcmp(small->points[i].options.loads[0], point->options.loads[0]) == 0)
+        *partner = i;
+    tsr_resolution_free(&resolution);
+  }
+  tsr_spec_free(spec);
+  return status;
+}
+
+/* Keeps those of the small plan that are a table's partner. */
+static tsr_status choose_partners(const tsr_plan *plan, tsr_plan *small, tsr_error *error) {
+  const char **labels = calloc(plan->count + 1, sizeof *labels);
+  size_t count = 0, partner;
+  tsr_status status = labels ? TSR_OK : no_memory(error);
+  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
+    status = find_partner(&plan->points[i], small, &partner, error);
+    if (status == TSR_OK && partner < small->count) labels[count++] = small->points[partner].label;
+  }
+  if (status == TSR_OK) tsr_plan_choose(small, labels, count);
+  free(labels);
+  return status;
+}
+
+#ifndef TSR_PTHREADS
+static void set_threads(int threads) { omp_set_num_threads(threads); }
+
+/* So few pairs are done before all threads of a large machine are awake. Returns how many there were. */
+static int few_threads(void) {
+  enum { MODEL_THREADS = 4 };
+  const int threads = omp_get_max_threads();
+  if (threads > MODEL_THREADS) set_threads(MODEL_THREADS);
+  return threads;
+}
+#else /* teams of plain threads have one size */
+static void set_threads(int threads) { (void)threads; }
+static int few_threads(void) { return 0; }
+#endif
+
+/* Counts the probes of all tables, with few pairs: how many buckets are looked at is the same on processors. */
+static tsr_status pass_model(tuner *t, const tsr_plan *plan, tsr_error *error) {
+  tsr_plan small = {0};
+  tsr_results results = {0};
+  score *scores = calloc(plan->count + 1, sizeof *scores);
+  char **kept = t->kept;
+  t->kept = NULL; /* of the small plan all, since another label may stand for the same composition */
+  tsr_status status =
+      scores ? read_plan(t, pairs_of(t, &model), 0, "table.backend=cpu", &small, error) : no_memory(error);
+  t->kept = kept;
+  if (status == TSR_OK) status = choose_partners(plan, &small, error);
+  const int threads = few_threads();
+  if (status == TSR_OK) status = measure(t, &model, &small, &results, error);
+  set_threads(threads);
+  for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
+    size_t partner;
+    status = find_partner(&plan->points[i], &small, &partner, error);
+    scores[i] = (score){.cost = HUGE_VAL};
+    if (status == TSR_OK && partner < small.count) scores[i] = score_of(t, &small.points[partner], &results, true);
+    if (scores[i].cost <= 0) scores[i].cost = HUGE_VAL;
+    scores[i].point = i;
+  }
+  if (status == TSR_OK) status = judge(t, &model, plan, scores, plan->count, error);
+  free(scores);
+  tsr_results_free(&results);
+  tsr_plan_free(&small);
+  return status;
+}
+
+static tsr_status pass(tuner *t, const stage *st, tsr_error *error) {
+  tsr_plan plan = {0};
+  tsr_results results = {0};
+  tsr_status status = read_plan(t, pairs_of(t, st), st->repeat, NULL, &plan, error);
+  score *scores = status == TSR_OK ? calloc(plan.count + 1, sizeof *scores) : NULL;
+  if (status == TSR_OK && !scores) status = no_memory(error);
+  if (status == TSR_OK) status = measure(t, st, &plan, &results, error);
+  for (size_t i = 0; status == TSR_OK && i < plan.count; i++) {
+    scores[i] = score_of(t, &plan.points[i], &results, false);
+    if (scores[i].cost <= 0) scores[i].cost = HUGE_VAL;
+    scores[i].point = i;
+  }
+  if (status == TSR_OK) status = judge(t, st, &plan, scores, plan.count, error);
+  free(scores);
+  tsr_results_free(&results);
   tsr_plan_free(&plan);
   return status;
 }
 
-/* The last stage writes the winner. */
-static tsr_status pass(tuner *t, const stage *st, tsr_error *error) {
-  uint64_t n = t->work.n / st->part;
-  if (n < st->least_pairs) n = st->least_pairs < t->work.n ? st->least_pairs : t->work.n;
+/* Links the code of the tables that the model lets go on. */
+static tsr_status link_kept(tuner *t, tsr_error *error) {
   tsr_plan plan = {0};
-  score *scores = NULL;
-  size_t count = 0;
-  tsr_status status = read_plan(t, n, st->repeat, &plan, error);
-  if (status == TSR_OK) status = measure(t, &plan, st->is_model, &scores, &count, error);
-  if (status == TSR_OK && count == 0) status = nothing_left(t, "holds its pairs and answers right", error);
-  if (status == TSR_OK) {
-    size_t stay = st->share ? (count + st->share - 1) / st->share : 1;
-    if (stay < st->least) stay = st->least < count ? st->least : count;
-    fprintf(t->to, "%zu compared %s (%llu pairs), %zu of them hold all their pairs, %zu stay; the best: %s\n",
-            plan.count, st->what, (unsigned long long)n, count, stay, plan.points[scores[0].point].label);
-    fflush(t->to);
-    free_kept(t);
-    t->kept = calloc(stay + 1, sizeof *t->kept);
-    if (!t->kept) status = no_memory(error);
-    for (size_t i = 0; status == TSR_OK && i < stay; i++)
-      status = add_kept(t, plan.points[scores[i].point].label, error);
-    if (status == TSR_OK && !st->share) status = write_winner(t, &plan, scores, count, error);
-  }
-  free(scores);
+  tsr_status status = read_plan(t, pairs_of(t, &stages[0]), 1, "table.backend=cuda", &plan, error);
+  if (status == TSR_OK) status = tsr_plan_link(t->to, &plan, t->options->link_sm, error);
   tsr_plan_free(&plan);
   return status;
+}
+
+static tsr_status search(tuner *t, tsr_error *error) {
+  tsr_plan plan = {0};
+  tsr_status status = begin(t, &plan, error);
+  if (status == TSR_OK) status = pass_model(t, &plan, error);
+  tsr_plan_free(&plan);
+  if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
+  for (size_t i = 0; status == TSR_OK && i < STAGES; i++) status = pass(t, &stages[i], error);
+  if (status == TSR_OK && !t->winner && t->options->seconds > 0)
+    status =
+        tsr_fail(error, TSR_INCOMPATIBLE,
+                 "%s: the time was up before anything was measured, or nothing holds its pairs: allow more seconds",
+                 t->options->path);
+  if (status == TSR_OK && !t->winner) status = nothing_left(t, "holds its pairs and answers right", error);
+  return status ? status : write_winner(t, error);
 }
 
 tsr_status tsr_tune(FILE *to, const tsr_tune_options *options, tsr_error *error) {
   tuner t = {.options = options, .to = to};
-  if (access(options->out, F_OK) == 0)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is there already: name another file by --out", options->out);
-  const int failure = tsr_file_check_output(options->out);
-  if (failure) return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", options->out, strerror(failure));
-  tsr_status status = tsr_spec_read(options->path, &t.file, error);
+  clock_gettime(CLOCK_MONOTONIC, &t.began);
+  tsr_status status = check_out(options->out, error);
+  if (status == TSR_OK) status = tsr_spec_read(options->path, &t.file, error);
   if (status == TSR_OK) status = read_workload(&t, error);
   if (status == TSR_OK) status = read_space(&t, error);
-  if (status == TSR_OK) status = begin(&t, error);
-  for (size_t i = 0; status == TSR_OK && i < STAGES; i++) status = pass(&t, &stages[i], error);
+  if (status == TSR_OK) status = search(&t, error);
   free_kept(&t);
+  free(t.winner);
   free(t.ops);
   tsr_spec_free(t.file);
   tsr_spec_free(t.space);

@@ -13,8 +13,9 @@
  *   memory = 1Gi            ; the table's most bytes; no bound
  *
  * and, if it says so itself, the space to search in: [sweep] and [variants] (plan.h). The search: tables that have more
- * bytes than `memory` are left out; small tables count probes, and those whose operations touch the fewest sectors of 32
- * bytes go on (a model that costs little); they are measured with a fraction of the pairs, and the fastest with all.
+ * bytes than `memory` are left out; small tables count probes, and those go on whose operations go to memory least
+ * (a model that costs little: on the processors, where nothing is linked); they are measured with a fraction of
+ * the pairs, and the fastest with all. If its time is up before, the best of what it has measured has won.
  * Read next: tune.c.
  */
 #ifndef TSR_TUNE_H
@@ -31,10 +32,12 @@ extern "C" {
 typedef struct tsr_tune_options {
   const char *path;      /* of the workload */
   const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none */
-  const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: a file that is not there */
+  const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: no file, or a former winner */
   const char *plugins;
   const char *const *sets; /* set_count assignments for all tables */
   size_t set_count;
+  double seconds;   /* after which the best so far has won; 0: no bound */
+  uint32_t link_sm; /* only links, for this compute capability, the code that would be measured; 0: measures */
 } tsr_tune_options;
 
 /* Searches, tells on `to` what it tried, and writes the winner's INI, with what was measured in its comment. TSR_BAD_SPEC:

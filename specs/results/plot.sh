@@ -338,12 +338,12 @@ END
 }
 
 draw_workloads() {
-  terminal 900 420
+  terminal 900 620
   lying_bars 'nanoseconds an operation'
   cat <<'END'
 set lmargin 34
 set datafile separator tab
-plot rows("workloads.csv", "$1 ~ /_heavy/", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
+plot rows("workloads.csv", "$5 ~ /^[0-9]/", "++row \"\\t\" $3 \"\\t\" $1 \": \" $2") using (0):1:(0):2:($1 - 0.38):($1 + 0.38):ytic(3) with boxxyerror lc rgb blue
 END
 }
 

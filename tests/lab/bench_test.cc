@@ -40,7 +40,9 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--n", "12x"}, "--n 12x");
   expect_usage({"a.ini", "--n", "2^40"}, "--n 2^40");
   expect_usage({"a.ini", "--n", "5", "--n", "6"}, "--n is given twice");
-  expect_usage({"a.ini", "--repeat=0"}, "--repeat 0");
+  expect_usage({"a.ini", "--repeat=1001"}, "--repeat 1001: must be a whole number from 0 to 1000");
+  expect_usage({"a.ini", "--repeat=0", "--devices", "0"}, "--repeat 0: only counts");
+  expect_usage({"a.ini", "--probes=some"}, "--probes some: must be yes or no");
   expect_usage({"a.ini", "--seed", "0"}, "--seed 0");
   expect_usage({"a.ini", "--loads", ".8,"}, "'' is no load");
   expect_usage({"a.ini", "--loads", ".8,.001"}, "'.001' is no load");
@@ -145,6 +147,25 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_EQ(rows[i][18] + rows[i][19] + rows[i][22], "---") << "what the cpu backend does not have";
     EXPECT_LE(std::stod(rows[i][20]), std::stod(rows[i][8]));
     EXPECT_GE(std::stod(rows[i][21]), std::stod(rows[i][8]));
+  }
+}
+
+TEST(Bench, ProbesAloneAndTimesAlone) {
+  const std::string path = spec("probes.ini", map32);
+  const auto both = bench({path, "--n", "5000", "--repeat", "1"}).rows();
+  const auto probes = bench({path, "--n", "5000", "--repeat", "0"}).rows();
+  const auto times = bench({path, "--n", "5000", "--repeat", "1", "--probes", "no"}).rows();
+  ASSERT_EQ(both.size(), 5u);
+  ASSERT_EQ(probes.size(), 5u);
+  ASSERT_EQ(times.size(), 5u);
+  for (size_t i = 0; i < both.size(); i++) {
+    EXPECT_GT(std::stod(both[i][8]), 0);
+    EXPECT_EQ(probes[i][8], "-");
+    EXPECT_EQ(probes[i][20], "-") << "and neither slowest";
+    EXPECT_NEAR(std::stod(probes[i][9]), std::stod(both[i][9]), .05) << both[i][3];
+    EXPECT_GT(std::stod(times[i][8]), 0);
+    EXPECT_EQ(times[i][9], "-");
+    for (auto &row : {both[i], probes[i], times[i]}) EXPECT_EQ(row[11], "yes");
   }
 }
 
