@@ -63,7 +63,7 @@ struct Recipe {
   uint32_t duplicates = TSR_DUPLICATES_FIRST;
   bool mixed = false, statistics = false;
   bool lists = false; // values = buckets
-  uint64_t capacity = 200, seed = 1, stash = 0;
+  uint64_t capacity = 200, seed = 1, stash = 0, filter = 0;
   std::string load_factor = "0.8";
   std::map<std::string, uint64_t> parameters; // "section.key" -> value
 

@@ -93,6 +93,9 @@ uint64_t LaneTable::collectives() const {
 
 // Warps take groups of items in turn; all lanes of a warp make the same calls, those past the end without an item.
 std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
+  const bool marks = tsr_composition_marks(composition_.get(), op);
+  const std::string complaint = marks ? launch(TSR_BULK_mark, bulk) : "";
+  if (!complaint.empty()) return complaint;
   const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
   uint32_t lanes = warps_[0]->lanes();
   uint64_t groups = (bulk->n + lanes - 1) / lanes;
@@ -145,6 +148,11 @@ std::string LaneTable::making_lists(Batch &batch) {
   all.insert(all.end(), batch.keys.begin(), batch.keys.end());
   if (value_bits) values.insert(values.end(), batch.values.begin(), batch.values.end());
   Array key_array(key_bits, all), value_array(value_bits, values);
+  tsr_bulk marked = {};
+  marked.n = n;
+  marked.keys = key_array.data();
+  if (tsr_composition_marks(composition_.get(), TSR_BULK_insert)) complaint = launch(TSR_BULK_mark, &marked);
+  if (!complaint.empty()) return complaint;
   std::vector<uint32_t> lists(n + 1);
   std::vector<uint64_t> at(composition_->shape.lists + 1), places(n + 1, TSR_CPU_NO_SLOT);
   functions->lists(&cpu, &memory_.state(), key_array.data(), 0, n, lists.data());
