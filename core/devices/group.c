@@ -187,8 +187,14 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   uint64_t *mine = rows + (size_t)x->first * WORDS;
   const uint64_t bins = tsr_save_checksum(0, t->shards->first_bin, sizeof t->shards->first_bin);
-  const uint64_t words[WORDS] = {shape->kind, shape->key_bits,  shape->value_bits,         shape->duplicates,
-                                 shape->seed, t->shards->chunk, t->backend->wires != NULL, bins,
+  const uint64_t words[WORDS] = {shape->kind,
+                                 shape->key_bits,
+                                 shape->value_bits,
+                                 shape->duplicates,
+                                 shape->seed,
+                                 t->shards->chunk,
+                                 t->backend->wires != NULL,
+                                 bins,
                                  t->store.composition->settings.value_bytes};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);

@@ -112,8 +112,8 @@ static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_r
 static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, const share *s,
                             const tsr_report *before, tsr_error *error) {
   const tsr_composition *l = left->store.composition, *r = right->store.composition;
-  const uint32_t bytes[COLUMNS] = {l->shape.key_bits / 8, tsr_composition_value_bytes(l), tsr_composition_value_bytes(r),
-                                   sizeof(uint64_t)};
+  const uint32_t bytes[COLUMNS] = {l->shape.key_bits / 8, tsr_composition_value_bytes(l),
+                                   tsr_composition_value_bytes(r), sizeof(uint64_t)};
   tsr_transport *x = &left->shards->transport;
   const uint64_t mine = s->rows[x->first];
   void *columns[COLUMNS] = {NULL};

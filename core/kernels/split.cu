@@ -38,6 +38,15 @@ static __device__ __forceinline__ uint64_t word_at(const void *column, uint64_t 
   return bytes == 4 ? ((const uint32_t *)column)[i] : ((const uint8_t *)column)[i];
 }
 
+static __device__ __forceinline__ void put_word(void *column, uint64_t i, uint64_t word, uint32_t bytes) {
+  if (bytes == 8)
+    ((uint64_t *)column)[i] = word;
+  else if (bytes == 4)
+    ((uint32_t *)column)[i] = (uint32_t)word;
+  else
+    ((uint8_t *)column)[i] = (uint8_t)word;
+}
+
 /* Item `first` and those a block's width further on. */
 static __device__ __forceinline__ void read_ahead(const tsr_split &a, const void *column, uint64_t first,
                                                   uint32_t bytes, uint64_t *words) {
@@ -87,19 +96,25 @@ static __device__ __forceinline__ void begin_order(const tsr_split &a, order &o)
   __syncthreads();
 }
 
+/* The last shard whose items begin at this place of the tile or before, by halving. */
+static __device__ __forceinline__ uint32_t shard_at(const tsr_split &a, const order &o, uint32_t at) {
+  uint32_t shard = 0;
+  for (uint32_t after = a.shards; after - shard > 1;) {
+    const uint32_t middle = (shard + after) / 2;
+    if (o.begins[middle] <= at)
+      shard = middle;
+    else
+      after = middle;
+  }
+  return shard;
+}
+
 /* A column of the tile, from the block's memory to its shards: neighbours write side by side, in long runs. */
 static __device__ __forceinline__ void send(const tsr_split &a, const order &o, const uint64_t *room, uint32_t items,
                                             void *const *to, uint32_t bytes) {
   for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
-    uint32_t shard = 0;
-    for (uint32_t after = a.shards; after - shard > 1;) {
-      const uint32_t middle = (shard + after) / 2;
-      if (o.begins[middle] <= at)
-        shard = middle;
-      else
-        after = middle;
-    }
-    tsr_split_put(to[shard], o.before[shard] + at - o.begins[shard], room, at, bytes);
+    const uint32_t shard = shard_at(a, o, at);
+    put_word(to[shard], o.before[shard] + at - o.begins[shard], word_at(room, at, bytes), bytes);
   }
 }
 
@@ -113,10 +128,23 @@ static __device__ __forceinline__ void send_column(const tsr_split &a, const ord
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint32_t k = turn * TSR_BLOCK_THREADS + threadIdx.x;
     if (turn % TSR_SPLIT_AHEAD == 0) read_ahead(a, column, first + k, bytes, words);
-    if (k < items) tsr_split_put(room, places[turn], &words[turn % TSR_SPLIT_AHEAD], 0, bytes);
+    if (k < items) put_word(room, places[turn], words[turn % TSR_SPLIT_AHEAD], bytes);
   }
   __syncthreads();
   send(a, o, room, items, to, bytes);
+}
+
+/* Rows of more than a word: each is a run of its own, and goes at once. */
+static __device__ __forceinline__ void send_rows(const tsr_split &a, const order &o, uint32_t items,
+                                                 const uint16_t *places) {
+#pragma unroll
+  for (uint32_t turn = 0; turn < TURNS; turn++) {
+    const uint32_t k = turn * TSR_BLOCK_THREADS + threadIdx.x;
+    if (k >= items) continue;
+    const uint32_t shard = shard_at(a, o, places[turn]);
+    tsr_split_put_row(a.values_to[shard], o.before[shard] + places[turn] - o.begins[shard], a.values,
+                      (uint64_t)blockIdx.x * TSR_SPLIT_TILE + k, a.value_bytes);
+  }
 }
 
 /* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first. */
@@ -139,12 +167,15 @@ KERNEL(scatter) {
     place = __shfl_sync(0xFFFFFFFFu, place, (int)leader) + __popc(mates & ((1u << lane()) - 1));
     places[turn] = (uint16_t)place;
     if (shard == NO_SHARD) continue;
-    tsr_split_put(room, place, &keys[turn % TSR_SPLIT_AHEAD], 0, a.key_bytes);
+    put_word(room, place, keys[turn % TSR_SPLIT_AHEAD], a.key_bytes);
     if (a.numbers) a.numbers[i] = (uint32_t)(a.first_at[shard] + o.before[shard] + place - o.begins[shard]);
   }
   __syncthreads();
   send(a, o, room, items, a.keys_to, a.key_bytes);
-  if (a.values) send_column(a, o, room, items, places, a.values, a.values_to, a.value_bytes);
+  if (a.values && a.value_bytes > sizeof *room)
+    send_rows(a, o, items, places);
+  else if (a.values)
+    send_column(a, o, room, items, places, a.values, a.values_to, a.value_bytes);
   if (a.operations) send_column(a, o, room, items, places, a.operations, a.operations_to, 1);
 }
 
@@ -152,7 +183,7 @@ KERNEL(scatter) {
 KERNEL(collect) {
   const uint64_t first = (uint64_t)blockIdx.x * (TSR_SPLIT_AHEAD * TSR_BLOCK_THREADS) + threadIdx.x;
   uint64_t numbers[TSR_SPLIT_AHEAD], words[TSR_SPLIT_AHEAD];
-  if (a.only || !a.numbers || a.column_bytes > sizeof *words) { /* not all are written; or two words */
+  if (a.only || !a.numbers || a.column_bytes > sizeof *words) { /* not all are written; or rows */
     for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
       if (first + k * TSR_BLOCK_THREADS < a.n) tsr_split_collect_item(&a, first + k * TSR_BLOCK_THREADS);
     return;
@@ -167,7 +198,7 @@ KERNEL(collect) {
 #pragma unroll
   for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
     if (first + k * TSR_BLOCK_THREADS < a.n)
-      tsr_split_put(a.ordered, first + k * TSR_BLOCK_THREADS, &words[k], 0, a.column_bytes);
+      put_word(a.ordered, first + k * TSR_BLOCK_THREADS, words[k], a.column_bytes);
 }
 
 KERNEL(gather) {
