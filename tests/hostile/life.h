@@ -25,8 +25,9 @@ inline void expect_sentence(tsr_status status, const tsr_error &error) {
 }
 
 // What a program does with a table; each step may fail, and the next ones are tried all the same. Returns how many did.
+// before_end: called before the table is destroyed, which reports nothing.
 // Where one call fails and no other, rehash must leave the table as it was, and build an empty one unless it grows.
-inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK) {
+inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK, const std::function<void()> &before_end = {}) {
   std::vector<uint32_t> keys, values, found(60);
   std::vector<uint8_t> codes(60);
   for (uint32_t i = 0; i < 60; i++) {
@@ -96,6 +97,7 @@ inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK) {
     EXPECT_TRUE(cleared || counted || size == (built ? 0 : 40 - back) || (built && grows)) << size;
     step([&](tsr_error *e) { return tsr_table_wait(table, e); });
   }
+  if (before_end) before_end();
   tsr_table_destroy(table);
   return failures;
 }
