@@ -7,8 +7,8 @@
  */
 #include "core/kernels/split.h"
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS) tsr_split_##step(const __grid_constant__ tsr_split a)
+#define KERNEL_AS(step, bounds) extern "C" __global__ void bounds tsr_split_##step(const __grid_constant__ tsr_split a)
+#define KERNEL(step) KERNEL_AS(step, __launch_bounds__(TSR_BLOCK_THREADS))
 
 enum { NO_SHARD = TSR_SPLIT_SHARDS_MAX, TURNS = TSR_SPLIT_TILE / TSR_BLOCK_THREADS };
 
@@ -134,21 +134,26 @@ static __device__ __forceinline__ void send_column(const tsr_split &a, const ord
   send(a, o, room, items, to, bytes);
 }
 
-/* Rows of more than a word: each is a run of its own, and goes at once. */
-static __device__ __forceinline__ void send_rows(const tsr_split &a, const order &o, uint32_t items,
+/* Rows of more than a word have no room there: their numbers are put in order, and they go from where they are. */
+static __device__ __forceinline__ void send_rows(const tsr_split &a, const order &o, uint32_t *room, uint32_t items,
                                                  const uint16_t *places) {
+  __syncthreads(); /* the column before has left the room */
 #pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint32_t k = turn * TSR_BLOCK_THREADS + threadIdx.x;
-    if (k >= items) continue;
-    const uint32_t shard = shard_at(a, o, places[turn]);
-    tsr_split_put_row(a.values_to[shard], o.before[shard] + places[turn] - o.begins[shard], a.values,
-                      (uint64_t)blockIdx.x * TSR_SPLIT_TILE + k, a.value_bytes);
+    if (k < items) room[places[turn]] = k;
+  }
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
+    const uint32_t shard = shard_at(a, o, at);
+    tsr_split_put_row(a.values_to[shard], o.before[shard] + at - o.begins[shard], a.values,
+                      (uint64_t)blockIdx.x * TSR_SPLIT_TILE + room[at], a.value_bytes);
   }
 }
 
-/* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first. */
-KERNEL(scatter) {
+/* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first.
+ * That memory has room for few blocks a multiprocessor, and without a number of blocks ptxas would save registers for more. */
+KERNEL_AS(scatter, __launch_bounds__(TSR_BLOCK_THREADS, 4)) {
   __shared__ uint64_t room[TSR_SPLIT_TILE];
   __shared__ order o;
   const uint64_t first = (uint64_t)blockIdx.x * TSR_SPLIT_TILE;
@@ -173,7 +178,7 @@ KERNEL(scatter) {
   __syncthreads();
   send(a, o, room, items, a.keys_to, a.key_bytes);
   if (a.values && a.value_bytes > sizeof *room)
-    send_rows(a, o, items, places);
+    send_rows(a, o, (uint32_t *)room, items, places);
   else if (a.values)
     send_column(a, o, room, items, places, a.values, a.values_to, a.value_bytes);
   if (a.operations) send_column(a, o, room, items, places, a.operations, a.operations_to, 1);
