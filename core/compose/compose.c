@@ -224,9 +224,9 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
   if (s->short_keys) s->pages = short_pages(s->pages);
   for (uint32_t try = 0; try < TRIES; try++) {
+    const uint64_t least = s->short_keys && unit == 1 ? 2 : unit; /* bucket_share of one is no number of 64 bits */
     s->buckets_min = ((buckets + s->pages - 1) / s->pages + unit - 1) / unit * unit;
-    if (s->short_keys && s->buckets_min < 2)
-      s->buckets_min = 2; /* bucket_share of one bucket is no number of 64 bits */
+    if (s->buckets_min < least) s->buckets_min = least;
     memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
     tsr_status status = plan_part(t, spec, TSR_ROLE_PROBING, error);
     if (status) return status;
@@ -237,7 +237,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     }
     if (!bytes && unit == 1)
       unit = COPIED;
-    else if (!bytes || s->buckets_min <= unit)
+    else if (!bytes || s->buckets_min <= least)
       break;
     else
       s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;

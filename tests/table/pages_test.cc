@@ -157,6 +157,11 @@ TEST(PagesAreRefused, WhereTheyCannotBe) {
                                 "table.probing=double_hashing", "probing.window_buckets=64"})
                 .find("does not fit"),
             std::string::npos);
+  Recipe short_keys =
+      recipe_of("quotient", "double_hashing", {32, 64}, TSR_DUPLICATES_FIRST); // its pages are a power of two
+  EXPECT_NE(refusal_of(short_keys, {"table.page_bytes=1Ki", "layout.bucket_slots=4", "probing.window_buckets=30"})
+                .find("does not fit"),
+            std::string::npos);
   Recipe lists = recipe_of("slab", "slab_list", {32, 32}, TSR_DUPLICATES_FIRST);
   lists.part[TSR_ROLE_ALLOCATOR] = "bump";
   EXPECT_NE(refusal_of(lists, {"table.page_bytes=auto"}).find("units of an allocator"), std::string::npos);
