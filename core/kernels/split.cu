@@ -96,24 +96,11 @@ static __device__ __forceinline__ void begin_order(const tsr_split &a, order &o)
   __syncthreads();
 }
 
-/* The last shard whose items begin at this place of the tile or before, by halving. */
-static __device__ __forceinline__ uint32_t shard_at(const tsr_split &a, const order &o, uint32_t at) {
-  uint32_t shard = 0;
-  for (uint32_t after = a.shards; after - shard > 1;) {
-    const uint32_t middle = (shard + after) / 2;
-    if (o.begins[middle] <= at)
-      shard = middle;
-    else
-      after = middle;
-  }
-  return shard;
-}
-
 /* A column of the tile, from the block's memory to its shards: neighbours write side by side, in long runs. */
 static __device__ __forceinline__ void send(const tsr_split &a, const order &o, const uint64_t *room, uint32_t items,
                                             void *const *to, uint32_t bytes) {
   for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
-    const uint32_t shard = shard_at(a, o, at);
+    const uint32_t shard = tsr_split_last32(o.begins, a.shards, at);
     put_word(to[shard], o.before[shard] + at - o.begins[shard], word_at(room, at, bytes), bytes);
   }
 }
@@ -145,7 +132,7 @@ static __device__ __forceinline__ void send_rows(const tsr_split &a, const order
   }
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
-    const uint32_t shard = shard_at(a, o, at);
+    const uint32_t shard = tsr_split_last32(o.begins, a.shards, at);
     tsr_split_put_row(a.values_to[shard], o.before[shard] + at - o.begins[shard], a.values,
                       (uint64_t)blockIdx.x * TSR_SPLIT_TILE + room[at], a.value_bytes);
   }

@@ -70,18 +70,25 @@ TSR_SPLIT_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   return (uint32_t)((h ^ h >> 33) >> (64 - TSR_SPLIT_BINS_LOG2));
 }
 
-/* The last shard that begins at this bin or before, by halving. */
-TSR_SPLIT_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
-  const uint32_t bin = tsr_split_bin(key, s->seed);
-  uint32_t shard = 0;
-  for (uint32_t after = s->shards; after - shard > 1;) {
-    const uint32_t middle = (shard + after) / 2;
-    if (s->first_bin[middle] <= bin)
-      shard = middle;
-    else
-      after = middle;
+/* Of shards that begin at these numbers, ascending from one that is not above `at`: the last one that begins at `at` or
+ * before, by halving. */
+#define TSR_SPLIT_HALVING(name, number)                                                                                \
+  TSR_SPLIT_FUNCTION uint32_t name(const number *begins, uint32_t shards, number at) {                                 \
+    uint32_t shard = 0;                                                                                                \
+    for (uint32_t after = shards; after - shard > 1;) {                                                                \
+      const uint32_t middle = (shard + after) / 2;                                                                     \
+      if (begins[middle] <= at)                                                                                        \
+        shard = middle;                                                                                                \
+      else                                                                                                             \
+        after = middle;                                                                                                \
+    }                                                                                                                  \
+    return shard;                                                                                                      \
   }
-  return shard;
+TSR_SPLIT_HALVING(tsr_split_last32, uint32_t)
+TSR_SPLIT_HALVING(tsr_split_last64, uint64_t)
+
+TSR_SPLIT_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
+  return tsr_split_last32(s->first_bin, s->shards, tsr_split_bin(key, s->seed));
 }
 
 TSR_SPLIT_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
@@ -113,17 +120,9 @@ TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, u
   }
 }
 
-/* The last shard whose items begin at this number or before, by halving. */
+/* The shard that has item number `at` in the order of shards. */
 TSR_SPLIT_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
-  uint32_t shard = 0;
-  for (uint32_t after = s->shards; after - shard > 1;) {
-    const uint32_t middle = (shard + after) / 2;
-    if (s->first_at[middle] <= at)
-      shard = middle;
-    else
-      after = middle;
-  }
-  return shard;
+  return tsr_split_last64(s->first_at, s->shards, at);
 }
 
 TSR_SPLIT_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
