@@ -24,7 +24,8 @@ typedef struct running {
   tsr_job *job;
   tsr_stream_file *files; /* of the steps */
   tsr_stream *stream;
-  tsr_ahead *ahead; /* the device and its code, made while the files are read */
+  tsr_ahead *opening; /* the device, while the spec is checked */
+  tsr_ahead *linking; /* and its code, while the files are read */
   tsr_worker worker;
   uint64_t pairs; /* in the table, after the last step */
 } running;
@@ -138,19 +139,19 @@ static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *err
                   tsr_job_verbs[step->verb], step->path, step->count, step->facts.bytes_read);
 }
 
-static void begin_ahead(running *r) {
-  const tsr_job *job = r->job;
+static tsr_ahead *begin_ahead(const tsr_job *job, uint32_t calls) {
   const tsr_options options = {.plugins = job->plugins, .capacity = has_capacity(job) ? 0 : 1}; /* which no code has */
-  if (!job->load) r->ahead = tsr_ahead_begin(job->spec, &options, tsr_worker_calls(&r->worker));
+  return job->load ? NULL : tsr_ahead_begin(job->spec, &options, calls);
 }
 
 static void end_ahead(running *r) {
-  tsr_ahead_end(r->ahead);
-  r->ahead = NULL;
+  tsr_ahead_end(r->linking);
+  tsr_ahead_end(r->opening);
+  r->linking = r->opening = NULL;
 }
 
 /* Begins to read, and waits until much or all is read: what is wrong there is told before anything is done, and the size
- * of what is small is known. Meanwhile the device is opened. */
+ * of what is small is known. Meanwhile code is linked. */
 static tsr_status open_files(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   bool is_settled = false;
@@ -158,7 +159,7 @@ static tsr_status open_files(running *r, tsr_error *error) {
   if (!r->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
   for (size_t i = 0; i < job->step_count; i++) r->files[i] = file_of(job, &job->steps[i]);
   tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
-  if (status == TSR_OK) begin_ahead(r);
+  if (status == TSR_OK) r->linking = begin_ahead(job, tsr_worker_calls(&r->worker));
   while (status == TSR_OK && !is_settled) {
     status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
     if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, NULL, error);
@@ -405,6 +406,7 @@ static tsr_status save(const tsr_job *job, tsr_error *error) {
 static tsr_status run(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_status status = open_report(job, error);
+  if (status == TSR_OK) r->opening = begin_ahead(job, 0);
   if (status == TSR_OK) status = read_spec(job, error);
   if (status == TSR_OK) status = open_files(r, error);
   if (status == TSR_OK) status = compose(r, error);
@@ -437,14 +439,12 @@ tsr_exit tsr_job_run(tsr_job *job) {
   want_one_queue(job);
   tsr_interrupt_watch();
   tsr_status status = run(&r, &error);
+  const tsr_exit failed = status ? tsr_say_error(status, &error) : TSR_EXIT_OK; /* before anything is waited for */
   end_ahead(&r);
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);
-  if (status) {
-    const tsr_exit failed = tsr_say_error(status, &error);
-    return job->is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
-  }
+  if (status) return job->is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
   return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 

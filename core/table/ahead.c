@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What takes longest of making a table, begun ahead (tsr_ahead_begin). One thread opens the device, for the driver takes
- * tenths of a second to make its context; a further one for each call links its code, for which it needs to know the
- * device but not its context. They share nothing with the table that is made later but what is the process's and safe for
+ * tenths of a second to make its context, and one loads the toolkit's libraries meanwhile; a further one for each call
+ * links its code, for which it needs to know the device but not its context. They share nothing with the table that is made later but what is the process's and safe for
  * threads: the driver, the device's primary context, which lives while anybody holds it, and the cubin cache.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
@@ -15,44 +15,55 @@
 #include "core/sized.h"
 #include "core/tessera_tools.h"
 
-enum { CALLS_MAX = 11 };
+enum { CALLS_MAX = 11, OTHERS = 2 };
 _Static_assert(TSR_PREPARE_EXPORT == 1 << (CALLS_MAX - 1), "a thread for each call");
 
 /* What one of the threads does. */
-typedef struct task {
+typedef struct task task;
+struct task {
   tsr_ahead *ahead;
   tsr_spec *spec; /* its own, because a spec is one thread's */
-  uint32_t call;  /* TSR_PREPARE_; 0: the device is opened */
+  void (*does)(task *);
+  uint32_t call; /* TSR_PREPARE_, of link_call */
   pthread_t thread;
-} task;
+};
 
 struct tsr_ahead {
   tsr_options options;
   char *plugins; /* a copy, which options name */
   int number;    /* of the device */
   tsr_device *device;
-  task tasks[CALLS_MAX + 1];
+  task tasks[CALLS_MAX + OTHERS];
   uint32_t task_count; /* whose threads run */
 };
 
 /* Whatever fails here fails again where the table is made, and is told there. */
+static void open_device(task *t) {
+  if (tsr_cuda_backend.open(t->ahead->number, &t->ahead->device, NULL)) t->ahead->device = NULL;
+}
+
+static void load_linker(task *t) {
+  (void)t;
+  const tsr_status status = tsr_cuda_linker(NULL);
+  (void)status;
+}
+
+static void link_call(task *t) {
+  tsr_device_info info = {.size = sizeof info};
+  if (tsr_cuda_linker(NULL) || tsr_device_describe(t->ahead->number, &info, NULL)) return;
+  const tsr_status status = tsr_spec_prepare(t->spec, &t->ahead->options, info.sm, t->call, NULL, NULL);
+  (void)status;
+}
+
 static void *work(void *argument) {
   task *t = argument;
-  tsr_ahead *a = t->ahead;
-  tsr_device_info info = {.size = sizeof info};
-  tsr_error ignored;
-  if (!t->call) {
-    if (tsr_cuda_backend.open(a->number, &a->device, &ignored)) a->device = NULL;
-  } else if (tsr_cuda_linker(&ignored) == TSR_OK && tsr_device_describe(a->number, &info, &ignored) == TSR_OK) {
-    tsr_status status = tsr_spec_prepare(t->spec, &a->options, info.sm, t->call, NULL, &ignored);
-    (void)status;
-  }
+  t->does(t);
   return NULL;
 }
 
-static bool start(tsr_ahead *a, const tsr_spec *spec, uint32_t call) {
+static bool start(tsr_ahead *a, const tsr_spec *spec, void (*does)(task *), uint32_t call) {
   task *t = &a->tasks[a->task_count];
-  *t = (task){.ahead = a, .call = call};
+  *t = (task){.ahead = a, .does = does, .call = call};
   if (tsr_spec_copy(spec, &t->spec, NULL)) return false;
   if (pthread_create(&t->thread, NULL, work, t)) {
     tsr_spec_free(t->spec);
@@ -77,9 +88,9 @@ tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *options, uin
     return NULL;
   }
   a->options.plugins = a->plugins;
-  bool goes = start(a, spec, 0);
+  bool goes = start(a, spec, open_device, 0) && start(a, spec, load_linker, 0);
   for (uint32_t i = 0; goes && i < CALLS_MAX; i++)
-    if (calls >> i & 1) goes = start(a, spec, 1u << i);
+    if (calls >> i & 1) goes = start(a, spec, link_call, 1u << i);
   return a;
 }
 
