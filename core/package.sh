@@ -28,6 +28,7 @@ put_file() {
     */core/cli/tessera.1) put 644 "$file" share/man/man1/tessera.1 ;;
     */core/cli/completion.bash) put 644 "$file" share/bash-completion/completions/tessera ;;
     */core/cli/tessera) put 755 "$file" bin/tessera ;;
+    */fused.tar) mkdir -p "$root/lib/tessera" && tar -C "$root/lib/tessera" -xf "$file" ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
     */core/tessera*.h | */core/tessera.cuh) put 644 "$file" "include/$name" ;;

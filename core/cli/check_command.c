@@ -51,7 +51,7 @@ static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_sp
   if (arch) {
     if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '1' || arch[3] > '9' || !tsr_parse_u64(arch + 3, &number) ||
         number > 999)
-      return tsr_say_usage("--arch %s: write it like sm_90", arch);
+      return tsr_say_usage("--arch %s: write it like sm_90, or cpu", arch);
     *sm = (uint32_t)number;
     return TSR_EXIT_OK;
   }
@@ -108,7 +108,31 @@ static tsr_exit write_cubin(const char *path, const tsr_link *link) {
   return TSR_EXIT_FAILED;
 }
 
+/* What jobs and programs use most of such a table. */
+static uint32_t usual_calls(const tsr_spec *spec) {
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  const uint32_t always = TSR_PREPARE_INSERT | TSR_PREPARE_ERASE | TSR_PREPARE_SIZE;
+  if (kind && strcmp(kind, "multimap") == 0) return always | TSR_PREPARE_FIND | TSR_PREPARE_FIND_ALL;
+  if (kind && (strcmp(kind, "map") == 0 || strcmp(kind, "counter") == 0)) return always | TSR_PREPARE_FIND;
+  return always | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
+}
+
+static tsr_exit fuse(const tsr_arguments *arguments) {
+  const char *folder = tsr_arguments_value(arguments, "-o");
+  tsr_spec *spec;
+  tsr_error error;
+  if (!folder) return tsr_say_usage("--arch cpu: -o FOLDER says where the code goes");
+  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  const tsr_options options = options_for(arguments, spec);
+  status = tsr_spec_fuse(spec, &options, usual_calls(spec), folder, &error);
+  tsr_spec_free(spec);
+  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
+}
+
 static tsr_exit run_link(const tsr_arguments *arguments) {
+  const char *arch = tsr_arguments_value(arguments, "--arch");
+  if (arch && strcmp(arch, "cpu") == 0) return fuse(arguments);
   const char *out = tsr_arguments_value(arguments, "-o");
   tsr_spec *spec;
   tsr_error error;
@@ -135,8 +159,8 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
 
 static const tsr_option check_options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
 static const tsr_option link_options[] = {
-    {"--arch", "sm_NN", false, "The GPU to link for; else the one found here, else sm_90."},
-    {"-o", "FILE.cubin", false, "Where to write the device code."},
+    {"--arch", "sm_NN", false, "The GPU to link for; else the one found here, else sm_90. cpu: compiles for AVX2."},
+    {"-o", "FILE.cubin", false, "Where to write the device code; with --arch cpu a folder."},
     {"--no-cache", NULL, false, "Links even if the cache has it, and stores nothing there."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,

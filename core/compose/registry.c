@@ -89,6 +89,18 @@ static tsr_status search_path(const char *directories, char **path, tsr_error *e
   return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
 }
 
+bool tsr_registry_seek(const char *name, char path[PATH_MAX]) {
+  char directory[PATH_MAX], *search;
+  bool found = false;
+  if (search_path(NULL, &search, NULL)) return false;
+  for (const char *rest = search; !found && (rest = next_directory(rest, directory, sizeof directory));) {
+    const int length = snprintf(path, PATH_MAX, "%s/%s", directory, name);
+    found = length > 0 && length < PATH_MAX && access(path, R_OK) == 0;
+  }
+  free(search);
+  return found;
+}
+
 /* ---- One file -------------------------------------------------------------------------------- */
 
 static bool is_plugin_name(const char *name) {

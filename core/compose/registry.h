@@ -6,6 +6,9 @@
 #ifndef TSR_REGISTRY_H
 #define TSR_REGISTRY_H
 
+#include <linux/limits.h> /* PATH_MAX, which <limits.h> keeps to itself in strict C11 */
+#include <stdbool.h>
+
 #include "core/tessera.h"
 #include "plugins/plugin.h"
 
@@ -25,6 +28,9 @@ extern const char *const tsr_role_names[TSR_ROLES]; /* "hasher", ...: INI key, s
  * TSR_BAD_PLUGIN names the file and the rule of plugins/README.md. */
 tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
                              tsr_error *error) TSR_MUST_CHECK;
+
+/* The path of a file, as "fused/NAME.so", in one of those folders that the environment names, or beside the library. */
+bool tsr_registry_seek(const char *name, char path[PATH_MAX]) TSR_MUST_CHECK;
 
 /* Loads one file. */
 tsr_status tsr_registry_load(const char *path, const tsr_plugin **plugin, tsr_error *error) TSR_MUST_CHECK;

@@ -184,7 +184,9 @@ static const char *cpu_program_describe(tsr_program *program) {
   for (uint32_t op = 0; op < TSR_BULKS; op++)
     if (program->fused[op].range && used < room)
       used += (size_t)snprintf(program->words + used, room - used, "%s%s%s", used ? ", " : "fused: ", names[op],
-                               program->fused[op].cached ? " (cached)" : "");
+                               program->fused[op].cached  ? " (cached)"
+                               : program->fused[op].ahead ? " (ahead)"
+                                                          : "");
   if (program->is_refused)
     snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
   else if (!used)

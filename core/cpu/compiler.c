@@ -25,12 +25,16 @@ enum {
   WORDS_BYTES_MAX = 1 << 16 /* kept of what the compiler says */
 };
 
-/* Of this machine alone, as what is compiled stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
+/* What is compiled for this machine alone stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
  * payload combined alone. */
-static const char *const flags[] = {"-std=gnu11", "-O2",     "-march=native", "-fno-strict-aliasing",
-                                    "-w",         "-shared", "-fPIC",         "-fvisibility=hidden",
-                                    "-x",         "c"};
+static const char *const flags[] = {"-std=gnu11", "-O2",   "-fno-strict-aliasing", "-w", "-shared",
+                                    "-s",         "-fPIC", "-fvisibility=hidden",  "-x", "c"};
 enum { FLAGS = sizeof flags / sizeof flags[0] };
+#if defined(__x86_64__)
+static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TSR_CODE_COMMON] = "-march=x86-64-v3"};
+#else
+static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TSR_CODE_COMMON] = "-mtune=generic"};
+#endif
 
 /* ---- A folder of its own --------------------------------------------------------------------- */
 
@@ -233,6 +237,7 @@ static void ask_version(void) {
   if (out) {
     fprintf(out, "%s\n%s\n", name, words);
     for (size_t i = 0; i < FLAGS; i++) fprintf(out, "%s ", flags[i]);
+    fputs(target_flags[TSR_CODE_OWN], out);
     print_processor(out);
     if (fclose(out) == 0) version_text = text;
   }
@@ -252,15 +257,26 @@ tsr_status tsr_compiler_version(const char **version, tsr_error *error) {
 
 /* ---- What it makes --------------------------------------------------------------------------- */
 
-tsr_status tsr_compiler_run(const char *const *texts, size_t count, void **code, size_t *bytes, tsr_error *error) {
+bool tsr_compiler_runs_common(void) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma");
+#else
+  return true;
+#endif
+}
+
+tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_target target, void **code, size_t *bytes,
+                            tsr_error *error) {
   folder f;
   char from[COMPILER_FILES_MAX][600], to[600];
-  const char *arguments[FLAGS + COMPILER_FILES_MAX + 4] = {compiler_name(error)};
-  size_t used = FLAGS + 1;
+  const char *arguments[FLAGS + COMPILER_FILES_MAX + 5] = {compiler_name(error)};
+  size_t used = FLAGS + 2;
   if (!arguments[0]) return TSR_NOT_FOUND;
   tsr_status status = folder_make(&f, error);
   if (status) return status;
   memcpy(arguments + 1, flags, sizeof flags);
+  arguments[FLAGS + 1] = target_flags[target];
   for (size_t i = 0; status == TSR_OK && i < count; i++) {
     path_in(&f, unit_files[i], from[i], sizeof from[i]);
     arguments[used++] = from[i];

@@ -6,6 +6,7 @@
 #ifndef TSR_CPU_COMPILER_H
 #define TSR_CPU_COMPILER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/tessera.h"
@@ -21,11 +22,15 @@ enum { COMPILER_FILES_MAX = 9 };
  * sentence says which. The string lives as long as the process. */
 tsr_status tsr_compiler_version(const char **version, tsr_error *error) TSR_MUST_CHECK;
 
+/* What code is for: this processor alone, or all of a kind that most have, which tsr_compiler_runs_common tells. */
+typedef enum tsr_code_target { TSR_CODE_OWN, TSR_CODE_COMMON } tsr_code_target;
+bool tsr_compiler_runs_common(void);
+
 /* texts: of `count` C files, at most COMPILER_FILES_MAX, one after the other in a single shared object. *code: the caller
  * frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
  * with the first line of what the compiler said. */
-tsr_status tsr_compiler_run(const char *const *texts, size_t count, void **code, size_t *bytes, tsr_error *error)
-    TSR_MUST_CHECK;
+tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_target target, void **code, size_t *bytes,
+                            tsr_error *error) TSR_MUST_CHECK;
 
 /* Opens a shared object from memory, and finds a function in it. dlclose(*library) ends it. */
 tsr_status tsr_compiler_open(const void *code, size_t bytes, const char *symbol, void **library, void **function,

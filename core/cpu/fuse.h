@@ -17,14 +17,20 @@ extern "C" {
 typedef struct tsr_fused {
   void *library;
   tsr_cpu_range *range; /* NULL: not fused */
-  bool cached;
+  bool cached; /* in the cache of this user */
+  bool ahead;  /* beside the library */
 } tsr_fused;
 
-/* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where there
- * is no compiler, or it fails, or takes too long; then the function tables do the same work. */
+/* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where it
+ * was not compiled ahead and there is no compiler, or it fails, or takes too long; then the function tables do the same work. */
 tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_error *error)
     TSR_MUST_CHECK;
 void tsr_fused_free(tsr_fused *fused);
+
+/* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which is there. Where plugins of
+ * that folder are found tsr_fuse finds it, too, and needs no compiler. */
+tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder, tsr_error *error)
+    TSR_MUST_CHECK;
 
 /* Items of an operation that one thread works through by function tables before it is worth a compiler:
  * TESSERA_CC_ITEMS, or what takes them about as long. */

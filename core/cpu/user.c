@@ -39,7 +39,7 @@ static tsr_status make(const char *const *texts, size_t count, const char *versi
   if (!tsr_cache_get(&key, &code, &bytes) || use(code, bytes, program, NULL) != TSR_OK) {
     free(code);
     code = NULL;
-    status = tsr_compiler_run(texts, count, &code, &bytes, error);
+    status = tsr_compiler_run(texts, count, TSR_CODE_OWN, &code, &bytes, error);
     if (status == TSR_OK) status = use(code, bytes, program, error);
     if (status == TSR_OK) tsr_cache_put(&key, code, bytes);
   }

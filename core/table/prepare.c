@@ -2,6 +2,7 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
  */
+#include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
 #include "core/kernels/pages.h"
 #include "core/sized.h"
@@ -145,5 +146,33 @@ tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, ui
   }
   tsr_composition_free(t);
   if (status == TSR_OK && cost) tsr_hand_over(cost, &ours, sizeof ours);
+  return status;
+}
+
+/* ---- For CPUs without a compiler ------------------------------------------------------------- */
+
+static tsr_status fuse_call(const tsr_composition *t, const call *c, const char *folder, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t j = 0; status == TSR_OK && j < c->count; j++)
+    status = tsr_fuse_ahead(t, c->operations[j], folder, error);
+  if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->facts.combines_later)
+    status = tsr_fuse_ahead(t, TSR_BULK_combine, folder, error);
+  return status;
+}
+
+tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t wanted, const char *folder,
+                         tsr_error *error) {
+  if (!spec || !folder || wanted >> CALLS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_spec_fuse needs a spec, a folder and a sum of TSR_PREPARE_, which is at most %u",
+                    (1u << CALLS) - 1u);
+  tsr_composition *t;
+  tsr_options known;
+  tsr_status status = tsr_take_over("tsr_spec_fuse", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = tsr_compose(spec, &known, 0, 1, &t, error);
+  if (status) return status;
+  for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++)
+    if (wanted & calls[i].bit && !why_not(&t->shape, calls[i].bit)) status = fuse_call(t, &calls[i], folder, error);
+  tsr_composition_free(t);
   return status;
 }

@@ -6,6 +6,7 @@
 #
 #   measure.sh [GROUP...]      all groups, or some:
 #     single     every single-value table of WarpCore and BGHT, at loads .5 to .99, of 32 and of 64 bits
+#     best       the recipes called best, of 32 and of 64 bits
 #     first      inserts that look for the key first, as cuCollections' do, beside promise_unique
 #     semantics  what duplicate policies, result codes, statistics, a stash and mixed operations cost
 #     lists      the slab hash by memory utilization, with its own prototype's size and 2^27
@@ -19,7 +20,7 @@
 #     success    the loads that schemes reach: how many of 200 builds of 50 million pairs place every pair
 #     limits     what the memory of this card can do, and the table that compares cards: speed/ at (4, 1)
 #
-# N32, N64: keys of 32 and 64 bits, 2^27. REPEAT: measurements a row, 5. LOADS: of the group single.
+# N32, N64: keys of 32 and 64 bits, 2^27. REPEAT: measurements a row, 5. LOADS: of the groups single and best.
 
 set -euo pipefail
 
@@ -43,6 +44,14 @@ group_single() {
     [[ $recipe != warpcore_set ]] || values=()
     rows "specs/$recipe.ini" --n "$n64" --loads "$loads" "${wide[@]}" "${values[@]}"
   done
+}
+
+group_best() {
+  local recipe
+  for recipe in best_find best_negative best_bulk best_find_first best_build best_set; do
+    rows "specs/$recipe.ini" --n "$n32" --loads "$loads"
+  done
+  for recipe in best_find_64 best_build_64; do rows "specs/$recipe.ini" --n "$n64" --loads "$loads"; done
 }
 
 group_first() {
@@ -159,7 +168,7 @@ group_limits() {
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single first semantics lists mixed steps multi kinds absent pools success
+(($#)) || set -- limits single best first semantics lists mixed steps multi kinds absent pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2

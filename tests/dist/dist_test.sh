@@ -83,6 +83,18 @@ run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find queries.ts
 expect_status 0
 expect_rows rows.tsv '1 10' '3 30' '4 -'
 
+case_of "a recipe needs no compiler on the CPU"
+with=(TESSERA_CC= TESSERA_CC_ITEMS=0)
+for recipe in quickstart warpcore_set slab_hash_multi best_count; do
+  input=pairs.tsv
+  [[ $recipe != *set && $recipe != *count ]] || input=queries.tsv
+  run run "$specs/$recipe.ini" "${cpu[@]}" --insert "$input" --find queries.tsv
+  expect_status 0
+  expect_out '^code +fused: insert \(ahead\), '
+  ! grep -q '(cached)\|tables' out || fail "$(grep '^code' out)"
+done
+with=()
+
 case_of "new finds its templates"
 run new probing mine --at "$work/new"
 expect_status 0
