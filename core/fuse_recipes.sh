@@ -3,20 +3,20 @@
 #
 # Compiles the recipes' operations for the cpu backend, as //:dist carries them (core/package.sh):
 #
-#   fuse_recipes.sh OUT.tar TESSERA FILE...      FILE: recipes and plugins
+#   fuse_recipes.sh OUT.tar FILE...      FILE: the program, recipes and plugins
 
 set -euo pipefail
 
 out=$1
-export TESSERA=$2
-shift 2
+shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export SCRATCH=$scratch TESSERA_PLUGINS=''
+export SCRATCH=$scratch TESSERA='' TESSERA_PLUGINS=''
 mkdir "$scratch/fused"
 recipes=()
 for file in "$@"; do
   case $file in
+    */core/cli/tessera) TESSERA=$file ;;
     */speed/*) ;;
     *.ini) recipes+=("$file") ;;
     *.so) [[ :$TESSERA_PLUGINS: == *":${file%/*}:"* ]] || TESSERA_PLUGINS+=:${file%/*} ;;
