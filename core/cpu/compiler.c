@@ -27,7 +27,7 @@ enum {
 
 /* What is compiled for this machine alone stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
  * payload combined alone. */
-static const char *const flags[] = {"-std=gnu11", "-O2",   "-fno-strict-aliasing", "-w", "-shared",
+static const char *const flags[] = {"-std=gnu11", "-O3",   "-fno-strict-aliasing", "-w", "-shared",
                                     "-s",         "-fPIC", "-fvisibility=hidden",  "-x", "c"};
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 #if defined(__x86_64__)
