@@ -17,8 +17,8 @@ extern "C" {
 typedef struct tsr_fused {
   void *library;
   tsr_cpu_range *range; /* NULL: not fused */
-  bool cached; /* in the cache of this user */
-  bool ahead;  /* beside the library */
+  bool cached;          /* in the cache of this user */
+  bool ahead;           /* beside the library */
 } tsr_fused;
 
 /* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where it

@@ -149,8 +149,10 @@ bool is_wanted(int argc, char **argv, const char *name) {
 int main(int argc, char **argv) {
   const uint64_t n = argc > 2 ? std::strtoull(argv[1], nullptr, 10) : 0;
   const unsigned threads = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)) : 0;
-  if (!n || !threads || n % 0x9E3779B1u == 0) return std::fputs("usage: cpu_maps N THREADS [absl] [boost] [tbb]\n", stderr), 2;
-  mallopt(M_MMAP_MAX, 0); /* memory that was freed is used again: a run that waits for the system's pages is not the fastest */
+  if (!n || !threads || n % 0x9E3779B1u == 0)
+    return std::fputs("usage: cpu_maps N THREADS [absl] [boost] [tbb]\n", stderr), 2;
+  mallopt(M_MMAP_MAX,
+          0); /* memory that was freed is used again: a run that waits for the system's pages is not the fastest */
   mallopt(M_TRIM_THRESHOLD, -1);
   mallopt(M_ARENA_MAX, 1);
   std::puts("map,threads,n,op,mops");
