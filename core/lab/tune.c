@@ -126,7 +126,7 @@ static tsr_status read_space(tuner *t, tsr_error *error) {
   tsr_spec_item item;
   bool is_own = false;
   char word[256];
-  for (size_t i = 0; tsr_spec_get_at(t->file, i, &item); i++)
+  for (size_t i = 0; !t->options->space_is_given && tsr_spec_get_at(t->file, i, &item); i++)
     is_own = is_own || strcmp(item.section, "sweep") == 0 || strcmp(item.section, "variants") == 0;
   tsr_status status =
       is_own ? tsr_spec_copy(t->file, &t->space, error) : tsr_spec_read(t->options->space, &t->space, error);
@@ -283,13 +283,12 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
 
 /* The spec's entries by section, with the size and the load. */
 static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
-  static const char *const sections[] = {"table",  "devices", "values", "filter",
-                                         "layout", "probing", "hasher", "allocator"};
   tsr_spec_item item;
-  for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+  const char *section;
+  for (size_t s = 0; (section = tsr_plan_table_section(s)); s++) {
     bool is_open = false;
     for (size_t i = 0; tsr_spec_get_at(point->spec, i, &item); i++) {
-      if (strcmp(item.section, sections[s]) != 0) continue;
+      if (strcmp(item.section, section) != 0) continue;
       if (strcmp(item.key, "capacity") == 0 || strcmp(item.key, "load_factor") == 0) continue;
       if (!is_open) fprintf(out, "[%s]\n", item.section);
       if (!is_open && s == 0)
@@ -345,6 +344,9 @@ static tsr_status begin(tuner *t, tsr_plan *plan, tsr_error *error) {
   tsr_status status = read_plan(t, t->work.n, 1, t->options->link_sm ? "table.backend=cuda" : NULL, plan, error);
   if (status) return status;
   tsr_plan_tell(plan);
+  if (plan->count == 0)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: every combination is refused: there is nothing to measure",
+                    t->options->path);
   t->kept = calloc(plan->count + 1, sizeof *t->kept);
   if (!t->kept) return no_memory(error);
   for (size_t i = 0; status == TSR_OK && i < plan->count; i++)

@@ -31,7 +31,8 @@ extern "C" {
 
 typedef struct tsr_tune_options {
   const char *path;      /* of the workload */
-  const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none */
+  const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none, or */
+  bool space_is_given;   /* in the place of them */
   const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: no file, or a former winner */
   const char *plugins;
   const char *const *sets; /* set_count assignments for all tables */
