@@ -5,7 +5,8 @@
  *   [workload]
  *   n = 2^24                ; pairs; required
  *   insert = .1             ; shares of the operations, of which there must be one: inserts of new keys,
- *   find = .7               ; finds of present keys,
+ *   find = .6               ; finds of present keys,
+ *   find_all = .1           ; of all pairs of a key, counted in pairs,
  *   find_absent = .2        ; of absent keys,
  *   erase = 0               ; and erases
  *   keys = zipf:1.0         ; their distribution, as of bench: also file:PATH, a sample; distinct

@@ -148,6 +148,17 @@ TEST(Tune, SearchesAGivenFileInThePlaceOfTheWorkloadsOwn) {
   EXPECT_EQ(tuned.told.rfind("1 tables\n", 0), 0u) << tuned.told;
 }
 
+TEST(Tune, AllPairsOfAKey) {
+  const Tuned tuned =
+      tune("all", "[table]\nkind = multimap\nkey_bits = 32\nvalue_bits = 32\nbackend = cpu\nhasher = murmur3\n"
+                  "layout = packed\n[workload]\nn = 8000\ninsert = 1\nfind_all = 1\nloads = .7\n"
+                  "keys = repeat:4\n[variants]\nopen = table.probing=quadratic layout.bucket_slots=8\n"
+                  "graph = table.probing=hashgraph layout.bucket_slots=1\n");
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.told.find("2 answered right and hold all their pairs, 2 stay"), std::string::npos) << tuned.told;
+  EXPECT_NE(tuned.ini.find(" find_all "), std::string::npos) << tuned.ini;
+}
+
 TEST(Tune, WhatCannotBeIsSaid) {
   auto refused = [](const std::string &workload, const std::string &sentence) {
     const Tuned tuned = tune("bad", std::string(table) + "[workload]\n" + workload + space);
@@ -155,7 +166,7 @@ TEST(Tune, WhatCannotBeIsSaid) {
     EXPECT_NE(tuned.sentence.find(sentence), std::string::npos) << tuned.sentence;
     EXPECT_EQ(tuned.ini, "");
   };
-  refused("n = 1000\n", "at least one of insert, find, find_absent and erase");
+  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent and erase");
   refused("find = 1\n", "with n and at least one");
   refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
   refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
