@@ -118,6 +118,11 @@ static tsr_status read_workload(tuner *t, tsr_error *error) {
                     "%s: a workload is a section [workload] with n and at least one of insert, find, find_all, "
                     "find_absent and erase",
                     t->options->path);
+  const char *kind = tsr_spec_get(t->file, "table", "kind");
+  if (t->work.share[FIND_ALL] > 0 && kind && strcmp(kind, "multimap") != 0)
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [workload] find_all: only a multimap has several values of a key, and this is a %s: say find",
+                    t->options->path, kind);
   for (size_t i = 0; i < SHARES; i++) t->work.share[i] /= sum;
   return TSR_OK;
 }

@@ -171,6 +171,7 @@ TEST(Tune, WhatCannotBeIsSaid) {
   refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
   refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
   refused("n = 1000\nfind = 1\nmemory = 1Ki\n", "no table is small enough");
+  refused("n = 1000\nfind_all = 1\n", "only a multimap has several values of a key, and this is a map: say find");
   refused("n = 1000\nfind = 1\nloads = 7\n", "every combination is refused");
   refused("n = 1000\nfind = 1\nkeys = zipper\n", "is no distribution of keys");
   const std::string there = write_file("there.tuned.ini", "mine\n"), path = write_file("there.ini", table);
