@@ -19,7 +19,8 @@ static const tsr_option options[] = {
     {"--all", NULL, false, "All of them, one after the other."},
     {"--small", NULL, false, "With few keys, to try them: seconds in all, also on the cpu backend."},
     {"--out", "FOLDER", false,
-     "Where NAME.csv goes, and is gone on with, and NAME.paper.csv, for each; the working directory, else."},
+     "Where NAME.csv goes, and is gone on with, NAME.paper.csv and the picture NAME.svg, for each; the working "
+     "directory, else."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
+#include "core/cli/outputs.h"
 #include "core/cli/places.h"
 #include "core/lab/tune.h"
 #include "core/spec/number.h"
@@ -16,7 +17,7 @@ static const tsr_option options[] = {
     {"--out", "FILE", false, "The winner's INI; else NAME.tuned.ini here, after the file's name."},
     {"--csv", "FILE", false, "All that was measured, where an interrupted search goes on; else NAME.tune.csv here."},
     {"--space", "FILE", false,
-     "Whose [sweep] is searched if the workload's file has none; else space.ini of the recipes."},
+     "Whose [sweep] and [variants] are searched; else those of the workload's file, or space.ini of the recipes."},
     {"--seconds", "S", false, "After which the best so far is the winner; the same call goes on then; no bound."},
     {"--link", "SM", false, "Links for sm_90 and so on what would be measured, without a GPU, and measures nothing."},
     TSR_OPTION_SET,
@@ -65,6 +66,7 @@ static tsr_exit run(const tsr_arguments *arguments) {
     if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
   const tsr_tune_options of_tune = {.path = arguments->operands[0],
                                     .space = given ? given : space,
+                                    .space_is_given = given != NULL,
                                     .csv = choose(arguments, "--csv", ".tune.csv", csv),
                                     .out = choose(arguments, "--out", ".tuned.ini", out),
                                     .plugins = tsr_arguments_value(arguments, "--plugins"),
@@ -72,8 +74,12 @@ static tsr_exit run(const tsr_arguments *arguments) {
                                     .set_count = set_count,
                                     .seconds = seconds,
                                     .link_sm = link_sm};
-  status =
-      sets ? tsr_tune(stdout, &of_tune, &error) : tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line");
+  const tsr_named_path outputs[] = {{"--out", of_tune.out}, {"--csv", of_tune.csv}};
+  const tsr_named_path inputs[] = {{"FILE", of_tune.path}, {"--space", given}};
+  status = tsr_outputs_check(outputs, 2, inputs, 2, &error);
+  if (status == TSR_OK)
+    status =
+        sets ? tsr_tune(stdout, &of_tune, &error) : tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line");
   if (status == TSR_OK && !link_sm) printf("the winner is in %s, what was measured in %s\n", of_tune.out, of_tune.csv);
   free(sets);
   return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/lab/bench_rows.h"
+#include "core/lab/plot_gnuplot.h"
 #include "core/lab/sweep_run.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
@@ -219,19 +220,55 @@ static tsr_status print_headlines(FILE *out, FILE *csv, const char *name, const 
   return TSR_OK;
 }
 
-/* NAME.csv becomes NAME.paper.csv. */
-static tsr_status write_figures(const char *csv, const char *text, size_t bytes, tsr_error *error) {
-  const size_t letters = strlen(csv), ending = strlen(".csv");
-  const bool has_ending = letters > ending && strcmp(csv + letters - ending, ".csv") == 0;
+/* What comes beside NAME.csv, as NAME and this ending. */
+static tsr_status write_beside(const char *csv, const char *ending, const char *text, size_t bytes, tsr_error *error) {
+  const size_t letters = strlen(csv), old = strlen(".csv");
+  const bool has_old = letters > old && strcmp(csv + letters - old, ".csv") == 0;
   char *path = NULL;
   tsr_file file;
-  if (asprintf(&path, "%.*s.paper.csv", (int)(has_ending ? letters - ending : letters), csv) < 0)
+  if (asprintf(&path, "%.*s%s", (int)(has_old ? letters - old : letters), csv, ending) < 0)
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for the name of a file");
   int failure = tsr_file_begin_output(&file, path);
   if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, text, bytes));
   const tsr_status status =
       failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
   free(path);
+  return status;
+}
+
+/* The rows of the plan alone; its fields are the caller's to free. */
+static bool only_its(const measured *m, tsr_results *its) {
+  const size_t columns = m->results->column_count;
+  *its = *m->results;
+  its->row_count = 0;
+  its->fields = malloc((m->results->row_count * columns + 1) * sizeof *its->fields);
+  for (size_t row = 0; its->fields && row < m->results->row_count; row++)
+    if (m->is_its[row])
+      memcpy(its->fields + its->row_count++ * columns, m->results->fields + row * columns,
+             columns * sizeof *its->fields);
+  return its->fields;
+}
+
+/* NAME.svg. What cannot be drawn, for want of gnuplot or of rows, is said and fails nothing: the figures are there. */
+static tsr_status draw_rows(const tsr_experiment_options *options, const measured *m, tsr_error *error) {
+  const tsr_plot_request request = {.most_lines = TSR_PLOT_LINES_MAX};
+  tsr_results its;
+  tsr_chart chart = {0};
+  tsr_error why;
+  char *picture = NULL;
+  size_t bytes = 0;
+  if (!only_its(m, &its)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of %s", options->csv);
+  tsr_status status =
+      its.row_count ? tsr_chart_make(&its, &request, &chart, &why) : tsr_fail(&why, TSR_IO, "nothing was measured");
+  if (status == TSR_OK) {
+    status =
+        tsr_plot_draw(&chart, 0, chart.panel_count, TSR_PLOT_SVG, chart.conditions, "plot", &picture, &bytes, &why);
+    tsr_chart_free(&chart);
+  }
+  free(its.fields);
+  if (status) fprintf(stderr, "tessera: %s: no picture: %s\n", options->name, why.message);
+  status = status ? TSR_OK : write_beside(options->csv, ".svg", picture, bytes, error);
+  free(picture);
   return status;
 }
 
@@ -251,7 +288,8 @@ static tsr_status compare(FILE *out, const tsr_experiment_options *options, cons
   if (status == TSR_OK) status = print_headlines(out, csv, options->name, plan, &m, error);
   if (csv && fclose(csv) && status == TSR_OK)
     status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %s", options->name);
-  if (status == TSR_OK) status = write_figures(options->csv, text, bytes, error);
+  if (status == TSR_OK) status = write_beside(options->csv, ".paper.csv", text, bytes, error);
+  if (status == TSR_OK) status = draw_rows(options, &m, error);
   free(text);
   free(m.is_its);
   tsr_results_free(&results);

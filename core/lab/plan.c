@@ -15,16 +15,22 @@
 
 enum { AXES_MAX = 64, COMBINATIONS_MAX = 1000000, REFUSALS_TOLD = 12 };
 
-static const char *const roles[] = {"layout", "probing", "hasher", "allocator"};
-enum { ROLES = sizeof roles / sizeof roles[0] };
+/* The sections that are the laboratory's come first, then the table's, and of these the roles last. */
+static const char *const sections[] = {"sweep",  "variants", "bench",   "small",   "experiment",
+                                       "paper",  "workload", "table",   "devices", "values",
+                                       "filter", "layout",   "probing", "hasher",  "allocator"};
+enum { SECTIONS = sizeof sections / sizeof sections[0], OWN = 7, ROLES = 4 };
+static const char *const *const roles = sections + SECTIONS - ROLES;
 
-/* The sections that are the laboratory's; the others are the table's. */
-static bool is_own(const char *section) {
-  static const char *const own[] = {"sweep", "variants", "bench", "small", "experiment", "paper", "workload"};
-  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-    if (strcmp(section, own[i]) == 0) return true;
+static bool is_one_of(const char *name, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(name, names[i]) == 0) return true;
   return false;
 }
+
+static bool is_own(const char *section) { return is_one_of(section, sections, OWN); }
+
+const char *tsr_plan_table_section(size_t i) { return i < SECTIONS - OWN ? sections[OWN + i] : NULL; }
 
 /* What one entry of [sweep] lists, or the variants. */
 typedef struct axis {
@@ -36,6 +42,7 @@ typedef struct axis {
 } axis;
 
 typedef struct planner {
+  const char *path;
   const tsr_plan_options *options;
   tsr_plan *plan;
   const tsr_plugin_info *plugins;
@@ -114,11 +121,7 @@ static tsr_status add_text(words *w, const char *where, const char *text, tsr_er
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-static bool is_role(const char *name) {
-  for (size_t i = 0; i < ROLES; i++)
-    if (strcmp(name, roles[i]) == 0) return true;
-  return false;
-}
+static bool is_role(const char *name) { return is_one_of(name, roles, ROLES); }
 
 /* The part of a role in a combination; NULL: none. */
 static const char *part_of(const planner *p, const words *w, const char *role) {
@@ -297,6 +300,23 @@ static tsr_status read_options(tsr_point *point, tsr_error *error) {
   return tsr_bench_options_read((int)at, point->argv, &point->options, error);
 }
 
+/* A combination's spec is made of words as of --set, but of what the file says, the sentence names the file. */
+static void name_file(const planner *p, const words *w, tsr_error *sentence) {
+  char word[512], text[sizeof sentence->message];
+  tsr_spec_item item;
+  for (size_t i = 0; tsr_spec_get_at(p->plan->file, i, &item); i++) {
+    const int letters = snprintf(word, sizeof word, "--set %s.%s=%s: ", item.section, item.key, item.value);
+    if (find_word(w, item.section, item.key) || strncmp(sentence->message, word, (size_t)letters) != 0) continue;
+    const int written = snprintf(text, sizeof text, "%s: [%s] %s = %s: %s", p->path, item.section, item.key, item.value,
+                                 sentence->message + letters);
+    if (strchr(item.value, ',') && written > 0 && (size_t)written < sizeof text)
+      snprintf(text + written, sizeof text - (size_t)written, " A list goes into [sweep], as %s.%s.", item.section,
+               item.key);
+    memcpy(sentence->message, text, sizeof text);
+    return;
+  }
+}
+
 /* ---- Points ---------------------------------------------------------------------------------- */
 
 static void free_point(tsr_point *point) {
@@ -415,6 +435,7 @@ static tsr_status add_combination(planner *p, const size_t *at, tsr_error *error
   }
   if (status == TSR_OK) status = make_spec(p, &w, &point.spec, error);
   if (status == TSR_OK) status = resolve(&point, &sentence, error);
+  if (status == TSR_OK && !point.composition) name_file(p, &w, &sentence);
   free_words(&w);
   if (status == TSR_OK && !point.composition)
     status = note_refusal(p->plan, sentence.message, error);
@@ -483,6 +504,18 @@ static tsr_status read_axes(planner *p, tsr_error *error) {
   return status;
 }
 
+/* What is misspelt would be taken for a part's. */
+static tsr_status check_sections(const planner *p, tsr_error *error) {
+  tsr_spec_item item;
+  for (size_t i = 0; tsr_spec_get_at(p->plan->file, i, &item); i++) {
+    if (is_one_of(item.section, sections, SECTIONS)) continue;
+    const char *nearest = tsr_nearest(item.section, sections, SECTIONS);
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: there is no section [%s]%s%s%s", p->path, item.section,
+                    nearest ? "; did you mean [" : "", nearest ? nearest : "", nearest ? "]?" : "");
+  }
+  return TSR_OK;
+}
+
 static tsr_status enumerate(planner *p, tsr_error *error) {
   size_t at[AXES_MAX] = {0};
   double combinations = 1;
@@ -510,9 +543,11 @@ tsr_status tsr_plan_read(const char *path, const tsr_plan_options *options, tsr_
   planner *p = calloc(1, sizeof *p);
   *plan = (tsr_plan){0};
   if (!p) return no_memory(error);
+  p->path = path;
   p->options = options;
   p->plan = plan;
   tsr_status status = tsr_spec_read(path, &plan->file, error);
+  if (status == TSR_OK) status = check_sections(p, error);
   if (status == TSR_OK) status = tsr_plugins_list(options->plugins, &p->plugins, &p->plugin_count, error);
   if (status == TSR_OK) status = read_axes(p, error);
   if (status == TSR_OK) status = enumerate(p, error);
@@ -565,8 +600,8 @@ void tsr_plan_choose(tsr_plan *plan, const char *const *labels, size_t count) {
 void tsr_plan_tell(const tsr_plan *plan) {
   size_t refused = 0;
   for (size_t i = 0; i < plan->refusal_count; i++) refused += plan->refusals[i].count;
-  fprintf(stderr, "tessera: %zu combinations: %zu are refused, %zu compose what another one does, %zu to measure\n",
-          plan->enumerated, refused, plan->duplicates, plan->count);
+  fprintf(stderr, "tessera: %zu combination%s: %zu are refused, %zu compose what another one does, %zu to measure\n",
+          plan->enumerated, plan->enumerated == 1 ? "" : "s", refused, plan->duplicates, plan->count);
   for (size_t i = 0; i < plan->refusal_count && i < REFUSALS_TOLD; i++)
     fprintf(stderr, "tessera:   %zu refused%s: %s\n", plan->refusals[i].count,
             plan->refusals[i].count > 1 ? ", such as" : "", plan->refusals[i].sentence);

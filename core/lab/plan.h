@@ -69,6 +69,8 @@ typedef struct tsr_plan_options {
 TSR_MUST_CHECK tsr_status tsr_plan_read(const char *path, const tsr_plan_options *options, tsr_plan *plan,
                                         tsr_error *error);
 void tsr_plan_free(tsr_plan *plan); /* all zero is fine */
+/* The sections that make a table, [table] first; NULL after the last one. */
+const char *tsr_plan_table_section(size_t i);
 /* Leaves the points of these labels, in their order, but those of one session after the first one of it. */
 void tsr_plan_choose(tsr_plan *plan, const char *const *labels, size_t count);
 

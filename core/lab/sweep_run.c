@@ -223,6 +223,8 @@ tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct 
   sweep s = {.plan = plan, .csv = csv, .until = until, .all_right = all_right};
   bool is_late = false;
   clock_gettime(CLOCK_MONOTONIC, &s.began);
+  if (strcmp(csv, "-") == 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--csv -: rows are read back from where they went: name a file");
   tsr_status status = access(csv, F_OK) == 0 ? tsr_results_read(csv, &s.former, error) : TSR_OK;
   if (status == TSR_OK) status = find_wanted(&s, error);
   if (status == TSR_OK) status = tsr_bench_output_open(csv, true, NULL, &s.output, error);

@@ -19,10 +19,11 @@
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 
-enum { INSERT, FIND, FIND_ABSENT, ERASE, SHARES };
+enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, SHARES };
 static const struct {
   const char *key, *op;
-} shares[SHARES] = {{"insert", "insert"}, {"find", "find100"}, {"find_absent", "find0"}, {"erase", "erase"}};
+} shares[SHARES] = {
+    {"insert", "insert"}, {"find", "find100"}, {"find_all", "find_all"}, {"find_absent", "find0"}, {"erase", "erase"}};
 
 /* The model counts probes on the processors, where nothing has to be linked; a stage between has so many pairs less. So
  * many go on. until: the share of the time after which a stage begins no further table. */
@@ -47,8 +48,8 @@ typedef struct workload {
 /* A point's figures in one stage. */
 typedef struct score {
   size_t point;
-  double cost; /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
-  double mops[SHARES], probes[SHARES];
+  double cost;                         /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
+  double mops[SHARES], probes[SHARES]; /* of an item; probes: -1: not counted */
   size_t turn;
 } score;
 
@@ -89,10 +90,10 @@ static tsr_status read_entry(tuner *t, const tsr_spec_item *item, tsr_error *err
   else if (strcmp(item->key, "loads") == 0)
     w->loads = item->value;
   else
-    return tsr_fail(
-        error, TSR_BAD_SPEC,
-        "%s: [workload] %s: is no entry: they are n, insert, find, find_absent, erase, keys, loads and memory",
-        t->options->path, item->key);
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [workload] %s: is no entry: they are n, insert, find, find_all, find_absent, erase, keys, "
+                    "loads and memory",
+                    t->options->path, item->key);
   return TSR_OK;
 }
 
@@ -113,10 +114,15 @@ static tsr_status read_workload(tuner *t, tsr_error *error) {
   }
   if (fclose(out) != 0) return no_memory(error);
   if (!t->work.n || sum <= 0)
-    return tsr_fail(
-        error, TSR_BAD_SPEC,
-        "%s: a workload is a section [workload] with n and at least one of insert, find, find_absent and erase",
-        t->options->path);
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: a workload is a section [workload] with n and at least one of insert, find, find_all, "
+                    "find_absent and erase",
+                    t->options->path);
+  const char *kind = tsr_spec_get(t->file, "table", "kind");
+  if (t->work.share[FIND_ALL] > 0 && kind && strcmp(kind, "multimap") != 0)
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [workload] find_all: only a multimap has several values of a key, and this is a %s: say find",
+                    t->options->path, kind);
   for (size_t i = 0; i < SHARES; i++) t->work.share[i] /= sum;
   return TSR_OK;
 }
@@ -126,7 +132,7 @@ static tsr_status read_space(tuner *t, tsr_error *error) {
   tsr_spec_item item;
   bool is_own = false;
   char word[256];
-  for (size_t i = 0; tsr_spec_get_at(t->file, i, &item); i++)
+  for (size_t i = 0; !t->options->space_is_given && tsr_spec_get_at(t->file, i, &item); i++)
     is_own = is_own || strcmp(item.section, "sweep") == 0 || strcmp(item.section, "variants") == 0;
   tsr_status status =
       is_own ? tsr_spec_copy(t->file, &t->space, error) : tsr_spec_read(t->options->space, &t->space, error);
@@ -197,12 +203,13 @@ static bool is_in_pages(const tsr_point *point) {
 }
 
 /* How many times an operation that looks at so many buckets goes to memory, which a GPU reads by 64 bytes: for buckets, for
- * a value that does not lie in them, and to write. Inserts page by page go through memory in its order: as once. */
+ * a value that does not lie in them, and to write. Inserts of batches that are put in order go through memory in its order, and
+ * look at no bucket or at those of a page: as once. */
 static double accesses_of(const tsr_point *point, size_t share, double probes) {
   enum { LINE_BYTES = 64 };
   const uint64_t pair_bits = bits_of(point, "key_bits") + bits_of(point, "value_bits");
   const bool is_apart = 8ull * point->bucket_bytes < point->bucket_slots * pair_bits;
-  if (share == INSERT && is_in_pages(point)) return 1;
+  if (share == INSERT && (probes <= 0 || is_in_pages(point))) return 1;
   return probes * (double)((point->bucket_bytes + LINE_BYTES - 1) / LINE_BYTES) + (is_apart && share != FIND_ABSENT) +
          (share == INSERT || share == ERASE);
 }
@@ -211,18 +218,20 @@ static double accesses_of(const tsr_point *point, size_t share, double probes) {
  * without a place, has no cost. */
 static score score_of(const tuner *t, const tsr_point *point, const tsr_results *r, bool is_model) {
   score s = {.point = 0};
+  for (size_t k = 0; k < SHARES; k++) s.probes[k] = -1;
   for (size_t row = 0; row < r->row_count; row++) {
     if (!tsr_point_has_row(point, r, row)) continue;
     if (strcmp(text_of(r, row, "ok"), "yes") != 0) return (score){.point = 0};
     for (size_t k = 0; k < SHARES; k++)
       if (strcmp(text_of(r, row, "op"), shares[k].op) == 0) {
         s.mops[k] = number_of(r, row, "mops");
-        s.probes[k] = number_of(r, row, "probes");
+        if (strcmp(text_of(r, row, "probes"), "-") != 0) s.probes[k] = number_of(r, row, "probes");
+        if (k == FIND_ALL) s.probes[k] *= number_of(r, row, "distinct") / number_of(r, row, "n"); /* was of a key */
       }
   }
   for (size_t k = 0; k < SHARES; k++) {
     if (t->work.share[k] <= 0) continue;
-    if ((is_model ? s.probes[k] : s.mops[k]) <= 0) return (score){.point = 0};
+    if (is_model ? s.probes[k] < 0 : s.mops[k] <= 0) return (score){.point = 0};
     s.cost += t->work.share[k] * (is_model ? accesses_of(point, k, s.probes[k]) : 1e3 / s.mops[k]);
   }
   return s;
@@ -283,13 +292,12 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
 
 /* The spec's entries by section, with the size and the load. */
 static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
-  static const char *const sections[] = {"table",  "devices", "values", "filter",
-                                         "layout", "probing", "hasher", "allocator"};
   tsr_spec_item item;
-  for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+  const char *section;
+  for (size_t s = 0; (section = tsr_plan_table_section(s)); s++) {
     bool is_open = false;
     for (size_t i = 0; tsr_spec_get_at(point->spec, i, &item); i++) {
-      if (strcmp(item.section, sections[s]) != 0) continue;
+      if (strcmp(item.section, section) != 0) continue;
       if (strcmp(item.key, "capacity") == 0 || strcmp(item.key, "load_factor") == 0) continue;
       if (!is_open) fprintf(out, "[%s]\n", item.section);
       if (!is_open && s == 0)
@@ -345,6 +353,9 @@ static tsr_status begin(tuner *t, tsr_plan *plan, tsr_error *error) {
   tsr_status status = read_plan(t, t->work.n, 1, t->options->link_sm ? "table.backend=cuda" : NULL, plan, error);
   if (status) return status;
   tsr_plan_tell(plan);
+  if (plan->count == 0)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: every combination is refused: there is nothing to measure",
+                    t->options->path);
   t->kept = calloc(plan->count + 1, sizeof *t->kept);
   if (!t->kept) return no_memory(error);
   for (size_t i = 0; status == TSR_OK && i < plan->count; i++)

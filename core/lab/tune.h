@@ -5,7 +5,8 @@
  *   [workload]
  *   n = 2^24                ; pairs; required
  *   insert = .1             ; shares of the operations, of which there must be one: inserts of new keys,
- *   find = .7               ; finds of present keys,
+ *   find = .6               ; finds of present keys,
+ *   find_all = .1           ; of all pairs of a key, counted in pairs,
  *   find_absent = .2        ; of absent keys,
  *   erase = 0               ; and erases
  *   keys = zipf:1.0         ; their distribution, as of bench: also file:PATH, a sample; distinct
@@ -31,7 +32,8 @@ extern "C" {
 
 typedef struct tsr_tune_options {
   const char *path;      /* of the workload */
-  const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none */
+  const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none, or */
+  bool space_is_given;   /* in the place of them */
   const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: no file, or a former winner */
   const char *plugins;
   const char *const *sets; /* set_count assignments for all tables */

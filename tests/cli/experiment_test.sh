@@ -34,6 +34,28 @@ for file in "$specs"/experiments/*.ini; do
   done
 done
 
+case_of "each has its picture"
+for name in B1 H4 S0; do
+  [[ $(head -c 5 "csv/$name.svg") == '<?xml' ]] || fail "csv/$name.svg is no picture"
+done
+head -n 1 csv/S5.csv >rows
+awk -F, 'NR > 1 { $7 = 4000 } 1' OFS=, csv/S5.csv | tail -n +2 >>rows # of another size
+cp csv/S5.csv both.csv && tail -n +2 rows >>both.csv
+mkdir both && mv both.csv both/S5.csv
+run experiment S5 --small --out both --set table.backend=cpu
+expect_status 0
+cmp -s both/S5.svg csv/S5.svg || fail "the picture shows rows of other sizes"
+
+case_of "without gnuplot there is everything but the picture"
+mkdir nothing bare
+cp csv/S0.csv bare/
+status=0
+command_line='experiment S0'
+PATH=$work/nothing "$tessera" experiment S0 --small --out bare --set table.backend=cpu >"$work/out" 2>"$work/err" || status=$?
+expect_status 0
+expect_err 'S0: no picture: there is no gnuplot in PATH'
+[[ -s bare/S0.paper.csv && ! -e bare/S0.svg ]] || fail "lacks S0.paper.csv, or has S0.svg"
+
 case_of "what was measured is not measured again"
 before=$(cat csv/B1.csv)
 run experiment b1 --small --out csv --set table.backend=cpu

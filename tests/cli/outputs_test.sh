@@ -56,7 +56,10 @@ refuses '--unplaced hard.tsv and --insert pairs.tsv are one file' "${job[@]}" --
 refuses '--out .* and --erase pairs.tsv are one file' run spec.ini "${cpu[@]}" --erase pairs.tsv --find queries.tsv --out "$work/pairs.tsv"
 refuses '-o spec.ini and SPEC spec.ini are one file' link spec.ini -o spec.ini
 refuses '--csv soft.ini: is one of the specs and would replace it$' bench spec.ini --csv soft.ini
-keeps
+printf '[table]\nkind = set\nkey_bits = 32\n[workload]\nn = 1000\nfind = 1\n' >work.ini
+refuses '--csv same and --out same are one file: each output' tune work.ini --csv same --out same
+refuses '--csv work.ini and FILE work.ini are one file: the output would replace' tune work.ini --csv work.ini
+keeps same
 
 case_of "a saved table may be replaced by what is made of it, and not by rows"
 run "${job[@]}" --save table.tsr

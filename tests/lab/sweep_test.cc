@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include <unistd.h>
+
 #include "command.h"
 #include "core/lab/plan.h"
 
@@ -94,7 +96,7 @@ TEST(Plan, LeavesOutWhatIsRefusedOrThereTwice) {
   EXPECT_NE(told.err.find("24 combinations: 16 are refused, 5 compose what another one does, 3 to measure"),
             std::string::npos)
       << told.err;
-  EXPECT_NE(told.err.find("  16 refused, such as: --set "), std::string::npos) << "one reason: " << told.err;
+  EXPECT_NE(told.err.find("  16 refused, such as: "), std::string::npos) << "one reason: " << told.err;
   EXPECT_NE(told.err.find("bucket_slots = 3: must be"), std::string::npos) << told.err;
 }
 
@@ -112,6 +114,9 @@ TEST(Plan, WhatCannotBeUnderstoodIsSaid) {
   refused("[sweep]\nlayout.bucket_slots = 3, 5, 7\n", "every combination is refused");
   refused("[variants]\na = bucket_slots=4\n", "'bucket_slots=4' sets nothing");
   refused("[bench]\ncolour = 1\n", "has no option --colour");
+  refused("[swep]\nlayout.bucket_slots = 1, 2\n", "there is no section [swep]; did you mean [sweep]?");
+  refused("[layout]\nbucket_slots = 1, 2\n", "plan.ini: [layout] bucket_slots = 1, 2: must be a whole number");
+  refused("[layout]\nbucket_slots = 1, 2\n", "A list goes into [sweep], as layout.bucket_slots.");
   refused("[sweep]\nlayout.bucket_slots = 1..1024 *2\nlayout.tile_lanes = 1..5000\nprobing.hash_functions = 1..5000\n",
           "combinations: up to 1000000 are tried");
 }
@@ -150,6 +155,21 @@ TEST(Sweep, MeasuresAndGoesOn) {
   EXPECT_EQ((Outcome{0, read(csv), ""}.rows().size()), 21u + 18u);
   EXPECT_EQ(sweep(path, csv, {"--set", "table.duplicates=add"}).status, 0);
   EXPECT_EQ((Outcome{0, read(csv), ""}.rows().size()), 39u + 18u);
+}
+
+TEST(Sweep, RowsNeedAFileOfTheirOwn) {
+  const std::string path = write_file("own.ini", std::string(base) + small), link = fresh_csv("own.csv");
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  for (const std::string &csv : {path, link}) {
+    Outcome outcome = sweep(path, csv);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("are one file: rows need a file of their own"), std::string::npos) << outcome.err;
+  }
+  std::remove(link.c_str());
+  Outcome outcome = sweep(path, "-");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("--csv -: rows are read back from where they went"), std::string::npos) << outcome.err;
 }
 
 TEST(Sweep, RowsOfAnotherDeviceAreNotMixedIn) {

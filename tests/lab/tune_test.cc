@@ -27,7 +27,8 @@ struct Tuned {
 };
 
 /* seconds: 0: begins anew; else it goes on with what is there, so long. */
-Tuned tune(const std::string &name, const std::string &text, const std::string &other_space = "", double seconds = 0) {
+Tuned tune(const std::string &name, const std::string &text, const std::string &other_space = "", double seconds = 0,
+           bool space_is_given = false) {
   const std::string path = write_file(name + ".ini", text), out = testing::TempDir() + name + ".tuned.ini",
                     csv = testing::TempDir() + name + ".csv";
   if (seconds <= 0) std::remove(out.c_str());
@@ -35,6 +36,7 @@ Tuned tune(const std::string &name, const std::string &text, const std::string &
   tsr_tune_options options = {};
   options.path = path.c_str();
   options.space = other_space.c_str();
+  options.space_is_given = space_is_given;
   options.csv = csv.c_str();
   options.out = out.c_str();
   options.plugins = plugins;
@@ -138,6 +140,25 @@ TEST(Tune, SearchesAnotherFileWhereTheWorkloadListsNothing) {
   EXPECT_NE(tuned.csv.find(",zipf:1.0,"), std::string::npos);
 }
 
+TEST(Tune, SearchesAGivenFileInThePlaceOfTheWorkloadsOwn) {
+  const std::string other = write_file("given_space.ini", "[sweep]\ntable.probing = linear\nlayout.bucket_slots = 4\n");
+  const std::string text = std::string(table) + "[workload]\nn = 2000\nfind = 1\nloads = .7\n" + space;
+  const Tuned tuned = tune("given", text, other, 0, true);
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_EQ(tuned.told.rfind("1 tables\n", 0), 0u) << tuned.told;
+}
+
+TEST(Tune, AllPairsOfAKey) {
+  const Tuned tuned =
+      tune("all", "[table]\nkind = multimap\nkey_bits = 32\nvalue_bits = 32\nbackend = cpu\nhasher = murmur3\n"
+                  "layout = packed\n[workload]\nn = 8000\ninsert = 1\nfind_all = 1\nloads = .7\n"
+                  "keys = repeat:4\n[variants]\nopen = table.probing=quadratic layout.bucket_slots=8\n"
+                  "graph = table.probing=hashgraph layout.bucket_slots=1\n");
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.told.find("2 answered right and hold all their pairs, 2 stay"), std::string::npos) << tuned.told;
+  EXPECT_NE(tuned.ini.find(" find_all "), std::string::npos) << tuned.ini;
+}
+
 TEST(Tune, WhatCannotBeIsSaid) {
   auto refused = [](const std::string &workload, const std::string &sentence) {
     const Tuned tuned = tune("bad", std::string(table) + "[workload]\n" + workload + space);
@@ -145,11 +166,13 @@ TEST(Tune, WhatCannotBeIsSaid) {
     EXPECT_NE(tuned.sentence.find(sentence), std::string::npos) << tuned.sentence;
     EXPECT_EQ(tuned.ini, "");
   };
-  refused("n = 1000\n", "at least one of insert, find, find_absent and erase");
+  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent and erase");
   refused("find = 1\n", "with n and at least one");
   refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
   refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
   refused("n = 1000\nfind = 1\nmemory = 1Ki\n", "no table is small enough");
+  refused("n = 1000\nfind_all = 1\n", "only a multimap has several values of a key, and this is a map: say find");
+  refused("n = 1000\nfind = 1\nloads = 7\n", "every combination is refused");
   refused("n = 1000\nfind = 1\nkeys = zipper\n", "is no distribution of keys");
   const std::string there = write_file("there.tuned.ini", "mine\n"), path = write_file("there.ini", table);
   tsr_tune_options options = {};
