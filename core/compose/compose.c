@@ -808,6 +808,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   const bool sorts = t->shape.is_paged || t->shape.sorts_lists;
   switch (step) {
   case TSR_PAGES_count:
+  case TSR_PAGES_count_pages:
+  case TSR_PAGES_bins:
   case TSR_PAGES_tiles:
   case TSR_PAGES_scatter:
   case TSR_PAGES_answer:
