@@ -89,9 +89,22 @@ typedef struct pairs {
   void *keys, *values;
 } pairs;
 
-static void free_pairs(const tsr_shards *s, pairs *p) {
-  for (uint32_t i = 0; i < s->transport.here; i++) {
-    tsr_device *device = s->members[i].shard->device;
+/* The tables of one store that a table is made of here, and that have pairs of their own: its shards, or itself. */
+static uint32_t tables_of(tsr_table *t, tsr_table **tables) {
+  const uint32_t count = t->shards ? tsr_shards_holders(t->shards) : 1;
+  for (uint32_t i = 0; i < count; i++) tables[i] = t->shards ? t->shards->members[i].shard : t;
+  return count;
+}
+
+static tsr_status agree(tsr_table *t, tsr_status status, tsr_error *error) {
+  return t->shards ? t->shards->transport.agree(&t->shards->transport, status, error) : status;
+}
+
+static void free_pairs(tsr_table *t, pairs *p) {
+  tsr_table *tables[TSR_DEVICES_MAX];
+  const uint32_t count = tables_of(t, tables);
+  for (uint32_t i = 0; i < count; i++) {
+    tsr_device *device = tables[i]->device;
     if (p[i].keys) device->backend->free(device, p[i].keys);
     if (p[i].values) device->backend->free(device, p[i].values);
   }
@@ -108,7 +121,16 @@ static tsr_status take_pairs(tsr_table *shard, pairs *p, tsr_error *error) {
   return status ? status : tsr_single_write_out(shard, p->count, p->keys, p->values, error);
 }
 
-/* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or if it is NULL, balanced ones. */
+static tsr_status take_all(tsr_table *t, pairs *p, tsr_error *error) {
+  tsr_table *tables[TSR_DEVICES_MAX];
+  const uint32_t count = tables_of(t, tables);
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++) status = take_pairs(tables[i], &p[i], error);
+  return agree(t, status, error);
+}
+
+/* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or if it is NULL, balanced ones. There may
+ * be more old ones than new ones, which then lie on the new ones' devices in turn. */
 static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, const tsr_shards *as, uint64_t *not_placed,
                             tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -120,7 +142,7 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, cons
     memcpy(t->shards->first_bin, as->first_bin, sizeof as->first_bin);
   }
   for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
-    status = tsr_balance_add(t->shards, i, p[i].count, p[i].keys, shape->key_bits / 8, error);
+    status = tsr_balance_add(t->shards, i % t->shards->transport.here, p[i].count, p[i].keys, shape->key_bits / 8, error);
   if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);
   if (balances && status == TSR_OK) status = tsr_balance_choose(t->shards, t->capacity, error);
   t->shards->is_empty = false;
@@ -140,7 +162,7 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, cons
 static tsr_status make_anew(const tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
                             tsr_table **made, tsr_error *error) {
   const tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = seed};
-  tsr_group *group = t->shards->transport.group;
+  tsr_group *group = t->shards ? t->shards->transport.group : NULL;
   if (group) return tsr_group_table_create(group, spec, &options, made, error);
   return tsr_table_create(spec, &options, made, error);
 }
@@ -148,12 +170,10 @@ static tsr_status make_anew(const tsr_table *t, const tsr_spec *spec, uint64_t c
 static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capacity, uint64_t seed, tsr_table **made,
                              tsr_error *error) {
   pairs p[TSR_DEVICES_MAX] = {{0}};
-  const uint32_t holders = tsr_shards_holders(t->shards);
-  tsr_status status = TSR_OK;
+  tsr_table *tables[TSR_DEVICES_MAX];
+  const uint32_t holders = tables_of(t, tables);
   uint64_t not_placed = 1;
-  for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
-    status = take_pairs(t->shards->members[i].shard, &p[i], error);
-  status = t->shards->transport.agree(&t->shards->transport, status, error);
+  tsr_status status = take_all(t, p, error);
   for (uint32_t try = 0; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
     tsr_table_destroy(*made);
     *made = NULL;
@@ -164,9 +184,9 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
     status = tsr_fail(error, TSR_UNSUPPORTED,
                       "capacity = %llu: %llu of the table's pairs found no room in %u shards with %d seeds: raise "
                       "capacity or lower load_factor; the table is as it was",
-                      (unsigned long long)capacity, (unsigned long long)not_placed, t->shards->transport.members,
-                      TSR_REHASH_TRIES);
-  free_pairs(t->shards, p);
+                      (unsigned long long)capacity, (unsigned long long)not_placed,
+                      (*made)->shards->transport.members, TSR_REHASH_TRIES);
+  free_pairs(t, p);
   return status;
 }
 
@@ -206,17 +226,25 @@ tsr_status tsr_shards_rehash(tsr_table *t, const tsr_rehash_options *options, ts
   return status;
 }
 
+tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **made, tsr_error *error) {
+  tsr_spec *spec = NULL;
+  tsr_table_info info = {0};
+  tsr_table_describe(t, &info);
+  tsr_status status = merge_specs(t->spec, devices, &spec, error);
+  if (status == TSR_OK)
+    status = move_pairs(t, spec, info.capacity, t->store.composition->shape.seed, made, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
 /* ---- Dealing pairs like another table --------------------------------------------------------- */
 
 /* As its parts were made for other keys, a shard may need more room. */
 tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {
   pairs p[TSR_DEVICES_MAX] = {{0}};
   const uint32_t holders = tsr_shards_holders(right->shards), members = right->shards->transport.members;
-  tsr_status status = TSR_OK;
   uint64_t not_placed = 1;
-  for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
-    status = take_pairs(right->shards->members[i].shard, &p[i], error);
-  status = right->shards->transport.agree(&right->shards->transport, status, error);
+  tsr_status status = take_all(right, p, error);
   for (uint64_t room = 1; status == TSR_OK && not_placed && room <= 2 * members; room *= 2) {
     tsr_table_destroy(*made);
     *made = NULL;
@@ -229,6 +257,6 @@ tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table
                  "tsr_join: %llu of the right table's pairs found no room in parts like the left table's: join them "
                  "the other way round, or tables of one device",
                  (unsigned long long)not_placed);
-  free_pairs(right->shards, p);
+  free_pairs(right, p);
   return status;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/devices/group.h"
+#include "core/devices/move.h"
 #include "core/devices/whole.h"
 #include "core/sized.h"
 #include "core/table/create.h"
@@ -181,10 +182,7 @@ static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
   if (t->form != &tsr_form_shards) return damaged(s->path, "its spec is of one device, and it holds shards", error);
   const bool replicates = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
   if (h->shards != (replicates ? 1 : t->devices.count))
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: holds %u shards, and devices names %u: name one device for each shard, the same one several "
-                    "times if there are fewer",
-                    s->path, h->shards, t->devices.count);
+    return damaged(s->path, "its head has another number of shards than its spec", error);
   const tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
   if (status == TSR_OK) remember(s, t);
   return status;
@@ -203,19 +201,78 @@ static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *e
   return status;
 }
 
-tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
-                           tsr_table **table, tsr_error *error) {
-  source s = {.path = path, .plugins = options->plugins, .file = file};
+/* Whether there are as many devices as the file has shards, or copies of one. */
+static bool suits(const source *s, const tsr_table *t) {
+  return t->store.composition->settings.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
+}
+
+/* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is replaced. */
+static tsr_status load_and_move(const source *s, const tsr_spec *spec, const tsr_options *sizes, tsr_table **table,
+                                tsr_error *error) {
+  char as_saved[16 + 4 * TSR_DEVICES_MAX] = "table.devices=";
+  const tsr_devices *wanted = &(*table)->devices;
+  tsr_spec *in_turn = NULL;
+  tsr_table *saved = NULL, *made = NULL;
+  for (uint32_t i = 0; i < s->head.shards; i++) {
+    const size_t used = strlen(as_saved);
+    snprintf(as_saved + used, sizeof as_saved - used, "%s%u", i ? "," : "", wanted->numbers[i % wanted->count]);
+  }
+  tsr_status status = tsr_spec_copy(spec, &in_turn, error);
+  if (status == TSR_OK) status = tsr_spec_set(in_turn, as_saved, error);
+  if (status == TSR_OK) status = tsr_table_open(in_turn, sizes, &saved, error);
+  if (status == TSR_OK) status = fill_table(s, saved, error);
+  if (status == TSR_OK) status = tsr_shards_move(saved, spec, &made, error);
+  tsr_table_destroy(saved);
+  tsr_spec_free(in_turn);
+  tsr_table_destroy(status ? made : *table);
+  *table = status ? NULL : made;
+  return status;
+}
+
+static tsr_status load_shards(source *s, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
+                              tsr_error *error) {
   char *text = NULL;
   tsr_spec *spec = NULL;
-  tsr_status status = read_head(&s, bytes, &text, error);
-  if (status == TSR_OK) status = tsr_save_spec(text, path, options, &spec, error);
-  const tsr_options sizes = {.plugins = options->plugins, .capacity = s.head.capacity, .seed = s.head.seed};
+  tsr_status status = read_head(s, bytes, &text, error);
+  if (status == TSR_OK) status = tsr_save_spec(text, s->path, options, &spec, error);
+  const tsr_options sizes = {.plugins = options->plugins, .capacity = s->head.capacity, .seed = s->head.seed};
   if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, error);
-  if (status == TSR_OK) status = fill_table(&s, *table, error);
+  if (status == TSR_OK)
+    status = suits(s, *table) ? fill_table(s, *table, error) : load_and_move(s, spec, &sizes, table, error);
   free(text);
   tsr_spec_free(spec);
   return status;
+}
+
+/* The file of a table of one device: it is loaded on the first of several, and its pairs are dealt to all. */
+static tsr_status load_single(const source *s, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
+                              tsr_error *error) {
+  char first[16], text[512];
+  const bool are_all = strcmp(options->device, "all") == 0;
+  tsr_table *one = NULL;
+  tsr_spec *devices = NULL;
+  snprintf(first, sizeof first, "%.*s", are_all ? 1 : (int)strcspn(options->device, ","),
+           are_all ? "0" : options->device);
+  const tsr_load_options on_first = {.plugins = options->plugins, .backend = options->backend, .device = first};
+  tsr_status status = tsr_single_load(s->path, s->file, bytes, &on_first, &one, error);
+  if (status == TSR_OK) {
+    snprintf(text, sizeof text, "[table]\nbackend = %s\ndevices = %s\n", one->backend->name, options->device);
+    status = tsr_spec_parse(text, s->path, &devices, error);
+  }
+  if (status == TSR_OK) status = tsr_shards_move(one, devices, table, error);
+  tsr_table_destroy(one);
+  tsr_spec_free(devices);
+  return status;
+}
+
+tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
+                           tsr_table **table, tsr_error *error) {
+  source s = {.path = path, .plugins = options->plugins, .file = file};
+  char magic[sizeof(TSR_SAVE_SHARDS_MAGIC) - 1] = "";
+  if (pread(file, magic, sizeof magic, 0) < 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  if (memcmp(magic, TSR_SAVE_SHARDS_MAGIC, sizeof magic) != 0) return load_single(&s, bytes, options, table, error);
+  return load_shards(&s, bytes, options, table, error);
 }
 
 /* ---- In a group of processes ----------------------------------------------------------------- */

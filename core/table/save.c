@@ -346,11 +346,6 @@ tsr_status tsr_save_spec(const char *text, const char *path, const tsr_load_opti
   tsr_status status = tsr_spec_parse(text, path, spec, error);
   if (status) return status;
   const bool has_list = tsr_spec_get(*spec, "table", "devices") != NULL;
-  if (!has_list && options->device && (strchr(options->device, ',') || strcmp(options->device, "all") == 0))
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: holds a table of one device, and devices = %s names more: load it with device, and insert its "
-                    "pairs into a new table",
-                    path, options->device);
   status = put_entry(*spec, "backend", options->backend, error);
   return status ? status : put_entry(*spec, has_list ? "devices" : "device", options->device, error);
 }
@@ -486,7 +481,8 @@ static tsr_status load_form(const char *path, int file, const tsr_load_options *
   if (pread(file, magic, sizeof magic, 0) < 0)
     return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
   const bool has_shards = memcmp(magic, TSR_SAVE_SHARDS_MAGIC, sizeof magic) == 0;
-  const tsr_form *form = has_shards ? &tsr_form_shards : &tsr_form_store;
+  const bool wants_shards = options->device && (strchr(options->device, ',') || strcmp(options->device, "all") == 0);
+  const tsr_form *form = has_shards || wants_shards ? &tsr_form_shards : &tsr_form_store;
   return form->load(path, file, (uint64_t)facts.st_size, options, table, error);
 }
 
