@@ -97,7 +97,7 @@ static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   }
   if (status == TSR_OK) status = launch(t, TSR_BULK_insert, bulk, stream, error);
   if (combines_later) {
-    if (status == TSR_OK) status = next_phase(t, TSR_PHASE_COMBINE, stream, error);
+    if (status == TSR_OK) status = next_phase(t, TSR_PHASE_STILL, stream, error);
     if (status == TSR_OK) status = launch(t, TSR_BULK_combine, bulk, stream, error);
   }
   if (has_results) return status;
@@ -151,7 +151,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
   const tsr_core_facts *facts = &t->store.composition->facts;
   const bool in_launches = r->op == TSR_BULK_insert && !by_pages && (facts->begins_still || facts->combines_later);
-  const tsr_phase phase = is_alone ? TSR_PHASE_ALONE : in_launches && facts->begins_still ? TSR_PHASE_COMBINE : r->phase;
+  const tsr_phase phase = is_alone ? TSR_PHASE_ALONE : in_launches && facts->begins_still ? TSR_PHASE_STILL : r->phase;
   tsr_status status = tsr_table_enter(t, phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
