@@ -253,7 +253,7 @@ static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t
  * written back by atomics, because other tiles have the same page, and a neighbouring one has its first or its last block.
  * Any other block is marked where it lies: of a reserved key, which goes with the last page of a table, or where rounding
  * has left one out. */
-extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
+extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_mark_kernel(const __grid_constant__ tsr_pages a) {
   typedef unsigned long long pair; /* of words */
   tsr_scratch scratch;
