@@ -17,6 +17,7 @@
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
+enum { FILTER_BLOCK_BYTES = 32 /* of one before a table */ };
 static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.01 need half of it */
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
@@ -438,7 +439,7 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
  * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
  * own, and a table that grows so has a filter that grows, by the same code. */
 static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  enum { BLOCK_BYTES = 32, BLOCK_BITS = 8 * BLOCK_BYTES };
+  enum { BLOCK_BITS = 8 * FILTER_BLOCK_BYTES };
   tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
   const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
   uint32_t region = 0;
@@ -451,12 +452,12 @@ static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_e
                     "another layout, or none",
                     where, t->part[TSR_ROLE_LAYOUT].plugin->name);
   }
-  t->facts.filter_words = BLOCK_BYTES / sizeof(uint32_t);
-  t->facts.filter_functions = tsr_filter_functions(BLOCK_BYTES, (double)t->settings.filter_bits);
+  t->facts.filter_words = FILTER_BLOCK_BYTES / sizeof(uint32_t);
+  t->facts.filter_functions = tsr_filter_functions(FILTER_BLOCK_BYTES, (double)t->settings.filter_bits);
   t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter_bits);
   t->facts.filter_region = region;
   const uint64_t bits = t->shape.buckets * t->facts.filter_bits;
-  regions[region] = (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * BLOCK_BYTES};
+  regions[region] = (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * FILTER_BLOCK_BYTES};
   return TSR_OK;
 }
 
@@ -814,6 +815,39 @@ uint64_t tsr_composition_page_batch(const tsr_composition *t) {
   return share > least ? share : least;
 }
 
+uint64_t tsr_composition_filter_blocks(const tsr_composition *t) {
+  return t->facts.is_filter ? t->shape.buckets
+                            : t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes / FILTER_BLOCK_BYTES;
+}
+
+/* Pages of a filter are as large as a tile of keys fills at 12 bits a key; a table's own pages are what they are. */
+uint64_t tsr_composition_mark_pages(const tsr_composition *t) {
+  enum { PAGE_BLOCKS = 256 };
+  if (t->shape.is_paged) return t->shape.pages;
+  return (tsr_composition_filter_blocks(t) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
+}
+
+/* The blocks of a page's keys: two of them may be a neighbour's, too. */
+uint32_t tsr_composition_mark_bytes(const tsr_composition *t) {
+  const uint64_t blocks = tsr_composition_filter_blocks(t) / tsr_composition_mark_pages(t) + 2;
+  return (uint32_t)(blocks * t->facts.filter_words * sizeof(uint32_t));
+}
+
+bool tsr_composition_marks_in_order(const tsr_composition *t) {
+  enum { OWN_BYTES = 4 << 10 };
+  return t->facts.filter_words && !t->shape.has_lists &&
+         (!t->shape.sm || tsr_composition_mark_bytes(t) + OWN_BYTES <= tsr_block_bytes(t->shape.sm));
+}
+
+/* While a filter lies in a GPU's cache its bits may be set in any order. */
+uint64_t tsr_composition_mark_batch(const tsr_composition *t) {
+  enum { PAGES = 1024, SHARE = 16 };
+  static const uint64_t least = 1u << 22;
+  if (!tsr_composition_marks_in_order(t) || !t->shape.sm || tsr_composition_mark_pages(t) < PAGES) return UINT64_MAX;
+  const uint64_t share = tsr_composition_filter_blocks(t) * t->facts.filter_words / SHARE;
+  return share > least ? share : least;
+}
+
 bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   const bool sorts = t->shape.is_paged || t->shape.sorts_lists;
   switch (step) {
@@ -822,6 +856,10 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_bins:
   case TSR_PAGES_tiles:
   case TSR_PAGES_scatter:
+    return sorts || tsr_composition_mark_batch(t) != UINT64_MAX;
+  case TSR_PAGES_mark:
+    return tsr_composition_marks_in_order(t) &&
+           (t->shape.is_paged || tsr_composition_mark_batch(t) != UINT64_MAX);
   case TSR_PAGES_answer:
   case TSR_PAGES_rest:
     return sorts;

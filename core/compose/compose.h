@@ -67,6 +67,14 @@ uint64_t tsr_composition_travel_batch(const tsr_composition *composition);
 bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
 /* Whether TSR_BULK_mark goes before this operation. */
 bool tsr_composition_marks(const tsr_composition *composition, uint32_t op);
+/* A filter, which is the table or stands before it: its blocks. Its bits may be set in the order of pages of it, which are
+ * the table's where that has pages: how many pages, what a block of threads holds of the filter meanwhile, whether that
+ * can be, and the smallest batch that is put in this order for it alone; UINT64_MAX where none is. */
+uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
+uint64_t tsr_composition_mark_pages(const tsr_composition *composition);
+uint32_t tsr_composition_mark_bytes(const tsr_composition *composition);
+bool tsr_composition_marks_in_order(const tsr_composition *composition);
+uint64_t tsr_composition_mark_batch(const tsr_composition *composition);
 /* Of one page, or where there are no pages all that a hash can name. */
 uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
 /* Items of a scan over all pairs: these buckets, and the units that may continue them. */

@@ -263,6 +263,9 @@ static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages 
     if (status || !program->cpu.core->combines_later) return status;
     return cpu_launch(program, TSR_BULK_combine, &pages->bulk, stream, error);
   }
+  if (step == TSR_PAGES_mark)
+    return cpu_launch(program, program->cpu.core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &pages->bulk, stream,
+                      error);
   if (step == TSR_PAGES_rest || step == TSR_PAGES_any_rest) {
     launch_job job = {program, &pages->bulk, TSR_BULK_insert};
     if (program->cpu.shape->has_lists && (step == TSR_PAGES_any_rest || pages->rest[0]))

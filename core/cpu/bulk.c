@@ -16,10 +16,10 @@
 TSR_BULK_OPS(CPU_LANE)
 TSR_BULK_OPS(CPU_RANGE)
 
-static void pages_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
-                     uint32_t *pages) {
+static void pages_of(const tsr_cpu *cpu, const tsr_state *state, uint64_t count, const void *keys, uint64_t begin,
+                     uint64_t end, uint32_t *pages) {
   const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
-  for (uint64_t i = begin; i < end; i++) pages[i - begin] = page_of_item(&c, io_key_at(keys, i, 1));
+  for (uint64_t i = begin; i < end; i++) pages[i - begin] = page_of_item(&c, count, io_key_at(keys, i, 1));
 }
 
 static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,

@@ -25,9 +25,9 @@ typedef struct tsr_cpu_bulk {
    * returns its hits. With tiles of several lanes all must call it. */
   uint32_t (*lane[TSR_BULKS])(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally);
   tsr_cpu_range *range[TSR_BULKS];
-  /* The pages of keys begin .. end - 1. */
-  void (*pages)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
-                uint32_t *pages);
+  /* The pages, of `count`, of keys begin .. end - 1. */
+  void (*pages)(const tsr_cpu *cpu, const tsr_state *state, uint64_t count, const void *keys, uint64_t begin,
+                uint64_t end, uint32_t *pages);
   /* Their lists, where lists are made in bulk; TSR_CPU_NO_LIST for reserved keys. */
   void (*lists)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                 uint32_t *lists);

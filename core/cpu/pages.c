@@ -49,7 +49,7 @@ enum { BINS = 1 << TSR_PAGES_FAN_LOG2, CHUNK = 512 };
 /* Their bins in the tile's segment, for at most CHUNK items. */
 static void bins_of(const partition_job *job, const tile *t, uint64_t begin, uint64_t end, uint32_t *bins) {
   const tsr_pages *p = job->pages;
-  job->bulk->pages(job->cpu, &p->bulk.state, p->bulk.keys, begin, end, bins);
+  job->bulk->pages(job->cpu, &p->bulk.state, p->pages, p->bulk.keys, begin, end, bins);
   for (uint64_t i = 0; i < end - begin; i++) bins[i] = (uint32_t)((bins[i] >> p->shift) - t->first_bin);
 }
 

@@ -32,10 +32,16 @@ TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
 TSR_INLINE bool filter_is_before(const tsr_ctx *c) { return TSR_FACT(c, filter_bits) != 0; }
 
 /* A filter before a table needs no size of its own: it has filter_bits for each bucket that a hash can name. */
-TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
+TSR_INLINE uint64_t filter_blocks(const tsr_ctx *c) {
   const uint32_t block_bits = 32 * TSR_FACT(c, filter_words);
-  if (!filter_is_before(c)) return tsr_bucket_of(c, key, 0);
-  return tsr_reduce(hasher_hash(c, key, 0), (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits);
+  if (!filter_is_before(c)) return c->t->buckets;
+  return (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits;
+}
+
+/* The first hash names the block, as it names the page in whose order a large batch sets its bits (page_of_item): so what
+ * the keys of a page name lies together. */
+TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
+  return tsr_reduce(hasher_hash(c, key, 0), filter_blocks(c));
 }
 
 /* One hash function gives the block, another one the bits: they are the upper ones of a product, which are mixed best. */

@@ -16,6 +16,7 @@
  * left, by random access.
  * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
  * their items.
+ * A filter, as the table or before it. mark: sets the bits of a tile's keys, all of one page.
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. insert: a page.
  * rest_combine: what `rest` has left to combine.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
@@ -31,6 +32,7 @@
   F(sample)                                                                                                            \
   F(choose)                                                                                                            \
   F(hot_answer)                                                                                                        \
+  F(mark)                                                                                                              \
   F(rest)                                                                                                              \
   F(bar)                                                                                                               \
   F(insert)                                                                                                            \
@@ -128,6 +130,9 @@ typedef struct tsr_pages {
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
   tsr_hot hot;
   uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
+  /* mark: segments are pages */
+  double mark_blocks;  /* of the filter, for each page */
+  uint32_t mark_bytes; /* of those that its keys can name */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
   tsr_page_region region[TSR_PAGES_REGIONS];

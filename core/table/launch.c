@@ -5,6 +5,7 @@
 #include "core/table/launch.h"
 
 #include "core/table/graph.h"
+#include "core/table/mark.h"
 #include "core/table/pages.h"
 #include "core/table/travel.h"
 
@@ -44,6 +45,17 @@ static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, c
   return status ? status : freed;
 }
 
+/* Sets the bits of a filter before the table, or of the table that is one: then nothing else is left to do. */
+static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+                       bool *began, tsr_error *error) {
+  const bool is_filter = store->composition->facts.is_filter && op == TSR_BULK_insert;
+  bool in_order;
+  if (!is_filter && !tsr_composition_marks(store->composition, op)) return TSR_OK;
+  const tsr_status status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
+  if (is_filter) *began = in_order;
+  return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, stream, error);
+}
+
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                       tsr_error *error) {
   const bool travels = tsr_travels(store, op, bulk->n);
@@ -51,10 +63,10 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
-  if (tsr_composition_marks(store->composition, op)) status = at_random(t, store, TSR_BULK_mark, bulk, stream, error);
+  if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
+  if (status == TSR_OK && !began) status = mark(t, store, op, bulk, stream, &began, error);
   if (status) return status;
   if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
-  if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
   if (makes_lists(store, op)) {
     status = tsr_graph_insert(t, store, bulk, stream, error);
     began = true;

@@ -5,6 +5,7 @@
  */
 #include "core/table/pages.h"
 
+#include "core/table/mark.h"
 #include "core/table/partition.h"
 
 typedef struct job {
@@ -161,11 +162,26 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p
   return status;
 }
 
+/* The bits of all keys in the filter before the table. Where there are fewer hot keys than slots these have the empty key,
+ * which may seem present then. */
+static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_pages *p) {
+  const tsr_work *b = &j->batch;
+  const tsr_backend *backend = b->t->backend;
+  const tsr_pages hot = pairs_of_hot(j, bulk);
+  if (!b->store->composition->facts.filter_words) return TSR_OK;
+  if (!tsr_composition_marks_in_order(b->store->composition))
+    return backend->launch(b->store->code->program, TSR_BULK_mark, bulk, b->stream, b->error);
+  const tsr_status status = tsr_mark_pages(b, p);
+  if (status || !j->seeks_hot) return status;
+  return backend->launch(b->store->code->program, TSR_BULK_mark, &hot.bulk, b->stream, b->error);
+}
+
 /* One piece of the batch, in its scratch memory. */
 static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear) {
   tsr_pages p;
   tsr_status status = j->seeks_hot ? seek_hot(j, bulk) : TSR_OK;
   if (status == TSR_OK) status = tsr_partition_run(&j->partition, &j->batch, bulk, &p);
+  if (status == TSR_OK) status = mark(j, bulk, &p);
   if (status) return status;
   p.bulk.results = j->results;
   status = work_on_pages(j, bulk, &p, is_clear);

@@ -96,9 +96,10 @@ tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, 
   return part;
 }
 
-/* How many tiles a partition of these items has at most: each segment may end with a short one. */
-static uint64_t tiles_max(const tsr_pages *p, uint64_t tile_items) {
-  return (p->bulk.n + tile_items - 1) / tile_items + (p->ends ? p->segments : 0);
+tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *p, uint64_t *tiles) {
+  *tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + (p->ends ? p->segments : 0);
+  tsr_status status = p->ends ? tsr_work_step(b, TSR_PAGES_tiles, p, p->segments) : TSR_OK;
+  return status || !p->ends ? status : tsr_work_sum(b, p->tiles, p->segments);
 }
 
 /* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
@@ -144,12 +145,8 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
   p->places_to = to->places;
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
-  tsr_status status = TSR_OK;
-  if (p->ends) {
-    status = tsr_work_step(b, TSR_PAGES_tiles, p, p->segments);
-    if (status == TSR_OK) status = tsr_work_sum(b, p->tiles, p->segments);
-  }
-  const uint64_t tiles = tiles_max(p, p->tile_items);
+  uint64_t tiles;
+  tsr_status status = tsr_partition_tiles(b, p, &tiles);
   if (status == TSR_OK) status = count_bins(b, p, tiles);
   if (status == TSR_OK)
     status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);

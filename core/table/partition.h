@@ -58,6 +58,10 @@ tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) TSR_MU
 /* Part `begin` to before `begin + n` of all arrays of a batch. */
 tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n);
 
+/* Enqueues the count of the tiles of all segments; *tiles: how many there are at most, since each may end with a short
+ * one. */
+tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *pages, uint64_t *tiles) TSR_MUST_CHECK;
+
 /* Enqueues the partition of bulk; *pages is then the argument of the steps that follow. */
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *pages)
     TSR_MUST_CHECK;

@@ -47,8 +47,8 @@ static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *
   if (composition->facts.begins_still) status = t->backend->prepare(program, TSR_BULK_insert_still, error);
   if (status == TSR_OK && composition->facts.combines_later)
     status = t->backend->prepare(program, TSR_BULK_combine, error);
-  for (uint32_t step = 0; status == TSR_OK && composition->shape.is_paged && step < TSR_PAGES_STEPS; step++)
-    status = t->backend->prepare(program, TSR_BULKS + step, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
+    if (tsr_composition_has_step(composition, step)) status = t->backend->prepare(program, TSR_BULKS + step, error);
   return status;
 }
 
