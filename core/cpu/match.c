@@ -59,7 +59,7 @@ static void work_items(void *argument, uint64_t begin, uint64_t end) {
 
 /* The groups of a page: the key of each, how many right pairs it has, later where these end, and whether a left pair of it
  * has come. */
-enum { GROUPS = 8192 };
+enum { GROUPS = TSR_MATCH_INDEX_BYTES / sizeof(uint32_t) };
 typedef struct page_groups {
   uint64_t keys[GROUPS];
   uint32_t ends[GROUPS];

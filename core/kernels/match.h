@@ -95,7 +95,8 @@ typedef struct tsr_match {
   /* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair */
   uint64_t tail_slots[2];     /* behind all pages */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
-  uint64_t lists, page_slots[2];
+  uint64_t lists, page_lists; /* page_lists: of a page */
+  uint64_t page_slots[2];
   uint64_t *page_begins[2]; /* pages + 1 */
   uint64_t pages;
   uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
@@ -276,7 +277,7 @@ TSR_MATCH_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
 /* Where page `page` of a side begins, the end of the last one for `pages`. */
 TSR_MATCH_FUNCTION uint64_t tsr_match_bound(const tsr_match *m, uint32_t side, uint64_t page) {
   if (!m->offsets[side]) return page * m->page_slots[side];
-  const uint64_t list = page << TSR_PAGE_LISTS_LOG2;
+  const uint64_t list = page * m->page_lists;
   return m->offsets[side][list < m->lists ? list : m->lists];
 }
 

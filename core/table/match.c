@@ -298,6 +298,14 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   return status ? status : left_phase;
 }
 
+/* Lists of a page: so few that it has keys for half of its index, where lists are long. */
+static uint64_t page_lists(const tsr_joining *j) {
+  const uint64_t left = slots_of(j->left), right = slots_of(j->right), slots = left > right ? left : right;
+  const uint64_t keys = TSR_MATCH_INDEX_BYTES / j->match.key_bytes / 2;
+  const uint64_t lists = slots ? keys * shape_of(j->left)->lists / slots : TSR_PAGE_LISTS;
+  return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
+}
+
 /* *matched: false: some pairs lie in no page, or a page has too many. */
 static tsr_status match_pages(tsr_joining *j, bool *matched) {
   const tsr_shape *s = shape_of(j->left);
@@ -307,7 +315,8 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   bool whole = true;
   tsr_status status = TSR_OK;
   m->lists = s->lists;
-  m->pages = s->has_lists ? (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS : s->pages;
+  m->page_lists = page_lists(j);
+  m->pages = s->has_lists ? (s->lists + m->page_lists - 1) / m->page_lists : s->pages;
   j->way = "page by page";
   for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
     status = read_slots(j, side, &whole);

@@ -37,6 +37,7 @@ struct Shape {
   bool reserved = true;
   uint64_t often = 10, capacity = 0;
   Keys keys = Keys::kSpread;
+  const char *lists = "probing.lists_percent=80";
 };
 
 // About 1 / (k + 1) of all numbers that are 0 are k: the logarithm of a Zipf number is evenly spread.
@@ -65,6 +66,9 @@ struct Side {
     tsr_error error = {};
     if (shape.place == Place::kPages) {
       EXPECT_EQ(tsr_spec_set(spec.get(), "table.page_bytes=4096", &error), TSR_OK);
+    }
+    if (shape.place == Place::kLists) {
+      EXPECT_EQ(tsr_spec_set(spec.get(), shape.lists, &error), TSR_OK);
     }
     const char *backend = getenv("TSR_BACKEND");
     if (backend) {
@@ -255,6 +259,15 @@ TEST(Join, OfShortListsCountsWhatRepeats) {
           std::get<1>(width), (multi & 2) != 0, 4000, multi & 2 ? 2500u : 5000u, Place::kLists, false, 1u << 20, 12000};
       expect_joins(Side(left, 3), Side(right, 4), by_pages);
     }
+}
+
+// Where lists are long, a page has fewer of them: else its keys would fill its index.
+TEST(Join, OfLongListsGoesPageByPage) {
+  for (const Widths &width : {Widths{32, 32}, Widths{64, 64}}) {
+    Shape shape = {width, true, 40000, 1u << 30, Place::kLists, false, 1u << 20, 48000};
+    shape.lists = "probing.lists_percent=25";
+    expect_joins(Side(shape, 3), Side(shape, 3), by_pages);
+  }
 }
 
 // Of pairs that lie in no list, or in the slots of another one, pages alone know nothing.
