@@ -278,7 +278,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
                         s->duplicates != TSR_DUPLICATES_REPLACE,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
-      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates)) &&
+      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) ||
+                       TSR_POLICY_MERGES(s->duplicates)) &&
                       (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
@@ -816,6 +817,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_sample:
   case TSR_PAGES_choose:
   case TSR_PAGES_hot_answer:
+  case TSR_PAGES_distinct:
+  case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:

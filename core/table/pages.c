@@ -10,17 +10,38 @@
 typedef struct job {
   tsr_work batch;
   tsr_partition partition;
-  bool needs_results, bars, seeks_hot;
+  bool needs_results, bars, seeks_hot, makes_distinct;
   uint8_t *results;
-  uint32_t *barred;
+  uint32_t *barred, *distinct;
 } job;
+
+/* How many keys of a page a block's set has room for: a third more than the page itself, so that they are found soon. 0: there
+ * is no memory for them. */
+static uint32_t set_room(const tsr_composition *c) {
+  const uint64_t slots = tsr_composition_page_buckets(c) * c->shape.bucket_slots, room = (slots + slots / 3) / 4 * 4 + 256;
+  return room * ((c->shape.key_bits + c->shape.payload_bits) / 8) <= tsr_block_bytes(c->shape.sm) ? (uint32_t)room : 0;
+}
+
+/* Items of a piece: there are enough pieces for all blocks of a large GPU at a time, so that few large pages are worked on
+ * by all of them. */
+static uint32_t piece_log2(uint64_t n) {
+  enum { PIECES = 512, LEAST = 15 };
+  uint32_t log2 = LEAST;
+  while (n >> log2 > PIECES) log2++;
+  return log2;
+}
+static uint64_t pieces_max(const job *j, uint64_t n) { return (n >> piece_log2(n)) + 1 + j->partition.pages; }
 
 static job job_for(const tsr_table *t, const tsr_composition *composition, bool has_answers) {
   const tsr_shape *s = &composition->shape;
-  return (job){.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
+  job j = {.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
                .needs_results = has_answers || composition->facts.combines_later,
                .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
                .seeks_hot = s->sm && tsr_composition_has_step(composition, TSR_PAGES_sample)};
+  j.makes_distinct = s->sm && s->payload_bits && !has_answers && !s->statistics && set_room(composition) &&
+                     tsr_composition_has_step(composition, TSR_PAGES_distinct);
+  j.partition.has_spare = j.makes_distinct;
+  return j;
 }
 
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
@@ -45,6 +66,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   tsr_partition_lay_out(&j->partition, n, memory, &used);
   if (j->needs_results) j->results = tsr_partition_take(memory, &used, n);
   if (j->bars) j->barred = tsr_partition_take(memory, &used, j->partition.pages * sizeof(uint32_t));
+  if (j->makes_distinct) j->distinct = tsr_partition_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
 }
@@ -127,6 +149,28 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
   return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
 }
 
+/* Makes the items of each key one; *p then says where they lie. */
+static tsr_status make_distinct(const job *j, tsr_pages *p) {
+  const tsr_work *b = &j->batch;
+  const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];
+  tsr_pages own = *p;
+  own.ends = own.begins;
+  own.segments = own.pages;
+  own.piece_log2 = piece_log2(own.bulk.n);
+  own.distinct = j->distinct;
+  own.set_room = set_room(j->partition.composition);
+  own.keys_to = spare->keys;
+  own.values_to = spare->values;
+  tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &own, own.pages);
+  if (status == TSR_OK) status = tsr_work_sum(b, own.tiles, own.pages);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_distinct, &own, pieces_max(j, own.bulk.n));
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_merge, &own, own.pages);
+  p->distinct = own.distinct;
+  p->keys_to = own.keys_to;
+  p->values_to = own.values_to;
+  return status;
+}
+
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
 tsr_status tsr_pages_work(const tsr_work *b, tsr_pages *p, uint64_t first, uint64_t pages) {
@@ -137,7 +181,12 @@ tsr_status tsr_pages_work(const tsr_work *b, tsr_pages *p, uint64_t first, uint6
     status = tsr_work_zero(b, p->rest, sizeof *p->rest);
     describe_page(c, first, p);
   }
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
+  tsr_pages made = *p;
+  if (p->distinct) {
+    made.bulk.keys = p->keys_to;
+    made.bulk.values = p->values_to;
+  }
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, &made, pages);
   p->bulk.state = table;
   return status ? status : tsr_work_step(b, TSR_PAGES_rest, p, pages);
 }
@@ -153,6 +202,7 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p
     status = tsr_work_zero(b, p->barred, pages * sizeof *p->barred);
     if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, p->bulk.state.stash_buckets);
   }
+  if (status == TSR_OK && j->makes_distinct) status = make_distinct(j, p);
   if (status == TSR_OK) status = tsr_pages_work(b, p, 0, pages);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);
   if (status || !b->store->composition->facts.combines_later) return status;
