@@ -38,11 +38,13 @@ static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
   return h ^ h >> 16;
 }
 
-/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next place of each of its
+/* Adds the offers of this thread's rows whose bits are set; results: NULL, or where each item from `first` on is told whether
+ * it was the first of its key. Lanes go on together, each at the next place of each of its
  * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
-                                               const tsr_payload payload[ROWS], uint32_t rows, uint32_t *fails) {
+                                               const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
+                                               uint64_t first, uint32_t *fails) {
   enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
   uint32_t at[ROWS];
 #pragma unroll
@@ -60,6 +62,9 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
         if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
         if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
           tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), payload[r]);
+          if (results)
+            results[first + r * TSR_SET_THREADS] =
+                (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
           rows &= ~(1u << r);
         } else {
           at[r] += 1 + set_hash(key[r]) % STEPS;
@@ -71,9 +76,9 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
   }
 }
 
-/* Adds items to the set; *fails: a key is reserved, or has no place in it. */
+/* Adds items to the set, and tells `results` of them; *fails: a key is reserved, or has no place in it. */
 static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const void *keys, const void *values,
-                                                uint64_t begin, uint64_t end, uint32_t *fails) {
+                                                uint64_t begin, uint64_t end, uint8_t *results, uint32_t *fails) {
   enum { ROWS = TSR_SET_ROWS };
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += ROWS * TSR_SET_THREADS) {
@@ -93,7 +98,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
         *fails = 1;
         rows &= ~(1u << r);
       }
-    set_add<ROWS>(c, set, key, payload, rows, fails);
+    set_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
   }
 }
 
@@ -133,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   if (threadIdx.x == 0) block.count = block.fails = 0;
   set_clear(&c, set);
   __syncthreads();
-  set_take(&c, set, a.bulk.keys, a.bulk.values, begin, end, &block.fails);
+  set_take(&c, set, a.bulk.keys, a.bulk.values, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
   set_write(&a, set, begin, &block.count);
   set_end(&a, &block, blockIdx.x);
@@ -158,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     if (count == TSR_NO_SET)
       block.fails = 1;
     else
-      set_take(&c, set, a.keys_to, a.values_to, begin, begin + count, &block.fails);
+      set_take(&c, set, a.keys_to, a.values_to, begin, begin + count, NULL, &block.fails);
   }
   __syncthreads();
   set_write(&a, set, a.begins[page], &block.count);
