@@ -278,9 +278,9 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
                         s->duplicates != TSR_DUPLICATES_REPLACE,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
-      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) ||
-                       TSR_POLICY_MERGES(s->duplicates)) &&
-                      (s->counts_slots || !has_place) && has_put && !s->statistics,
+      .counts_slots =
+          (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
+          (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at

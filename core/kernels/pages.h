@@ -138,8 +138,8 @@ typedef struct tsr_pages {
   uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
   /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
    * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then */
-  uint32_t *distinct; /* of each piece; NULL: items are as they came */
-  uint32_t set_room;  /* distinct keys of a piece, */
+  uint32_t *distinct;  /* of each piece; NULL: items are as they came */
+  uint32_t set_room;   /* distinct keys of a piece, */
   uint32_t piece_log2; /* ... and its items */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
