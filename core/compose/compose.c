@@ -289,8 +289,9 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .loops = s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
-      .counts_slots = (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates)) &&
-                      (s->counts_slots || !has_place) && has_put && !s->statistics,
+      .counts_slots =
+          (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
+          (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
@@ -800,18 +801,32 @@ tsr_composition tsr_composition_of_kernel(const tsr_composition *t, bool all_at_
   return link;
 }
 
+/* A third more than a page has slots, so that keys are found soon. */
+uint32_t tsr_composition_set_room(const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  if (!s->sm || !s->is_paged || !s->payload_bits || s->statistics || !TSR_POLICY_MERGES(s->duplicates)) return 0;
+  const uint64_t slots = tsr_composition_page_buckets(t) * s->bucket_slots, room = (slots + slots / 3) / 4 * 4 + 256;
+  return room * ((s->key_bits + s->payload_bits) / 8) <= tsr_block_bytes(s->sm) ? (uint32_t)room : 0;
+}
+
+bool tsr_composition_has_few_pages(const tsr_composition *t) {
+  enum { PAGES = 256 };
+  return t->shape.sm && TSR_POLICY_LOOKS(t->shape.duplicates) && t->shape.pages < PAGES &&
+         t->settings.page_batch == TSR_PAGE_BATCH_AUTO;
+}
+
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
  * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
- * the steps than they save. Where keys may repeat, a batch of any size may lie in few pages, and a block works on each: so
- * there must be pages for the blocks that a GPU runs at a time. */
+ * the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for
+ * the blocks that a GPU runs at a time, or blocks that share a page first. */
 uint64_t tsr_composition_page_batch(const tsr_composition *t) {
-  enum { GPU_SHARE = 13, CPU_SHARE = 4, GPU_PAGES = 256 };
+  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 22;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
   const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
-  if (t->shape.sm && TSR_POLICY_LOOKS(t->shape.duplicates) && t->shape.pages < GPU_PAGES) return UINT64_MAX;
+  if (tsr_composition_has_few_pages(t) && !tsr_composition_set_room(t)) return UINT64_MAX;
   return share > least ? share : least;
 }
 
@@ -866,6 +881,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_sample:
   case TSR_PAGES_choose:
   case TSR_PAGES_hot_answer:
+  case TSR_PAGES_distinct:
+  case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:

@@ -58,6 +58,10 @@ uint32_t tsr_block_bytes(uint32_t sm);
 tsr_composition tsr_composition_of_kernel(const tsr_composition *composition, bool all_at_once);
 /* The smallest insert that goes page by page; UINT64_MAX where none does. */
 uint64_t tsr_composition_page_batch(const tsr_composition *composition);
+/* On a GPU, how many keys of a page a block has room for, to make items of one key one; 0: it does not do so. */
+uint32_t tsr_composition_set_room(const tsr_composition *composition);
+/* Whether keys may repeat and there are fewer pages than blocks that a GPU runs at a time; false: page_batch says what to do. */
+bool tsr_composition_has_few_pages(const tsr_composition *composition);
 /* A table that lies in the host's memory. Bytes there, and of all windows; the smallest find whose pages travel, while
  * a smaller one reads what it needs where it lies. */
 uint64_t tsr_composition_host_bytes(const tsr_composition *composition);

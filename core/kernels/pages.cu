@@ -35,6 +35,19 @@ struct tile {
   uint32_t bins; /* 0, and no items: there is no such tile */
 };
 
+/* The last segment with no more tiles before it than this one has. */
+static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uint64_t segments, uint64_t tile) {
+  uint64_t segment = 0, after = segments;
+  while (after - segment > 1) {
+    const uint64_t middle = (segment + after) / 2;
+    if (tiles[middle] <= tile)
+      segment = middle;
+    else
+      after = middle;
+  }
+  return segment;
+}
+
 static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
   uint64_t segment = 0, at = blockIdx.x;
   tile t = {0, a->bulk.n, 0, 0};
@@ -43,14 +56,7 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
     return t;
   }
   if (a->ends) {
-    uint64_t after = a->segments; /* the segment is the last one with no more tiles before it than this has */
-    while (after - segment > 1) {
-      const uint64_t middle = (segment + after) / 2;
-      if (a->tiles[middle] <= at)
-        segment = middle;
-      else
-        after = middle;
-    }
+    segment = segment_of(a->tiles, a->segments, at);
     at -= a->tiles[segment];
     t.begin = a->ends[segment];
     t.end = a->ends[segment + 1];
@@ -134,7 +140,9 @@ extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pag
 
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
-  if (i < a.segments) a.tiles[i] = (a.ends[i + 1] - a.ends[i] + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
+  if (i >= a.segments) return;
+  const uint64_t items = a.ends[i + 1] - a.ends[i], piece = (uint64_t)1 << a.piece_log2;
+  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
@@ -438,6 +446,10 @@ static __device__ __forceinline__ bool counts_distinct(const tsr_ctx *c) {
   return TSR_FACT(c, guard) != TSR_GUARD_NONE;
 }
 
+static __device__ __forceinline__ bool takes_any(const tsr_ctx *c) {
+  return TSR_POLICY_TAKES_ANY(TSR_FACT(c, duplicates));
+}
+
 static __device__ __forceinline__ uint32_t repeats_room(const tsr_pages *a) {
   return a->counts_offset_bytes / (uint32_t)sizeof(tsr_key);
 }
@@ -478,8 +490,9 @@ static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const
   __syncthreads();
 }
 
-static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const page_left *left, uint32_t item) {
-  return counts_distinct(c) && left->repeats[item / 32] >> item % 32 & 1u;
+static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const tsr_pages *a, const page_left *left,
+                                                 uint32_t item) {
+  return counts_distinct(c) && !a->distinct && left->repeats[item / 32] >> item % 32 & 1u;
 }
 
 /* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
@@ -501,7 +514,7 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t item = row + r * TSR_PAGES_THREADS;
       if (item >= items) break;
-      if (is_repeat(c, left, item)) continue;
+      if (is_repeat(c, a, left, item)) continue;
       if (walk_is_reserved(key[r])) {
         *gives_up = 1;
       } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
@@ -605,6 +618,23 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
   return hits;
 }
 
+/* ---- Items that are made one ------------------------------------------------------------------ */
+
+#if LANES_MEET
+static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return __any_sync(0xFFFFFFFFu, mine); }
+static __device__ __forceinline__ void lanes_meet() { __syncwarp(); }
+#else
+static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return mine; }
+static __device__ __forceinline__ void lanes_meet() {}
+#endif
+
+#include "core/kernels/distinct.cuh"
+
+/* How many items a page has, when those of one key are one; TSR_NO_SET: they are not. */
+static __device__ __forceinline__ uint32_t distinct_items(const tsr_pages *a, uint64_t page) {
+  return a->begins[page] < a->begins[page + 1] ? a->distinct[a->tiles[page]] : 0;
+}
+
 /* ---- Keys that are there ---------------------------------------------------------------------- */
 
 /* Where keys repeat, most items find theirs where its walk begins, and only have to combine. While all items of a chunk look
@@ -678,20 +708,23 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     __shared__ bulk_statistics statistics;                                                                             \
     __shared__ uint32_t gives_up;                                                                                      \
     __shared__ page_left left;                                                                                         \
-    const uint64_t page = blockIdx.x, begin = a.begins[page], end = a.begins[page + 1];                                \
+    const uint64_t page = blockIdx.x, begin = a.begins[page];                                                          \
+    const uint32_t made = a.distinct ? distinct_items(&a, page) : 0, has_set = made != TSR_NO_SET;                     \
+    const uint64_t end = !a.distinct ? a.begins[page + 1] : begin + (has_set ? made : 0);                              \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
+    const uint32_t seeks = counts_distinct(&c) && !a.distinct;                                                         \
     const uint32_t counts = TSR_FACT(&c, counts_slots) && a.counts_offset_bytes &&                                     \
                             end - begin <= TSR_PAGES_COUNTED_ITEMS &&                                                  \
-                            (!counts_distinct(&c) || (end - begin) * 3 / 2 <= repeats_room(&a));                       \
+                            (!seeks || (takes_any(&c) && (end - begin) * 3 / 2 <= repeats_room(&a)));                  \
     const uint32_t looks = looks_first(&c) && !counts;                                                                 \
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
-    if (threadIdx.x == 0) gives_up = a.barred ? a.barred[page] : 0;                                                    \
+    if (threadIdx.x == 0) gives_up = !has_set || (a.barred && a.barred[page]);                                         \
     page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
     if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
-    if (counts && counts_distinct(&c)) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);    \
+    if (counts && seeks) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                  \
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \

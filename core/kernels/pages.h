@@ -17,7 +17,8 @@
  * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
  * their items.
  * A filter, as the table or before it. mark: sets the bits of a tile's keys, all of one page.
- * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. insert: a page.
+ * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
+ * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
@@ -35,6 +36,8 @@
   F(mark)                                                                                                              \
   F(rest)                                                                                                              \
   F(bar)                                                                                                               \
+  F(distinct)                                                                                                          \
+  F(merge)                                                                                                             \
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
   F(lists)                                                                                                             \
@@ -62,6 +65,9 @@ enum {
   TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
   TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
   TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
+  TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
+  TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
+  TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
@@ -80,6 +86,8 @@ enum {
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
+
+#define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
 
 /* A region's part of a page: where it lies in the memory of the block, and in the table. */
 typedef struct tsr_page_region {
@@ -133,6 +141,11 @@ typedef struct tsr_pages {
   /* mark: segments are pages */
   double mark_blocks;  /* of the filter, for each page */
   uint32_t mark_bytes; /* of those that its keys can name */
+  /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
+   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then */
+  uint32_t *distinct;  /* of each piece; NULL: items are as they came */
+  uint32_t set_room;   /* distinct keys of a piece, */
+  uint32_t piece_log2; /* ... and its items */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
   tsr_page_region region[TSR_PAGES_REGIONS];

@@ -11,17 +11,31 @@
 typedef struct job {
   tsr_work batch;
   tsr_partition partition;
-  bool needs_results, bars, seeks_hot;
-  uint8_t *results;
-  uint32_t *barred;
+  bool needs_results, bars, seeks_hot, makes_distinct, needs_made_results;
+  uint8_t *results, *made_results; /* of items; of those that one was made of */
+  uint32_t *barred, *distinct;
 } job;
+
+/* Items of a piece: there are enough pieces for all blocks of a large GPU at a time, so that few large pages are worked on
+ * by all of them. */
+static uint32_t piece_log2(uint64_t n) {
+  enum { PIECES = 512, LEAST = 15 };
+  uint32_t log2 = LEAST;
+  while (n >> log2 > PIECES) log2++;
+  return log2;
+}
+static uint64_t pieces_max(const job *j, uint64_t n) { return (n >> piece_log2(n)) + 1 + j->partition.pages; }
 
 static job job_for(const tsr_table *t, const tsr_composition *composition, bool has_answers) {
   const tsr_shape *s = &composition->shape;
-  return (job){.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
-               .needs_results = has_answers || composition->facts.combines_later,
-               .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
-               .seeks_hot = s->sm && tsr_composition_has_step(composition, TSR_PAGES_sample)};
+  job j = {.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
+           .needs_results = has_answers || composition->facts.combines_later,
+           .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
+           .seeks_hot = s->sm && tsr_composition_has_step(composition, TSR_PAGES_sample)};
+  j.makes_distinct = tsr_composition_set_room(composition) != 0;
+  j.needs_made_results = j.makes_distinct && composition->facts.combines_later;
+  j.partition.has_spare = j.makes_distinct;
+  return j;
 }
 
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
@@ -45,7 +59,9 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   uint64_t used = 0;
   tsr_partition_lay_out(&j->partition, n, memory, &used);
   if (j->needs_results) j->results = tsr_partition_take(memory, &used, n);
+  if (j->needs_made_results) j->made_results = tsr_partition_take(memory, &used, n);
   if (j->bars) j->barred = tsr_partition_take(memory, &used, j->partition.pages * sizeof(uint32_t));
+  if (j->makes_distinct) j->distinct = tsr_partition_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
 }
@@ -128,18 +144,43 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
   return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
 }
 
+/* Makes the items of each key one: *made has them. Who asks for answers is told here: so a page is one piece then. */
+static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *made) {
+  const tsr_work *b = &j->batch;
+  const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];
+  const bool has_answers = j->partition.has_answers;
+  tsr_pages own = *p;
+  own.ends = own.begins;
+  own.segments = own.pages;
+  own.piece_log2 = has_answers ? 32 : piece_log2(own.bulk.n);
+  own.distinct = j->distinct;
+  own.set_room = tsr_composition_set_room(j->partition.composition);
+  own.keys_to = spare->keys;
+  own.values_to = spare->values;
+  own.bulk.results = has_answers ? j->results : NULL;
+  tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &own, own.pages);
+  if (status == TSR_OK) status = tsr_work_sum(b, own.tiles, own.pages);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_distinct, &own, pieces_max(j, own.bulk.n));
+  if (status == TSR_OK && !has_answers) status = tsr_work_step(b, TSR_PAGES_merge, &own, own.pages);
+  *made = own;
+  made->bulk.keys = own.keys_to;
+  made->bulk.values = own.values_to;
+  made->bulk.results = j->made_results;
+  return status;
+}
+
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-tsr_status tsr_pages_work(const tsr_work *b, tsr_pages *p, uint64_t first, uint64_t pages) {
+tsr_status tsr_pages_work(const tsr_work *b, const tsr_pages *made, const tsr_pages *p, uint64_t first,
+                          uint64_t pages) {
   const tsr_composition *c = b->store->composition;
-  const tsr_state table = p->bulk.state;
+  tsr_pages own = *made;
   tsr_status status = TSR_OK;
   if (c->shape.sm) {
     status = tsr_work_zero(b, p->rest, sizeof *p->rest);
-    describe_page(c, first, p);
+    describe_page(c, first, &own);
   }
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, p, pages);
-  p->bulk.state = table;
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, &own, pages);
   return status ? status : tsr_work_step(b, TSR_PAGES_rest, p, pages);
 }
 
@@ -154,7 +195,10 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p
     status = tsr_work_zero(b, p->barred, pages * sizeof *p->barred);
     if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, p->bulk.state.stash_buckets);
   }
-  if (status == TSR_OK) status = tsr_pages_work(b, p, 0, pages);
+  tsr_pages made = *p;
+  if (status == TSR_OK && j->makes_distinct && (is_clear || !j->partition.has_answers))
+    status = make_distinct(j, p, &made);
+  if (status == TSR_OK) status = tsr_pages_work(b, &made, p, 0, pages);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);
   if (status || !b->store->composition->facts.combines_later) return status;
   status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);
@@ -191,9 +235,12 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
 
 tsr_status tsr_pages_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
                             tsr_error *error) {
-  job j = job_for(t, store->composition, bulk->results || bulk->unplaced_keys || bulk->unplaced_values);
+  const bool has_answers = bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
+  job j = job_for(t, store->composition, has_answers);
   uint64_t piece;
   void *memory;
+  *began = !has_answers || !tsr_composition_has_few_pages(store->composition);
+  if (!*began) return TSR_OK;
   j.batch = (tsr_work){t, store, stream, error};
   tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &memory);
   *began = memory != NULL;

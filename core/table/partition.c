@@ -36,7 +36,7 @@ void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
 
 void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t *used) {
   const tsr_shape *shape = &p->composition->shape;
-  for (uint32_t i = 0; i < TSR_COPIES && i < p->passes; i++) {
+  for (uint32_t i = 0; i < TSR_COPIES && (i < p->passes || p->has_spare); i++) {
     p->copy[i].keys = tsr_partition_take(memory, used, n * (shape->key_bits / 8));
     if (shape->payload_bits) p->copy[i].values = tsr_partition_take(memory, used, n * (shape->payload_bits / 8));
     if (p->has_answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));

@@ -25,6 +25,7 @@ typedef struct tsr_partition {
   uint64_t pages, tile_items;
   uint32_t passes, fan_log2;
   bool has_answers;             /* what becomes of each item is wanted */
+  bool has_spare;               /* the copy that the last pass has not written is wanted, too */
   tsr_columns copy[TSR_COPIES]; /* passes go to and fro between them */
   uint64_t *counts[TSR_PASSES_MAX];
   uint64_t *cursors, *tiles;

@@ -126,7 +126,7 @@ static tsr_status work_by_pages(const job *j, const tsr_pages *p, const tsr_stat
   of_run.bulk.state = *state;
   of_run.begins += run.first;
   of_run.is_clear = is_clear;
-  const tsr_status status = tsr_pages_work(&j->batch, &of_run, run.first, pages);
+  const tsr_status status = tsr_pages_work(&j->batch, &of_run, &of_run, run.first, pages);
   if (status || !j->batch.store->composition->facts.combines_later) return status;
   return tsr_work_step(&j->batch, TSR_PAGES_rest_combine, &of_run, pages);
 }

@@ -218,6 +218,9 @@ INSTANTIATE_TEST_SUITE_P(Add, Backends, testing::ValuesIn([] {
                          }()),
                          name_of);
 
+// Page by page, where nobody wants answers: items of one key are made one, and few pages shared by all blocks.
+INSTANTIATE_TEST_SUITE_P(Paged, Backends, testing::ValuesIn(paged_tables({"add", "min", "max"}, "no")), name_of);
+
 // ---- Two streams --------------------------------------------------------------------------------
 
 // Each step works on what the step before left, on the other stream, and the host waits for nothing.
