@@ -285,7 +285,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .begins_still = s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
+      .begins_still =
+          s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
       .loops = s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
@@ -873,8 +874,7 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_scatter:
     return sorts || tsr_composition_mark_batch(t) != UINT64_MAX;
   case TSR_PAGES_mark:
-    return tsr_composition_marks_in_order(t) &&
-           (t->shape.is_paged || tsr_composition_mark_batch(t) != UINT64_MAX);
+    return tsr_composition_marks_in_order(t) && (t->shape.is_paged || tsr_composition_mark_batch(t) != UINT64_MAX);
   case TSR_PAGES_answer:
   case TSR_PAGES_rest:
     return sorts;

@@ -180,7 +180,8 @@ TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64
  * kept. */
 TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c, uint32_t operation) {
   if (operation == TSR_BULK_insert_still) return TSR_FACT(c, begins_still);
-  return operation == TSR_BULK_insert && TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
+  return operation == TSR_BULK_insert && TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) &&
+         !TSR_FACT(c, is_filter);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */

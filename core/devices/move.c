@@ -142,7 +142,8 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, cons
     memcpy(t->shards->first_bin, as->first_bin, sizeof as->first_bin);
   }
   for (uint32_t i = 0; balances && status == TSR_OK && i < holders; i++)
-    status = tsr_balance_add(t->shards, i % t->shards->transport.here, p[i].count, p[i].keys, shape->key_bits / 8, error);
+    status =
+        tsr_balance_add(t->shards, i % t->shards->transport.here, p[i].count, p[i].keys, shape->key_bits / 8, error);
   if (balances) status = t->shards->transport.agree(&t->shards->transport, status, error);
   if (balances && status == TSR_OK) status = tsr_balance_choose(t->shards, t->capacity, error);
   t->shards->is_empty = false;
@@ -184,8 +185,8 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
     status = tsr_fail(error, TSR_UNSUPPORTED,
                       "capacity = %llu: %llu of the table's pairs found no room in %u shards with %d seeds: raise "
                       "capacity or lower load_factor; the table is as it was",
-                      (unsigned long long)capacity, (unsigned long long)not_placed,
-                      (*made)->shards->transport.members, TSR_REHASH_TRIES);
+                      (unsigned long long)capacity, (unsigned long long)not_placed, (*made)->shards->transport.members,
+                      TSR_REHASH_TRIES);
   free_pairs(t, p);
   return status;
 }
@@ -231,8 +232,7 @@ tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **ma
   tsr_table_info info = {0};
   tsr_table_describe(t, &info);
   tsr_status status = merge_specs(t->spec, devices, &spec, error);
-  if (status == TSR_OK)
-    status = move_pairs(t, spec, info.capacity, t->store.composition->shape.seed, made, error);
+  if (status == TSR_OK) status = move_pairs(t, spec, info.capacity, t->store.composition->shape.seed, made, error);
   tsr_spec_free(spec);
   return status;
 }

@@ -102,7 +102,8 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
  * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
  * meets in lists only, no erased slot is ever claimed, and the argument holds again; so it does of OP_INSERT_STILL. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
-  return kind != OP_INSERT_STILL && op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;
+  return kind != OP_INSERT_STILL && op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) &&
+         v->vacant != v->empties;
 }
 
 /* Whether the insert can go on only in another unit of its list. */
@@ -144,9 +145,8 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
  * look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
-  const bool is_proof =
-      op_guard(c, kind) == TSR_GUARD_NONE ||
-      (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && kind != OP_INSERT_STILL);
+  const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE ||
+                        (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && kind != OP_INSERT_STILL);
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
 }
 

@@ -94,7 +94,7 @@ static __device__ __forceinline__ uint32_t bulk_take_rest(const tsr_ctx *c, cons
     const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts, combines = TSR_BULK_##op == TSR_BULK_combine;        \
     if ((combines || TSR_BULK_##op == TSR_BULK_insert) && TSR_FACT(&c, begins_still))                                  \
       bulk_add(a.tally, bulk_take_rest(&c, &a, combines));                                                             \
-    else if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                               \
+    else if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                          \
       bulk_take_turn(&c, &a, inserts);                                                                                 \
     else                                                                                                               \
       bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \

@@ -11,14 +11,14 @@
 /* What an operation is. `kind` is a constant wherever it is passed on, so that a kernel has code for its own kind alone. */
 enum {
   OP_FIND,
-  OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
-  OP_COUNT,    /* how many pairs the key has */
-  OP_RETRIEVE, /* the payloads of all of them */
-  OP_INSERT,   /* as far as it needs no lock */
+  OP_CONTAINS,     /* as find, without reading the payload */
+  OP_LOCATE,       /* as contains, and where its slot lies (chain.cuh) */
+  OP_COUNT,        /* how many pairs the key has */
+  OP_RETRIEVE,     /* the payloads of all of them */
+  OP_INSERT,       /* as far as it needs no lock */
   OP_INSERT_STILL, /* as far as it moves nothing, while nothing moves */
-  OP_COMBINE,  /* the payload with that of the present pair, while nothing else happens to pairs */
-  OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
+  OP_COMBINE,      /* the payload with that of the present pair, while nothing else happens to pairs */
+  OP_CLAIM,        /* the pair into the first vacant slot, whatever else the walk may hold */
   OP_ERASE,
   OP_ERASE_PAIR,
   OP_MIXED, /* what the item's policy says: an insert, a find or an erase */

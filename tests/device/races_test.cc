@@ -271,9 +271,12 @@ Choice plain(const char *layout, const char *probing, uint32_t slots, uint32_t l
 }
 
 std::vector<Choice> some_tables() {
-  return {plain("packed", "cuckoo", 4, 1, "first"), plain("packed", "cuckoo", 8, 4, "min"),
-          plain("packed", "cuckoo", 4, 1, "add"), plain("packed", "robin_hood", 8, 1, "add"),
-          plain("packed", "double_hashing", 8, 8, "replace"), plain("soa", "double_hashing", 8, 1, "first", 64),
+  return {plain("packed", "cuckoo", 4, 1, "first"),
+          plain("packed", "cuckoo", 8, 4, "min"),
+          plain("packed", "cuckoo", 4, 1, "add"),
+          plain("packed", "robin_hood", 8, 1, "add"),
+          plain("packed", "double_hashing", 8, 8, "replace"),
+          plain("soa", "double_hashing", 8, 1, "first", 64),
           plain("soa", "double_hashing", 16, 16, "add")};
 }
 
