@@ -248,14 +248,6 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
 
-static bool begins_still(const tsr_shape *s) {
-  const char *e = getenv("TSR_STILL");
-  int level = e ? atoi(e) : 1;
-  if (!level) return false;
-  if (!s->payload_bits || !TSR_POLICY_COMBINES(s->duplicates)) return level >= 3;
-  return s->duplicates != TSR_DUPLICATES_REPLACE || level >= 2;
-}
-
 static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
@@ -285,9 +277,6 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .begins_still =
-          s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
-      .loops = s->guard == TSR_GUARD_LOCK && s->moves_pairs && s->ends_at_empty && !s->has_link && begins_still(s),
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =

@@ -67,8 +67,6 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   tsr_probe probe;
   if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
   if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
-  if (operation == TSR_BULK_insert && TSR_FACT(c, begins_still) && !waits_for_insert(bulk, i)) return;
-  if (operation == TSR_BULK_combine && !waits_for_combine(bulk, i)) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
@@ -149,39 +147,29 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 
 /* Items of one key behind each other are combined into the first, where the policy combines, as a warp's are: threads
  * that share a hot key would take turns at its slot for each of them. Returns the item behind them. */
-TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint64_t end, uint32_t operation,
-                                     tsr_tally *tally) {
-  const bool is_still = operation == TSR_BULK_insert_still;
-  tsr_ctx working = *c;
+TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint64_t end, tsr_tally *tally) {
   tsr_item item = item_of(a, i, 1);
   const tsr_key key = item.key;
   uint64_t next = i + 1;
-  working.still = is_still;
-  item.policy = is_still ? TSR_FACT(c, duplicates) : insert_policy(c);
+  item.policy = insert_policy(c);
   item.payload = offered_at(c, a->values, i, 1);
   for (; next < end && io_key_at(a->keys, next, 1) == key; next++)
     item.payload = tsr_combine(item.policy, item.payload, offered_at(c, a->values, next, 1));
-  if (is_still)
-    insert_still(&working, &item, 1);
-  else
-    insert(&working, &item, 1);
+  insert(c, &item, 1);
   count_hits(tally, item.result == TSR_RESULT_INSERTED);
   const uint32_t is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == key;
   for (; i < next; i++) {
     if (is_unplaced) item.payload = offered_at(c, a->values, i, 1); /* each its own */
-    if (!is_still) hand_back(c, a, i, &item);
+    hand_back(c, a, i, &item);
     put_result(a, i, 1, item.result);
     if (!is_unplaced) item.result = result_for_present(item.policy); /* of those that follow */
   }
   return next;
 }
 
-/* Where pairs move combining is for launches in which they do not, and where a multimap's values have buckets each value is
- * kept. */
-TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c, uint32_t operation) {
-  if (operation == TSR_BULK_insert_still) return TSR_FACT(c, begins_still);
-  return operation == TSR_BULK_insert && TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) &&
-         !TSR_FACT(c, is_filter);
+/* Where pairs move combining is for later, and where a multimap's values have buckets each value is kept. */
+TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
+  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -199,8 +187,8 @@ TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c, uint32_t operation) {
       else                                                                                                             \
         for (uint64_t i = from; i < to;) {                                                                             \
           if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
-          if (cpu_combines(&c, TSR_BULK_##op)) {                                                                       \
-            i = cpu_insert_equal(&c, bulk, i, to, TSR_BULK_##op, tally);                                               \
+          if (TSR_BULK_##op == TSR_BULK_insert && cpu_combines(&c)) {                                                  \
+            i = cpu_insert_equal(&c, bulk, i, to, tally);                                                              \
           } else {                                                                                                     \
             CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                               \
             i++;                                                                                                       \

@@ -26,7 +26,6 @@
   F(retrieve)                                                                                                          \
   F(erase_pair)                                                                                                        \
   F(combine)                                                                                                           \
-  F(insert_still)                                                                                                      \
   F(apply)                                                                                                             \
   F(flush)                                                                                                             \
   F(apply_inserts)                                                                                                     \
@@ -56,9 +55,6 @@ enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR
 
 /* The items that a block lists where inserts and erases take turns (launch.cu). */
 enum { TSR_TURN_ITEMS = 3 * TSR_BLOCK_THREADS };
-
-/* The items of which a block lists those that an earlier launch has left (launch.cu). */
-enum { TSR_REST_ITEMS = 4 * TSR_BLOCK_THREADS };
 
 /* What it belongs to in the report. */
 enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
@@ -108,7 +104,6 @@ typedef struct tsr_bulk {
   uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
   uint32_t tells_presence;               /* find, erase: 1: results are 1 and 0, as those of contains */
   tsr_tally *tally;
-  uint64_t is_rest; /* insert: 1: of the items that have the result NOT_PLACED */
 } tsr_bulk;
 
 #endif

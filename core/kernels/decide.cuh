@@ -82,14 +82,12 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
  * TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
  * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
  * the first empty one in the key's order and none ever becomes empty again; the loser looks again and finds the key.
- * OP_INSERT_STILL leaves the stash alone: an eviction may yet find the pair a better place.
  * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
  * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
  * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an
  * erased slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
 TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
-  if (kind == OP_INSERT_STILL && op->probe.stashed) return 0;
   if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
   const bool room_in_first =
       op->probe.visited == 0 && tsr_count_bits(v->empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
@@ -100,10 +98,9 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
 
 /* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
  * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
- * meets in lists only, no erased slot is ever claimed, and the argument holds again; so it does of OP_INSERT_STILL. */
+ * meets in lists only, no erased slot is ever claimed, and the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
-  return kind != OP_INSERT_STILL && op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) &&
-         v->vacant != v->empties;
+  return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;
 }
 
 /* Whether the insert can go on only in another unit of its list. */
@@ -145,8 +142,8 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
  * look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
-  const bool is_proof = op_guard(c, kind) == TSR_GUARD_NONE ||
-                        (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && kind != OP_INSERT_STILL);
+  const bool is_proof =
+      op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c));
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
 }
 

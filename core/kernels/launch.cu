@@ -56,30 +56,6 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
   bulk_add(a->tally, sum);
 }
 
-/* ---- What an earlier launch has left ---------------------------------------------------------- */
-
-/* A block lists which of its TSR_REST_ITEMS items are left, since these are few: each in a warp of its own would take as
- * long as all of them. The atomics are relaxed for the reason above. */
-static __device__ __forceinline__ uint32_t bulk_take_rest(const tsr_ctx *c, const tsr_bulk *a, bool combines) {
-  __shared__ uint16_t listed[TSR_REST_ITEMS];
-  __shared__ uint32_t count;
-  const uint64_t begin = blockIdx.x * (uint64_t)TSR_REST_ITEMS;
-  uint32_t hits = 0;
-  if (threadIdx.x == 0) count = 0;
-  __syncthreads();
-  for (uint32_t nth = threadIdx.x; nth < TSR_REST_ITEMS && begin + nth < a->n; nth += TSR_BLOCK_THREADS)
-    if (combines ? waits_for_combine(a, begin + nth) : waits_for_insert(a, begin + nth))
-      listed[atomicAdd(&count, 1u)] = (uint16_t)nth;
-  __syncthreads();
-  TSR_NO_UNROLL
-  for (uint32_t at = threadIdx.x; tsr_warp_any(c, at < count); at += TSR_BLOCK_THREADS) {
-    const uint32_t mine = at < count;
-    const uint64_t i = begin + (mine ? listed[at] : 0);
-    hits += combines ? bulk_combine(c, a, i, mine) : bulk_insert(c, a, i, mine);
-  }
-  return hits;
-}
-
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
  * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
  * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
@@ -91,10 +67,8 @@ static __device__ __forceinline__ uint32_t bulk_take_rest(const tsr_ctx *c, cons
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     const uint64_t i = io_item(0);                                                                                     \
-    const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts, combines = TSR_BULK_##op == TSR_BULK_combine;        \
-    if ((combines || TSR_BULK_##op == TSR_BULK_insert) && TSR_FACT(&c, begins_still))                                  \
-      bulk_add(a.tally, bulk_take_rest(&c, &a, combines));                                                             \
-    else if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                          \
+    const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts;                                                      \
+    if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                               \
       bulk_take_turn(&c, &a, inserts);                                                                                 \
     else                                                                                                               \
       bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \

@@ -11,14 +11,13 @@
 /* What an operation is. `kind` is a constant wherever it is passed on, so that a kernel has code for its own kind alone. */
 enum {
   OP_FIND,
-  OP_CONTAINS,     /* as find, without reading the payload */
-  OP_LOCATE,       /* as contains, and where its slot lies (chain.cuh) */
-  OP_COUNT,        /* how many pairs the key has */
-  OP_RETRIEVE,     /* the payloads of all of them */
-  OP_INSERT,       /* as far as it needs no lock */
-  OP_INSERT_STILL, /* as far as it moves nothing, while nothing moves */
-  OP_COMBINE,      /* the payload with that of the present pair, while nothing else happens to pairs */
-  OP_CLAIM,        /* the pair into the first vacant slot, whatever else the walk may hold */
+  OP_CONTAINS, /* as find, without reading the payload */
+  OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
+  OP_COUNT,    /* how many pairs the key has */
+  OP_RETRIEVE, /* the payloads of all of them */
+  OP_INSERT,   /* as far as it needs no lock */
+  OP_COMBINE,  /* the payload with that of the present pair, while nothing else happens to pairs */
+  OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
   OP_ERASE,
   OP_ERASE_PAIR,
   OP_MIXED, /* what the item's policy says: an insert, a find or an erase */
@@ -80,9 +79,7 @@ TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; 
 TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }
 
 TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
-TSR_INLINE bool op_inserts(uint32_t kind) {
-  return kind == OP_INSERT || kind == OP_INSERT_STILL || kind == OP_CLAIM || kind == OP_MIXED;
-}
+TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
 TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_RETRIEVE; }
 
@@ -93,10 +90,8 @@ TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coher
   return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
 }
 
-/* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded otherwise; while nothing moves a
- * claim guards itself. */
+/* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded otherwise. */
 TSR_INLINE uint32_t op_guard(const tsr_ctx *c, uint32_t kind) {
-  if (kind == OP_INSERT_STILL) return TSR_GUARD_CLAIM;
   return kind == OP_CLAIM ? (uint32_t)TSR_GUARD_NONE : TSR_FACT(c, guard);
 }
 

@@ -67,8 +67,6 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(item, mine) : merge_lane();
   if (kind == OP_COMBINE)
     run(c, item, mine && leader == merge_lane(), OP_COMBINE, 0, 0);
-  else if (kind == OP_INSERT_STILL)
-    insert_still(c, item, mine && leader == merge_lane());
   else
     insert(c, item, mine && leader == merge_lane());
   if (item->result == TSR_RESULT_MISSING)
@@ -137,28 +135,7 @@ TSR_INLINE uint32_t insert_policy(const tsr_ctx *c) {
   return TSR_FACT(c, combines_later) ? (uint32_t)POLICY_LATER : TSR_FACT(c, duplicates);
 }
 
-/* Whether an item is left for a launch to come. */
-TSR_INLINE uint32_t waits_for_insert(const tsr_bulk *a, uint64_t i) {
-  return !a->is_rest || a->results[i] == TSR_RESULT_NOT_PLACED;
-}
-TSR_INLINE uint32_t waits_for_combine(const tsr_bulk *a, uint64_t i) { return a->results[i] == NEEDS_COMBINE; }
-
-/* What can be done of an insert while nothing moves: a present key's pair is combined with at once, and a new one that finds
- * an empty slot claims it. The others are NOT_PLACED, which is for TSR_BULK_insert with is_rest to change. */
-TSR_INLINE uint32_t bulk_insert_still(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  if (!TSR_FACT(c, begins_still)) return 0;
-  tsr_item item = item_of(a, i, mine);
-  tsr_ctx still = *c;
-  still.still = 1;
-  item.payload = offered_at(c, a->values, i, mine);
-  item.policy = TSR_FACT(c, duplicates);
-  work(&still, a, i, mine, OP_INSERT_STILL, &item);
-  put_result(a, i, mine, item.result);
-  return item.result == TSR_RESULT_INSERTED;
-}
-
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  if (TSR_FACT(c, begins_still)) mine = mine && waits_for_insert(a, i);
   return HAS_CHAINS(c) ? append_item(c, a, i, mine) : insert_item(c, a, i, mine, insert_policy(c));
 }
 
@@ -180,7 +157,7 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
  * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
  * nothing moves any more. */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t waits = mine && waits_for_combine(a, i);
+  const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
   tsr_item item = item_of(a, i, waits);
   tsr_ctx still = *c;
   still.still = 1;

@@ -176,15 +176,6 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
   run(c, own, passes_filter(c, own, mine), kind, 0, 0);
 }
 
-/* The same while nothing moves, as far as nothing has to: own->result is TSR_RESULT_NOT_PLACED if something has. */
-TSR_INLINE void insert_still(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
-  own->result = mine ? (uint32_t)NEEDS_COHERENT : (uint32_t)TSR_RESULT_NONE;
-  tsr_begin_key(c);
-  if (TSR_FACT(c, first_look_cached)) run(c, own, mine, OP_INSERT_STILL, 0, 0);
-  run(c, own, own->result == NEEDS_COHERENT, OP_INSERT_STILL, 1, 1);
-  own->result = own->result == NEEDS_LOCK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
-}
-
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
  * the unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {

@@ -18,12 +18,9 @@ tsr_status tsr_capture_refuse(const tsr_table *t, void *stream, const char *why,
 /* Whether all operations that a request is made of were linked. */
 static bool has_code(const tsr_table *t, const tsr_request *r) {
   tsr_program *program = t->store.code->program;
-  const tsr_core_facts *facts = &t->store.composition->facts;
-  const bool combines = r->op == TSR_BULK_insert && facts->combines_later;
-  const bool begins_still = r->op == TSR_BULK_insert && facts->begins_still;
+  const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   return t->backend->is_prepared(program, r->op) &&
          (r->op != TSR_BULK_retrieve || t->backend->is_prepared(program, TSR_BULK_count)) &&
-         (!begins_still || t->backend->is_prepared(program, TSR_BULK_insert_still)) &&
          (!combines || t->backend->is_prepared(program, TSR_BULK_combine)) &&
          (!tsr_composition_marks(t->store.composition, r->op) || t->backend->is_prepared(program, TSR_BULK_mark));
 }

@@ -31,7 +31,7 @@ typedef struct tsr_store {
 typedef enum tsr_phase {
   TSR_PHASE_NONE,
   TSR_PHASE_INSERT,
-  TSR_PHASE_STILL, /* inserts that move nothing, and what those that move pairs have left */
+  TSR_PHASE_COMBINE, /* what inserts have left, after all of them */
   TSR_PHASE_FIND,
   TSR_PHASE_ERASE,
   TSR_PHASE_MIXED,

@@ -71,8 +71,7 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
     status = tsr_graph_insert(t, store, bulk, stream, error);
     began = true;
   }
-  if (op == TSR_BULK_insert || op == TSR_BULK_insert_still || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply ||
-      op == TSR_BULK_apply_inserts)
+  if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
   if (status || began) return status;
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);

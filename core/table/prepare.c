@@ -44,9 +44,7 @@ static const char *why_not(const tsr_shape *shape, uint32_t bit) {
 static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *error) {
   const tsr_composition *composition = t->store.composition;
   tsr_status status = TSR_OK;
-  if (composition->facts.begins_still) status = t->backend->prepare(program, TSR_BULK_insert_still, error);
-  if (status == TSR_OK && composition->facts.combines_later)
-    status = t->backend->prepare(program, TSR_BULK_combine, error);
+  if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_combine, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
     if (tsr_composition_has_step(composition, step)) status = t->backend->prepare(program, TSR_BULKS + step, error);
   return status;
@@ -120,7 +118,6 @@ static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_co
   if (status == TSR_OK && tsr_composition_marks(t, c->operations[0]))
     status = link_operation(t, TSR_BULK_mark, cost, error);
   if (!inserts) return status;
-  if (status == TSR_OK && t->facts.begins_still) status = link_operation(t, TSR_BULK_insert_still, cost, error);
   if (status == TSR_OK && t->facts.combines_later) status = link_operation(t, TSR_BULK_combine, cost, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
     if (tsr_composition_has_step(t, step)) status = link_step(t, step, cost, error);

@@ -75,31 +75,18 @@ static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   return launch(t, TSR_BULK_retrieve, bulk, stream, error);
 }
 
-static tsr_status next_phase(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
-  const tsr_status status = tsr_table_leave(t, stream, error);
-  return status ? status : tsr_table_enter(t, next, stream, error);
-}
-
 /* Inserts, and when no insert moves pairs any more combines what was offered for keys that were present: core/kernels,
  * ops.cuh. Between the two it is known by the results which are left; if the caller wants none, there are some for
  * that. */
 static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
   const bool has_results = bulk->results != NULL;
-  const bool begins_still = t->store.composition->facts.begins_still;
-  const bool combines_later = t->store.composition->facts.combines_later;
   tsr_status status = TSR_OK;
   if (!has_results) status = t->backend->allocate_in(t->device, bulk->n, stream, (void **)&bulk->results, error);
   if (status) return status;
-  if (begins_still) {
-    status = launch(t, TSR_BULK_insert_still, bulk, stream, error);
-    if (status == TSR_OK) status = next_phase(t, TSR_PHASE_INSERT, stream, error);
-    bulk->is_rest = 1;
-  }
-  if (status == TSR_OK) status = launch(t, TSR_BULK_insert, bulk, stream, error);
-  if (combines_later) {
-    if (status == TSR_OK) status = next_phase(t, TSR_PHASE_STILL, stream, error);
-    if (status == TSR_OK) status = launch(t, TSR_BULK_combine, bulk, stream, error);
-  }
+  status = launch(t, TSR_BULK_insert, bulk, stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, stream, error);
+  if (status == TSR_OK) status = launch(t, TSR_BULK_combine, bulk, stream, error);
   if (has_results) return status;
   tsr_status freed = t->backend->free_in(t->device, bulk->results, stream, status ? NULL : error);
   return status ? status : freed;
@@ -149,10 +136,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   if (r->n == 0 && !gathers) return TSR_OK;
   const bool by_pages = tsr_launches_pages(&t->store, r->op, r->n);
   const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
-  const tsr_core_facts *facts = &t->store.composition->facts;
-  const bool in_launches = r->op == TSR_BULK_insert && !by_pages && (facts->begins_still || facts->combines_later);
-  const tsr_phase phase = is_alone ? TSR_PHASE_ALONE : in_launches && facts->begins_still ? TSR_PHASE_STILL : r->phase;
-  tsr_status status = tsr_table_enter(t, phase, r->stream, error);
+  tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
   if (status == TSR_OK) {
@@ -173,7 +157,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
                      .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
     if (gathers)
       status = launch_gather(t, &bulk, r->stream, error);
-    else if (in_launches)
+    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
       status = launch_insert(t, &bulk, r->stream, error);
     else if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
       status = launch_apply(t, &bulk, r->stream, error);

@@ -227,7 +227,7 @@ static tsr_status replace_rows(const wide *w, uint64_t from, const tsr_wide_run 
   tsr_table *t = w->t;
   const tsr_wide_run run = {.n = items->n, .numbers = w->numbers, .values = items->values};
   tsr_status status = find_numbers(w, from, items->n, w->numbers, t->tallies + TSR_TALLY_UNREAD, error);
-  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_STILL, w->asked.stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, w->asked.stream, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_claim, &run, w->asked.stream, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_judge, &run, w->asked.stream, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, w->asked.stream, error);
@@ -260,7 +260,7 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   if (status) return status;
   const tsr_status inserted = w->narrow(t, &part, error);
   if (inserted) error = NULL;
-  status = tsr_table_enter(t, TSR_PHASE_STILL, part.stream, error);
+  status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.stream, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.stream, error);
   if (status == TSR_OK && !inserted && part.unplaced_values) {
     tsr_wide_run back = run;

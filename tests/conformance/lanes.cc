@@ -223,19 +223,12 @@ std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, ui
   bulk.results = batch.codes.data();
   bulk.values_out = values_out;
   bulk.missing = missing;
-  // as launch_insert (core/table/table.c)
-  std::vector<uint32_t> launches = {op};
-  if (op == TSR_BULK_insert && composition_->facts.begins_still)
-    launches.insert(launches.begin(), TSR_BULK_insert_still);
-  if (op == TSR_BULK_insert && composition_->facts.combines_later) launches.push_back(TSR_BULK_combine);
-  std::string complaint;
-  tsr_tally all = {};
-  for (uint32_t one : launches) {
-    if (complaint.empty()) complaint = launch(one, &bulk);
-    tsr_tally_add(&all, &tally_);
-    bulk.is_rest = 1;
+  std::string complaint = launch(op, &bulk);
+  if (complaint.empty() && op == TSR_BULK_insert && composition_->facts.combines_later) {
+    const tsr_tally inserted = tally_;
+    complaint = launch(TSR_BULK_combine, &bulk);
+    tsr_tally_add(&tally_, &inserted);
   }
-  tally_ = all;
   batch.back_keys = back_keys.numbers(n);
   batch.back_values = back_values.numbers(n);
   uint64_t failed = static_cast<uint64_t>(std::count(batch.codes.begin(), batch.codes.end(), TSR_NOT_PLACED));

@@ -114,11 +114,9 @@ public:
   uint64_t slots() const { return composition_->shape.buckets * composition_->shape.bucket_slots; }
   void note_erase() { memory_.note_erase(); }
 
-  bool begins_still() const { return composition_->facts.begins_still; }
-
-  // Performs `op` for one key; returns its code. With TSR_NOT_PLACED *key and *value are the unplaced pair. code: what the
-  // launch before has answered, for TSR_BULK_combine and with is_rest.
-  uint8_t perform(uint32_t op, uint32_t *key, uint32_t *value, uint8_t code = 255, bool is_rest = false) {
+  // Performs `op` for one key; returns its code. With TSR_NOT_PLACED *key and *value are the unplaced pair. code: what an
+  // insert has answered, for TSR_BULK_combine.
+  uint8_t perform(uint32_t op, uint32_t *key, uint32_t *value, uint8_t code = 255) {
     tsr_tally tally = {};
     tsr_bulk bulk = {};
     bulk.state = memory_.state();
@@ -130,7 +128,6 @@ public:
     bulk.unplaced_values = &back_value;
     bulk.results = &code;
     bulk.tally = &tally;
-    bulk.is_rest = is_rest;
     tsr_scratch scratch = {};
     tsr_ctx c = context_of(&bulk.state, &cpu_, 0, &scratch);
     tsr_cpu_bulk_for(32, 32)->lane[op](&c, &bulk, 0, 1, &tally);
@@ -167,7 +164,6 @@ struct Insert {
   uint32_t key, value;
   uint8_t code;
   uint32_t back_key, back_value;
-  bool is_left = false; // by the launch in which nothing moves
 };
 
 class Schedule {
@@ -182,7 +178,6 @@ public:
     if (!complaint.empty()) return "before the race: " + complaint;
     std::vector<Insert> inserts = choose();
     size_t next = 1;
-    moves_nothing_ = stage_.begins_still() && random_.chance(2);
     std::function<void()> between = [&] {
       while (next < inserts.size() && helper_.idle() && random_.chance(3)) {
         Insert *other = &inserts[next++];
@@ -197,9 +192,6 @@ public:
     interrupt = nullptr;
     helper_.wait();
     for (; next < inserts.size(); next++) perform(&inserts[next]);
-    moves_nothing_ = false;
-    for (Insert &insert : inserts)
-      if (insert.is_left) perform(&insert);
     return judge(&inserts);
   }
 
@@ -207,9 +199,7 @@ private:
   void perform(Insert *insert) {
     insert->back_key = insert->key;
     insert->back_value = insert->value;
-    insert->code = stage_.perform(moves_nothing_ ? TSR_BULK_insert_still : TSR_BULK_insert, &insert->back_key,
-                                  &insert->back_value, insert->code, insert->is_left);
-    insert->is_left = moves_nothing_ && insert->code == TSR_NOT_PLACED;
+    insert->code = stage_.perform(TSR_BULK_insert, &insert->back_key, &insert->back_value);
   }
 
   uint32_t new_key() {
@@ -281,7 +271,6 @@ private:
   Random &random_;
   Helper &helper_;
   std::set<uint32_t> used_;
-  bool moves_nothing_ = false; // these inserts race in the launch before
 };
 
 // ---- The test -----------------------------------------------------------------------------------
