@@ -225,7 +225,7 @@ static tsr_status load_and_move(const source *s, const tsr_spec *spec, const tsr
   tsr_table_destroy(saved);
   tsr_spec_free(in_turn);
   tsr_table_destroy(status ? made : *table);
-  *table = status ? NULL : made;
+  if (status == TSR_OK) *table = made;
   return status;
 }
 

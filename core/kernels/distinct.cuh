@@ -39,8 +39,8 @@ static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
 }
 
 /* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next place of each of its
- * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet. results: NULL, or told of
- * each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
+ * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
+ * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
                                                const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
