@@ -17,7 +17,9 @@
  * only of multisets, multimaps and with promise_unique, and without tsr_apply.
  * split = replicated: the first device is written, and all are read: before a find, contains or count after a change the
  * others become copies of its memory. tsr_find_all asks the first one.
- * tsr_table_load: its option `device` is a list here, of one device for each shard that was saved.
+ * tsr_table_load: its option `device` is a list here. Where it names another number of devices than there were shards, or the
+ * file is of a table of one device, shards are loaded on the first devices in turn, and their pairs dealt to new ones on all,
+ * for which there has to be room beside them.
  * tsr_join takes two tables of one list of devices, with split = hash or replicated. Where their pairs of a key are not on one
  * device, because their seeds differ or their first batches did, the right one's are copied to where the left one would
  * have them, for as long as the join takes.

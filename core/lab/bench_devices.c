@@ -247,13 +247,15 @@ static tsr_status measure_link(bench *b, const subject *s, tsr_error *error) {
 }
 
 /* What the time of a batch on D devices should be, from that of its part on one device, which splits and orders it too, and
- * from what the link carries: chunks travel beside the work on others, all but the first one's way out and the last one's
- * back; or the work goes on beside the travel, where that takes longer (design 0016). */
+ * from what the link carries. Kernels that send share the device with those that work, so the link's time comes on top.
+ * Copies go on beside the work on other chunks, all but the first one's way out and the last one's back; or the work beside
+ * the copies, where they take longer (design 0016). */
 static double predict_ms(const bench *b, const subject *s, int op, const tsr_phases *phases) {
   const double travel = b->link_bytes_per_ms > 0 ? (double)phases->sent_bytes / b->link_bytes_per_ms : 0;
   const double share = s->stage == STRONG ? 1. / s->count : 1;
   const double work = b->split_ms[op] * share, chunks = (double)phases->chunks;
   if (s->stage < WEAK || work <= 0 || chunks < 1) return 0;
+  if (phases->is_direct) return work + travel;
   return work > travel ? work + travel / chunks : travel + work / chunks;
 }
 

@@ -247,6 +247,10 @@ static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, u
       return TSR_OK;
     }
   }
+  if (strcmp(entry->key, "split") == 0 && strcmp(entry->value, "pages") == 0)
+    return bad_entry(entry, error,
+                     "keys go to devices by split = hash, in balanced parts; that each device inserts its part page by "
+                     "page is said by [table] page_bytes = auto");
   const char *nearest = tsr_nearest(entry->value, names, count);
   snprintf(rule, sizeof rule, "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
            nearest ? nearest : "", nearest ? "?" : "");

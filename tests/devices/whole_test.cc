@@ -426,6 +426,7 @@ TEST(Refused, Specs) {
   expect_bad(map + "devices=0,1 device=0", "remove one");
   expect_bad(map + "devices.split=hash", "names no devices");
   expect_bad(map + "devices=0,1 devices.split=modulo", "must be one of");
+  expect_bad(map + "devices=0,1 devices.split=pages", "page_bytes = auto");
   expect_bad(map + "devices=0,1 devices.chunk=255", "256");
   expect_bad(map + "devices=0,1 devices.chunks=256", "did you mean chunk");
   expect_bad(map + "devices=0,1 devices.split=independent", "on two devices");
