@@ -391,7 +391,7 @@ do for [op in "${panels[*]}"] {
   unset label 1
 }
 unset title; unset border; unset tics; unset xlabel; unset grid; unset logscale
-set xrange [0:1]; set yrange [0:1]; set key at graph -0.3,0.95 left top Left reverse
+set xrange [0:1]; set yrange [0:1]; set key at graph -0.5,0.95 left top Left reverse
 plot $of_key
 END
 }
