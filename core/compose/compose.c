@@ -277,6 +277,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed && !s->statistics,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =
@@ -873,6 +875,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_distinct:
   case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
+  case TSR_PAGES_spans:
+    return t->facts.makes_spans;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

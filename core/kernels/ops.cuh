@@ -29,6 +29,30 @@ TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
 /* The number of this thread's item after its walk. */
 TSR_INLINE uint64_t item_again(const tsr_ctx *c, uint64_t i) { return TSR_FACT(c, loops) ? i : io_item(i); }
 
+/* How many pairs were made of the items of item i's span, or TSR_AS_IT_CAME. Volatile: it is asked for again after the walk,
+ * so that no register has to keep it. */
+TSR_INLINE uint32_t made_of(const tsr_ctx *c, const tsr_bulk *a, uint64_t i) {
+#ifdef __CUDACC__
+  if (TSR_FACT(c, makes_spans) && a->spans.made)
+    return *(volatile const uint32_t *)(a->spans.made + (i >> a->spans.log2));
+#endif
+  (void)c, (void)a, (void)i;
+  return TSR_AS_IT_CAME;
+}
+
+/* Whether there is an item i, where so many were made of those of its span. */
+TSR_INLINE uint32_t is_made(const tsr_bulk *a, uint64_t i, uint32_t made) {
+  return made == TSR_AS_IT_CAME || (i & ((1ull << a->spans.log2) - 1)) < made;
+}
+
+TSR_INLINE const void *made_keys(const tsr_bulk *a, uint32_t made) {
+  return made == TSR_AS_IT_CAME ? a->keys : a->spans.keys;
+}
+
+TSR_INLINE const void *made_values(const tsr_bulk *a, uint32_t made) {
+  return made == TSR_AS_IT_CAME ? a->values : a->spans.values;
+}
+
 TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
@@ -50,10 +74,11 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
   return offered(c, io_payload_at(values, i, mine));
 }
 
-/* Counts and hands back a pair that found no place. */
+/* Counts and hands back a pair that found no place; if it was made of several items it counts as all of them. */
 TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
-  IO_ADD(&a->tally->not_placed, 1);
+  const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
+  IO_ADD(&a->tally->not_placed, is_one ? 1 : a->spans.counts[i]);
   if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
   if (HAS_CHAINS(c) && a->unplaced_values)
     chain_put_value(c, a->unplaced_values, i, chain_value_at(c, a->values, i, 1));
@@ -73,8 +98,9 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
     item->result = TSR_RESULT_NOT_PLACED; /* OP_COMBINE: the key is not there, because its pair found no place */
   if (!MERGES(c, item->policy) || !merge_any(leader)) return;
   i = item_again(c, i);
-  const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
-  if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
+  const uint32_t is_unplaced = item->result == TSR_RESULT_NOT_PLACED, made = is_unplaced ? made_of(c, a, i) : 0;
+  const tsr_key key = is_unplaced ? io_key_at(made_keys(a, made), i, 1) : item->key;
+  if (merge_results(item, key, leader)) item->payload = offered_at(c, made_values(a, made_of(c, a, i)), i, 1);
 }
 
 /* Where values are combined later, one lane of a warp for each key: of those that bring a hot key all but one would try
@@ -110,8 +136,11 @@ TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 }
 
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
-  tsr_item item = item_of(a, i, mine);
-  item.payload = offered_at(c, a->values, i, mine);
+  const uint32_t made = policy == POLICY_FIND_OR_INSERT ? TSR_AS_IT_CAME : made_of(c, a, i);
+  mine = mine && is_made(a, i, made);
+  tsr_item item = item_of(a, i, 0);
+  item.key = io_key_at(made_keys(a, made), i, mine);
+  item.payload = offered_at(c, made_values(a, made), i, mine);
   item.policy = policy;
   if (policy == POLICY_LATER)
     work_for_later(c, mine, &item);
@@ -157,11 +186,13 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
  * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
  * nothing moves any more. */
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
-  tsr_item item = item_of(a, i, waits);
+  const uint32_t made = made_of(c, a, i);
+  const uint32_t waits = mine && is_made(a, i, made) && a->results[i] == NEEDS_COMBINE;
+  tsr_item item = item_of(a, i, 0);
   tsr_ctx still = *c;
   still.still = 1;
-  item.payload = offered_at(c, a->values, i, waits);
+  item.key = io_key_at(made_keys(a, made), i, waits);
+  item.payload = offered_at(c, made_values(a, made), i, waits);
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
   hand_back(c, a, i, &item);
