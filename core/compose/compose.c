@@ -287,8 +287,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
-   * a time collide on one bit in 32 */
-  uint32_t log2_bits = 10;
+   * a time collide on one bit in 32. There at least 2^17, for evictions that wait for each other's bit end in a jam */
+  uint32_t log2_bits = s->sm ? 17 : 10;
   while (log2_bits < 23 && (4ull << log2_bits) < s->buckets * s->bucket_slots) log2_bits++;
   t->lock_shift = 64 - log2_bits;
   t->lock_bytes = (1ull << log2_bits) / 8;

@@ -429,6 +429,7 @@ static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk 
   grid of_threads = a_thread_each(bulk->n);
   if ((op == TSR_BULK_apply || op == TSR_BULK_apply_inserts) && TSR_TAKES_TURNS(&program->composition->shape))
     of_threads.blocks = (bulk->n + TSR_TURN_ITEMS - 1) / TSR_TURN_ITEMS;
+  if (op == TSR_BULK_combine) of_threads.blocks = (bulk->n + TSR_COMBINE_ITEMS - 1) / TSR_COMBINE_ITEMS;
   return launch(program, op, bulk, of_threads, stream, error);
 }
 

@@ -56,6 +56,9 @@ enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR
 /* The items that a block lists where inserts and erases take turns (launch.cu). */
 enum { TSR_TURN_ITEMS = 3 * TSR_BLOCK_THREADS };
 
+/* The items that a block of combine lists. */
+enum { TSR_COMBINE_ITEMS = 8 * TSR_BLOCK_THREADS };
+
 /* What it belongs to in the report. */
 enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
 

@@ -70,10 +70,11 @@ enum {
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
   TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
-  TSR_SPAN_THREADS = 512,          /* of a block that combines items of a span, */
+  TSR_SPAN_THREADS = 384,          /* of a block that combines items of a span, */
+  TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
   TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
   TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
-  TSR_SPAN_JUDGED = 4096,          /* ... and the first items, which tell whether keys repeat */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */

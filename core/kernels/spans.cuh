@@ -70,8 +70,10 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
       item[r].policy = TSR_FACT(c, duplicates);
-      items[r] = MERGES_ALONE ? __popc(merge_group(item[r].key, mine)) : 1;
-      const uint32_t leads = mine && (!MERGES_ALONE || merge_payloads(&item[r], mine) == merge_lane());
+      const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
+      if (MERGES_ALONE) merge_payloads_of(&item[r], mine, same);
+      items[r] = tsr_count_bits(same);
+      const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
       if (walk_is_reserved(item[r].key))
         reserved |= leads << r;
       else
@@ -105,7 +107,7 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
   }
 }
 
-extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 3)
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
     tsr_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
   __shared__ span_block block;

@@ -4,8 +4,8 @@
 // spans.cuh) amounts to what each item alone would have, and is counted alike. Runs on the cpu backend too (device.h).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "tests/device/device.h"
 #include "tests/oracle/exercise.h"
@@ -45,15 +45,17 @@ uint64_t zipf(uint64_t, uint64_t n, uint64_t random) {
   return static_cast<uint64_t>(std::pow(static_cast<double>(n), std::ldexp(static_cast<double>(random >> 11), -53)));
 }
 
+void PrintTo(const Drawn &drawn, std::ostream *out) { *out << drawn.name; }
+
 const Drawn kDrawn[] = {
     {"distinct", [](uint64_t i, uint64_t, uint64_t) { return i; }},
     {"equal", [](uint64_t, uint64_t, uint64_t) { return uint64_t(7); }},
     {"zipf", zipf},
-    {"64 each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 64); }},
-    {"4096 each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 4096 + 1); }},
-    {"in runs", [](uint64_t i, uint64_t, uint64_t) { return i / 100; }},
-    {"half of them equal", [](uint64_t i, uint64_t n, uint64_t) { return i < n / 2 ? i : n; }},
-    {"and reserved ones",
+    {"64_each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 64); }},
+    {"4096_each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 4096 + 1); }},
+    {"in_runs", [](uint64_t i, uint64_t, uint64_t) { return i / 100; }},
+    {"half_of_them_equal", [](uint64_t i, uint64_t n, uint64_t) { return i < n / 2 ? i : n; }},
+    {"and_reserved_ones",
      [](uint64_t, uint64_t n, uint64_t random) { return random % 3 ? random % (n / 50) : n + random % 4; }},
 };
 
@@ -71,16 +73,24 @@ Batch keys_of(const Choice &choice, const Drawn &drawn) {
   return keys;
 }
 
-void offer(std::map<uint64_t, uint64_t> *model, const Choice &choice, const Batch &keys, const Batch &values) {
+using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;
+
+// What these pairs, in any order, amount to.
+Pairs combined(const Choice &choice, Pairs offers) {
   const uint64_t mask = tessera_test::width_mask(choice.value_bits);
-  for (size_t i = 0; i < keys.size(); i++) {
-    const auto [at, is_new] = model->insert({keys[i], values[i]});
-    uint64_t &value = at->second;
-    if (is_new) continue;
-    value = choice.duplicates == "add"   ? (value + values[i]) & mask
-            : choice.duplicates == "min" ? std::min(value, values[i])
-                                         : std::max(value, values[i]);
+  Pairs pairs;
+  std::sort(offers.begin(), offers.end());
+  for (const auto &[key, offer] : offers) {
+    if (pairs.empty() || pairs.back().first != key) {
+      pairs.push_back({key, offer});
+      continue;
+    }
+    uint64_t &value = pairs.back().second;
+    value = choice.duplicates == "add"   ? (value + offer) & mask
+            : choice.duplicates == "min" ? std::min(value, offer)
+                                         : std::max(value, offer);
   }
+  return pairs;
 }
 
 tsr_report insert(tsr_table *table, const Choice &choice, const Batch &keys, const Batch &values) {
@@ -94,61 +104,62 @@ tsr_report insert(tsr_table *table, const Choice &choice, const Batch &keys, con
   return report;
 }
 
-class Repeats : public testing::TestWithParam<Choice> {};
+class Repeats : public testing::TestWithParam<std::tuple<Choice, Drawn>> {
+protected:
+  const Choice &choice_ = std::get<0>(GetParam());
+  const Drawn &drawn_ = std::get<1>(GetParam());
+};
 
 // Two batches, so that the second one's keys are present.
 TEST_P(Repeats, AreCombined) {
-  const Choice &choice = GetParam();
-  const uint64_t mask = tessera_test::width_mask(choice.value_bits);
-  for (const Drawn &drawn : kDrawn) {
-    SCOPED_TRACE(drawn.name);
-    const Batch keys = keys_of(choice, drawn);
-    std::map<uint64_t, uint64_t> model;
-    device::Table table = device::create(choice, items(), 0.5);
-    ASSERT_TRUE(table);
-    for (uint64_t batch = 0; batch < 2; batch++) {
-      Batch values;
-      for (uint64_t i = 0; i < items(); i++) values.push_back(device::key_of(i + batch * 1000, 64) & mask);
-      offer(&model, choice, keys, values);
-      const tsr_report report = insert(table.get(), choice, keys, values);
-      EXPECT_EQ(report.inserted, model.size());
-      EXPECT_EQ(report.not_placed, 0u);
-      EXPECT_EQ(report.insert_keys, (batch + 1) * items());
-    }
-    const auto pairs = device::pairs_of(table.get());
-    ASSERT_EQ(pairs.size(), model.size());
-    EXPECT_TRUE(std::equal(pairs.begin(), pairs.end(), model.begin(),
-                           [](const auto &a, const auto &b) { return a.first == b.first && a.second == b.second; }));
+  const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
+  const Batch keys = keys_of(choice_, drawn_);
+  Pairs offers;
+  device::Table table = device::create(choice_, items(), 0.5);
+  ASSERT_TRUE(table);
+  uint64_t inserted = 0;
+  for (uint64_t batch = 0; batch < 2; batch++) {
+    Batch values;
+    for (uint64_t i = 0; i < items(); i++) values.push_back(device::key_of(i + batch * 1000, 64) & mask);
+    for (uint64_t i = 0; i < items(); i++) offers.push_back({keys[i], values[i]});
+    const tsr_report report = insert(table.get(), choice_, keys, values);
+    EXPECT_EQ(report.not_placed, 0u);
+    EXPECT_EQ(report.insert_keys, (batch + 1) * items());
+    inserted = report.inserted;
   }
+  const Pairs expected = combined(choice_, std::move(offers)), held = device::pairs_of(table.get());
+  EXPECT_EQ(inserted, expected.size());
+  ASSERT_EQ(held.size(), expected.size());
+  EXPECT_TRUE(held == expected);
 }
 
 // Each item that is in no pair of the table was counted; where pairs move, a pair that was evicted in the end as one.
 TEST_P(Repeats, AreCountedWhereTheyFindNoPlace) {
-  const Choice &choice = GetParam();
-  if (choice.duplicates != "add" || choice.layout == "slab") GTEST_SKIP() << "no sum, or always room";
-  for (const Drawn &drawn : kDrawn) {
-    if (std::string(drawn.name) == "equal") continue;
-    SCOPED_TRACE(drawn.name);
-    device::Table table = device::create(choice, items() / 4096 + 8, 1);
-    ASSERT_TRUE(table);
-    const tsr_report report = insert(table.get(), choice, keys_of(choice, drawn), Batch(items(), 1));
-    const auto pairs = device::pairs_of(table.get());
-    uint64_t sum = 0;
-    for (const auto &pair : pairs) sum += pair.second;
-    EXPECT_EQ(report.inserted, pairs.size());
-    if (choice.probing == "linear" || choice.probing == "double_hashing")
-      EXPECT_EQ(sum + report.not_placed, items());
-    else
-      EXPECT_LE(sum + report.not_placed, items());
-  }
+  if (choice_.duplicates != "add" || choice_.layout == "slab") GTEST_SKIP() << "no sum, or always room";
+  device::Table table = device::create(choice_, items() / 4096 + 8, 1);
+  ASSERT_TRUE(table);
+  const tsr_report report = insert(table.get(), choice_, keys_of(choice_, drawn_), Batch(items(), 1));
+  const Pairs pairs = device::pairs_of(table.get());
+  uint64_t sum = 0;
+  for (const auto &pair : pairs) sum += pair.second;
+  EXPECT_EQ(report.inserted, pairs.size());
+  if (choice_.probing == "linear" || choice_.probing == "double_hashing")
+    EXPECT_EQ(sum + report.not_placed, items());
+  else
+    EXPECT_LE(sum + report.not_placed, items());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Large, Repeats,
-    testing::Values(plain("packed", "cuckoo", "add", 32, 32), plain("packed", "cuckoo", "min", 64, 64),
-                    plain("packed", "robin_hood", "add", 32, 32), plain("packed", "robin_hood", "max", 64, 64),
-                    plain("packed", "linear", "add", 64, 64), plain("soa", "double_hashing", "add", 64, 32),
-                    plain("slab", "slab_list", "add", 32, 32)),
-    [](const testing::TestParamInfo<Choice> &info) { return info.param.name(); });
+INSTANTIATE_TEST_SUITE_P(Large, Repeats,
+                         testing::Combine(testing::Values(plain("packed", "cuckoo", "add", 32, 32),
+                                                          plain("packed", "cuckoo", "min", 64, 64),
+                                                          plain("packed", "robin_hood", "add", 32, 32),
+                                                          plain("packed", "robin_hood", "max", 64, 64),
+                                                          plain("packed", "linear", "add", 64, 64),
+                                                          plain("soa", "double_hashing", "add", 64, 32),
+                                                          plain("slab", "slab_list", "add", 32, 32)),
+                                          testing::ValuesIn(kDrawn)),
+                         [](const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
+                           return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
+                         });
 
 } // namespace
