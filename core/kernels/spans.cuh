@@ -55,7 +55,7 @@ static __device__ __forceinline__ void span_put(const tsr_pages *a, span_block *
  * address take turns; all go on together, each at the next place of each of its rows. */
 static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
                                                  uint64_t span, uint64_t begin, uint64_t end) {
-  enum { ROWS = TSR_SPAN_ROWS, TRIES = 4 };
+  enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
     tsr_item item[ROWS];
@@ -107,32 +107,40 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
   }
 }
 
-extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
-    tsr_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+/* All of a block's work. */
+static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block) {
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
-  __shared__ span_block block;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = pages_context(a, &scratch);
   const span_set set = span_set_in();
-  const uint64_t begin = (uint64_t)blockIdx.x << a.piece_log2, after = begin + (1ull << a.piece_log2);
-  const uint64_t end = after < a.bulk.n ? after : a.bulk.n;
+  const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
+  const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
-  if (threadIdx.x == 0) block.made = block.repeats = 0;
+  if (threadIdx.x == 0) block->made = block->repeats = 0;
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
     set.keys[at] = (io_key)TSR_EMPTY_KEY;
     set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
     set.items[at] = 0;
   }
   __syncthreads();
-  span_take(&c, &a, set, &block, begin, begin, judged);
+  span_take(&c, a, set, block, begin, begin, judged);
   __syncthreads();
-  const uint32_t repeat = (uint64_t)block.repeats * SHARE >= judged - begin;
+  const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
-  span_take(&c, &a, set, &block, begin, judged, rest);
+  span_take(&c, a, set, block, begin, judged, rest);
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS)
-    span_put(&a, &block, begin, set.keys[at] != (io_key)TSR_EMPTY_KEY, set.keys[at], set.sums[at], set.items[at]);
+    span_put(a, block, begin, set.keys[at] != (io_key)TSR_EMPTY_KEY, set.keys[at], set.sums[at], set.items[at]);
   __syncthreads();
-  if (threadIdx.x == 0) a.distinct[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
+  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
 }
+
+/* The linker takes the second form, with more registers, where the first one spills. */
+#define PAGES_SPANS(name, bounds)                                                                                      \
+  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
+    __shared__ span_block block;                                                                                       \
+    span_work(&a, &block);                                                                                             \
+  }
+PAGES_SPANS(tsr_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, 1))
 #endif
