@@ -304,6 +304,8 @@ static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *
   print_section(out, spec, "devices", rows, count);
   count = tsr_values_settings_list(&rows);
   print_section(out, spec, "values", rows, count);
+  count = tsr_filter_settings_list(&rows);
+  print_section(out, spec, "filter", rows, count);
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &t->part[role];
     for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {
