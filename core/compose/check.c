@@ -160,7 +160,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
 
 static void print_load(FILE *out, const tsr_composition *t) {
   const double reached = tsr_reached_load(&t->shape);
-  if (t->settings.load_factor <= reached) return;
+  if (t->shape.has_link || t->settings.load_factor <= reached) return; /* lists get longer */
   fprintf(
       out,
       "%-12s load_factor = %g, and %llu pairs by probing = %s in buckets of %u slots reach %.2f: above it pairs find "

@@ -237,6 +237,12 @@ for recipe in "$specs"/*.ini "$specs"/speed/*.ini; do
   expect_out '^(buckets|blocks) '
 done
 
+case_of "check warns of loads that are not reached, but not where lists get longer"
+run check "$specs/p2bht.ini" --set table.load_factor=.99
+expect_out '^warning +load_factor = 0\.99, '
+run check "$specs/slab_hash.ini" --set table.load_factor=2
+! grep -q '^warning' out || fail "warns of lists"
+
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"
 expect_err 'no capacity, which .run. takes from its input'
