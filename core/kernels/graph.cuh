@@ -109,14 +109,19 @@ static __device__ __forceinline__ uint32_t list_take(page_lists *lists, uint32_t
   return mine ? atomicAdd(&lists->at[list], 1u) : 0;
 }
 
-template <bool SHARED>
-static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                  page_lists *lists, held_items *held) {
+static __device__ __forceinline__ void lists_read(const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                  io_key key[LISTS_ROWS]) {
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
     const uint64_t i = begin + r * TSR_LISTS_THREADS + threadIdx.x;
-    held->key[r] = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
+    key[r] = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
   }
+}
+
+template <bool SHARED>
+static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                  page_lists *lists, held_items *held) {
+  lists_read(a, begin, end, held->key);
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
     const uint32_t mine = !walk_is_reserved(held->key[r]), list = list_in_page(c, held->key[r]);
@@ -149,17 +154,30 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
 }
 
 /* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
- * items, a warp's are neighbours. */
+ * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
 static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                         uint64_t first_slot, const page_lists *lists,
                                                         const held_items *held) {
+  enum { SOME = 6 };
+  static_assert(LISTS_ROWS % SOME == 0, "each row once");
 #pragma unroll
-  for (uint32_t r = 0; r < LISTS_ROWS; r++) {
-    const uint64_t i = begin + r * TSR_LISTS_THREADS + threadIdx.x;
-    if (held->place[r] == NO_PLACE) continue;
-    put_pair(c, first_slot + lists->at[held->place[r] >> LIST_SHIFT] + (held->place[r] & ((1u << LIST_SHIFT) - 1)),
-             LISTS_KEEP_KEYS ? held->key[r] : ((const io_key *)a->bulk.keys)[i], io_payload_at(a->bulk.values, i, 1));
-    list_answer(a, i);
+  for (uint32_t first = 0; first < LISTS_ROWS; first += SOME) {
+    io_key key[SOME];
+    io_payload payload[SOME];
+#pragma unroll
+    for (uint32_t r = 0; r < SOME; r++) {
+      const uint64_t i = begin + (first + r) * TSR_LISTS_THREADS + threadIdx.x;
+      const uint32_t mine = held->place[first + r] != NO_PLACE;
+      key[r] = LISTS_KEEP_KEYS ? held->key[first + r] : io_key_at(a->bulk.keys, i, mine);
+      payload[r] = io_payload_at(a->bulk.values, i, mine);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < SOME; r++) {
+      const uint32_t place = held->place[first + r], list = place >> LIST_SHIFT;
+      if (place == NO_PLACE) continue;
+      put_pair(c, first_slot + lists->at[list] + (place & ((1u << LIST_SHIFT) - 1)), key[r], payload[r]);
+      list_answer(a, begin + (first + r) * TSR_LISTS_THREADS + threadIdx.x);
+    }
   }
 }
 
@@ -235,8 +253,13 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   uint64_t taken = 0;
   for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
     uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+    io_key key[LISTS_ROWS];
+    lists_read(&a, t.begin, t.end, key);
     lists_clear(&lists);
-    lists_count(&c, &a, t.begin, t.end, &lists);
+#pragma unroll
+    for (uint32_t r = 0; r < LISTS_ROWS; r++)
+      if (!walk_is_reserved(key[r])) atomicAdd(&lists.at[list_in_page(&c, key[r])], 1u);
+    __syncthreads();
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) atomicAdd(&all[j], lists.at[j]);
     __syncthreads();
