@@ -252,6 +252,12 @@ expect_out '^  capacity +12000$'
 
 # ---- run -------------------------------------------------------------------------------------------------------------
 
+case_of "what a filter cannot do is refused before a file is read"
+for words in '--erase gone.tsv' '--export all.tsv' --histogram; do
+  # shellcheck disable=SC2086 # two words
+  refuses "^tessera: ${words%% *}: a filter keeps bits and no keys" run "$specs/filter.ini" "${cpu[@]}" --insert absent.tsv $words
+done
+
 case_of "run does in order what is written, and appends the rows of every find"
 run run "$specs/quickstart.ini" "${cpu[@]}" --set table.duplicates=min --insert pairs.tsv --find queries.tsv \
   --erase gone.tsv --find queries.tsv --out rows.tsv
