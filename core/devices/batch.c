@@ -224,7 +224,7 @@ static tsr_status add_times(const job *j, uint32_t slot, tsr_error *error) {
   return status;
 }
 
-static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes) {
+static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
   const uint32_t members = j->x->members;
   uint64_t most = 0;
   for (uint32_t from = j->x->first; from < j->x->first + j->x->here; from++) {
@@ -233,6 +233,7 @@ static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes) {
     most = items > most ? items : most;
   }
   if (j->s->measures) j->s->phases.sent_bytes += most * item_bytes;
+  if (j->s->measures && is_hidden) j->s->phases.hidden_bytes += most * item_bytes;
 }
 
 /* The chunk that had this slot is done, answers and all. */
@@ -453,7 +454,7 @@ static tsr_status exchange(const job *j, uint32_t slot, uint32_t number, buffer_
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
   if (j->stays) return TSR_OK;
-  add_sent(j, sizes, item_bytes);
+  add_sent(j, sizes, item_bytes, j->sends && lane == TSR_LANE_RETURN);
   if (j->x->is_direct) return TSR_OK;
   for (uint32_t i = 0; i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
