@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Large, Repeats,
                                                           plain("packed", "robin_hood", "add", 32, 32),
                                                           plain("packed", "robin_hood", "max", 64, 64),
                                                           plain("packed", "linear", "add", 64, 64),
-                                                          plain("soa", "double_hashing", "add", 64, 32),
+                                                          plain("packed", "double_hashing", "add", 64, 32),
                                                           plain("slab", "slab_list", "add", 32, 32)),
                                           testing::ValuesIn(kDrawn)),
                          [](const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
