@@ -426,9 +426,10 @@ static grid a_thread_each(uint64_t n) {
 }
 
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  const bool turns = op == TSR_BULK_apply || op == TSR_BULK_apply_inserts;
   grid of_threads = a_thread_each(bulk->n);
-  if ((op == TSR_BULK_apply || op == TSR_BULK_apply_inserts) && TSR_TAKES_TURNS(&program->composition->shape))
-    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS - 1) / TSR_TURN_ITEMS;
+  if (turns && TSR_TAKES_TURNS(&program->composition->shape))
+    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS(bulk->n) - 1) / TSR_TURN_ITEMS(bulk->n);
   return launch(program, op, bulk, of_threads, stream, error);
 }
 
