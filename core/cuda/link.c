@@ -428,18 +428,6 @@ static tsr_status user_write(glue *g, const tsr_user_code *code, const tsr_compo
   return status || code->source.image ? status : add_module(g, file, strdup(code->source.text), error);
 }
 
-/* A link fails mostly because a kernel calls what its table does not have. */
-static void explain(const tsr_user_code *code, tsr_error *error) {
-  const tsr_error why = error ? *error : (tsr_error){TSR_OK, ""};
-  if (why.status != TSR_LINK_FAILED || (!strstr(why.message, "Unresolved extern") && !strstr(why.message, "Undefined")))
-    return;
-  tsr_fail(
-      error, TSR_LINK_FAILED,
-      "%s calls a function that its table does not have, because TSR_TABLE does not declare it or the table's spec "
-      "admits none: %.600s",
-      code->facts.name, why.message);
-}
-
 /* Links the kernel in one of its forms; NULL is the compact one. */
 static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
                             const tsr_kernels *kernels, const char *form, uint32_t sm, tsr_link *link,
@@ -451,7 +439,7 @@ static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_compos
     kernel->form = form;
   }
   tsr_status status = link_anew(g, tables, code->facts.tables, kernels, sm, link, error);
-  if (status) explain(code, error);
+  if (status) tsr_user_explain(code, error);
   return status;
 }
 

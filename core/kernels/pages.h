@@ -78,9 +78,8 @@ enum {
   TSR_HOT_SLOTS_LOG2 = 10, /* ... and where a block looks for them */
   TSR_HOT_SLOTS = 1 << TSR_HOT_SLOTS_LOG2,
   TSR_LISTS_THREADS = 512,  /* of a block that makes the lists of a page */
-  TSR_LISTS_STAGED = 6144,  /* items of a page that it brings into their order before it writes them */
-  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks, */
-  TSR_LARGE_TILE = 1 << 13, /* ... so many at a time */
+  TSR_LISTS_STAGED = 6144,  /* items that it has in hand at a time */
+  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
   TSR_TILE_THREADS = 512,

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/lab/bench_arrays.h"
+#include "core/lab/bench_session.h"
 #include "core/lab/keys.h"
 #include "core/lab/status_line.h"
 
@@ -80,8 +81,7 @@ static tsr_status make_spec(const bench *b, const tsr_spec *spec, const subject 
   }
   snprintf(assignment, sizeof assignment, "table.%s=%s", s->stage == ONE ? "device" : "devices", s->numbers);
   if (status == TSR_OK) status = tsr_spec_set(*made, assignment, error);
-  snprintf(assignment, sizeof assignment, "table.load_factor=%s", b->load);
-  return status ? status : tsr_spec_set(*made, assignment, error);
+  return status ? status : tsr_bench_set_load(*made, b->load, error);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
