@@ -8,30 +8,16 @@
 
 /* ---- Operations of all kinds, where inserts and erases take turns ------------------------------ */
 
-/* Works on the items of one class, a constant, which are listed, so that no lane of a warp is idle for want of one. A tile
- * takes its next items as soon as it is done with those that it has, whatever the others do. Returns this thread's hits. */
+/* Works on the items of one class, a constant, which are listed, so that no lane of a warp is idle for want of one. Returns
+ * this thread's hits. */
 static __device__ __forceinline__ uint32_t bulk_apply_listed(const tsr_ctx *c, const tsr_bulk *a, uint64_t begin,
                                                              const uint16_t *listed, uint32_t count,
                                                              uint32_t report_class) {
-  uint32_t hits = 0, mine = 0, todo = 0, at = threadIdx.x, nth = 0;
-  tsr_item own = class_item(c, a, begin, 0, report_class);
-  tsr_op op;
-  rest(&own, &op);
+  uint32_t hits = 0;
   TSR_NO_UNROLL
-  while (tsr_warp_any(c, mine | (at < count))) {
-    const uint32_t takes = !todo, next = takes && at < count;
-    if (tsr_warp_any(c, takes)) {
-      if (takes) {
-        hits += mine && class_answer(c, a, begin + nth, mine, report_class, &own).answered;
-        nth = next ? listed[at] : 0;
-        own = class_item(c, a, begin + nth, next, report_class);
-        mine = next;
-        at += TSR_BLOCK_THREADS;
-      }
-      const uint32_t asked = tsr_ballot(c, class_asks(c, &own, next, report_class));
-      todo = takes ? asked : todo;
-    }
-    todo = take_turn(c, &own, &op, todo, class_kind(report_class), 1, 0);
+  for (uint32_t at = threadIdx.x; tsr_warp_any(c, at < count); at += TSR_BLOCK_THREADS) {
+    const uint32_t mine = at < count;
+    hits += apply_class(c, a, begin + (mine ? listed[at] : 0), mine, report_class).answered != 0;
   }
   return hits;
 }

@@ -372,9 +372,10 @@ TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
   if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
 }
 
-/* An item of one class, a constant, where inserts and erases take turns, and how it is worked on. Inserts do not begin with
- * the steps of OP_INSERT, because where keys are erased there are erased slots, and past one the whole walk has to be seen. */
-TSR_INLINE tsr_item class_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t report_class) {
+/* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps, because
+ * where keys are erased there are erased slots, and past one the whole walk has to be seen. */
+TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
+                                   uint32_t report_class) {
   tsr_item item = item_of(a, i, mine);
   item.times = a->times;
   item.i = i;
@@ -382,26 +383,12 @@ TSR_INLINE tsr_item class_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
     item.payload = offered_at(c, a->values, i, mine);
     item.policy = mine ? policy_of(c, a->operations[i]) : TSR_FACT(c, duplicates);
     item.mixes = 1;
+    run(c, &item, mine, OP_INSERT_LOCKED, 1, 0);
+  } else {
+    run(c, &item, passes_filter(c, &item, mine), report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE, 1, 0);
+    if (item.result == TSR_RESULT_NONE) item.result = TSR_RESULT_MISSING;
   }
-  return item;
-}
-TSR_INLINE uint32_t class_kind(uint32_t report_class) {
-  return report_class == TSR_CLASS_INSERT ? OP_INSERT_LOCKED : report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE;
-}
-TSR_INLINE uint32_t class_asks(const tsr_ctx *c, const tsr_item *item, uint32_t mine, uint32_t report_class) {
-  return report_class == TSR_CLASS_INSERT ? mine : passes_filter(c, item, mine);
-}
-TSR_INLINE bulk_answer class_answer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
-                                    uint32_t report_class, tsr_item *item) {
-  if (report_class != TSR_CLASS_INSERT && item->result == TSR_RESULT_NONE) item->result = TSR_RESULT_MISSING;
-  return answer_item(c, a, i, mine, report_class, item);
-}
-
-TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
-                                   uint32_t report_class) {
-  tsr_item item = class_item(c, a, i, mine, report_class);
-  run(c, &item, class_asks(c, &item, mine, report_class), class_kind(report_class), 1, 0);
-  return class_answer(c, a, i, mine, report_class, &item);
+  return answer_item(c, a, i, mine, report_class, &item);
 }
 
 TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {

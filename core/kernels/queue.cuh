@@ -114,43 +114,33 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   if (own->times && is_own) own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) + 1] = io_clock();
 }
 
-/* An operation of a tile that has begun none. Members that a masked tile does not read are left undefined, because zeros
- * would take registers. */
-TSR_INLINE void rest(const tsr_item *own, tsr_op *op) {
-  op->walking = 0;
-  op->probe.ref = op->placing.ref = 0;
-  op->probe.visited = op->probe.stashed = op->probe.page = op->placing.page = 0;
-  op->payloads = own->payloads;
-}
-
-/* A step of each tile with items `todo`, whose lowest one is worked on; returns those that are left. Collective. coherent: of
- * step(). resumes: these items were worked on before (they NEED something), so what is counted for them goes on. kind,
- * coherent and resumes are constants. */
-TSR_INLINE uint32_t take_turn(const tsr_ctx *c, tsr_item *own, tsr_op *op, uint32_t todo, uint32_t kind,
-                              uint32_t coherent, uint32_t resumes) {
-  uint32_t turn = todo ? tsr_lowest(todo) : 0, begins = !op->walking && todo;
-  tsr_ctx working = tsr_masked(c, todo != 0), beginning = tsr_masked(c, begins);
-  take_item(c, own, turn, kind, op);
-  if (resumes) tsr_take_up_key(&beginning, turn);
-  begin(c, own, turn, kind, begins, resumes, op);
-  uint32_t done = take_step(&working, op, kind, coherent);
-  /* Where another operation erases meanwhile there may be fewer values than were counted; the others are `missing`. */
-  TSR_NO_UNROLL
-  for (; kind == OP_RETRIEVE && is_mixed(c) && done && op->at < op->end; op->at++)
-    if (c->lane == 0) io_put_payload(op->payloads, op->at, own->missing);
-  tsr_leave_key(c, turn, done, op->result < NEEDS_LOCK);
-  give_item(&working, op, turn, kind, done, own);
-  return todo & (todo - done);
-}
-
-/* Works through the items of the lanes with `mine`: collective over the warp. */
+/* Works through the items of the lanes with `mine`: collective over the warp. coherent: of step(). resumes: these items
+ * were worked on before (they NEED something), so what is counted for them goes on. kind, coherent and resumes are
+ * constants. */
 TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind, uint32_t coherent,
                     uint32_t resumes) {
   uint32_t todo = tsr_ballot(c, mine); /* the lanes of the tile whose items are not done */
-  tsr_op op;
-  rest(own, &op);
+  tsr_op op; /* members that a masked tile does not read are left undefined, because zeros would take registers */
+  op.walking = 0;
+  op.probe.ref = op.placing.ref = 0;
+  op.probe.visited = op.probe.stashed = op.probe.page = op.placing.page = 0;
+  op.payloads = own->payloads;
   TSR_NO_UNROLL
-  while (tsr_warp_any(c, todo)) todo = take_turn(c, own, &op, todo, kind, coherent, resumes);
+  while (tsr_warp_any(c, todo)) {
+    uint32_t turn = todo ? tsr_lowest(todo) : 0, begins = !op.walking && todo;
+    tsr_ctx working = tsr_masked(c, todo != 0), beginning = tsr_masked(c, begins);
+    take_item(c, own, turn, kind, &op);
+    if (resumes) tsr_take_up_key(&beginning, turn);
+    begin(c, own, turn, kind, begins, resumes, &op);
+    uint32_t done = take_step(&working, &op, kind, coherent);
+    /* Where another operation erases meanwhile there may be fewer values than were counted; the others are `missing`. */
+    TSR_NO_UNROLL
+    for (; kind == OP_RETRIEVE && is_mixed(c) && done && op.at < op.end; op.at++)
+      if (c->lane == 0) io_put_payload(op.payloads, op.at, own->missing);
+    tsr_leave_key(c, turn, done, op.result < NEEDS_LOCK);
+    give_item(&working, &op, turn, kind, done, own);
+    todo &= todo - done;
+  }
 }
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
