@@ -131,64 +131,6 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
   return result;
 }
 
-/* Whether such an insert is steps: while inserts and erases take turns nearly all inserts meet erased slots, and those of a
- * warp that is done with one would wait for the longest walk of all. */
-#ifdef TSR_TEST_WITHOUT_GUARD
-#define FILLS_BY_STEPS(c) 0
-#else
-#define FILLS_BY_STEPS(c) (TAKES_TURNS(c) && HOLDS_NO_LOCK(c))
-#endif
-
-TSR_INLINE void fill_begin(const tsr_ctx *c, tsr_op *op) {
-  op->walking = walk_begin(c, op->key, &op->probe);
-  op->has_target = op->returns = 0;
-  op->result = TSR_RESULT_NOT_PLACED;
-}
-
-/* A step of an insert that has to see its whole walk before it takes the first vacant slot. Where the walk ends in the
- * bucket that has it, one look does for both. A bucket that was seen before others is looked at again, because the key may
- * have come there meanwhile. Bounded: an operation stays, or begins again, only after another one's success. */
-TSR_INLINE void fill_step(const tsr_ctx *c, tsr_op *op) {
-  tsr_bucket b;
-  layout_load(c, op->probe.ref, op->walking, tsr_load_mode(c, TSR_LOAD_COHERENT), &b);
-  TSR_COUNT_WHERE(c, probes, op->walking);
-  if (!TSR_FACT(c, warp_sync) && !op->walking) return;
-  uint32_t matches = layout_match(c, &b, walk_stored_key(op->key)), vacant = layout_vacant(c, &b);
-  matches = op->walking ? matches : 0;
-  vacant = op->walking ? vacant : 0;
-  const uint32_t takes = vacant && !op->has_target;
-  op->target = takes ? op->probe.ref : op->target;
-  op->has_target |= takes;
-  const uint32_t ends = survey_ends(c, &op->probe, &b, op->has_target) | op->returns;
-  const uint32_t combines = matches != 0;
-  const uint32_t claims = vacant && !matches && ends && op->target == op->probe.ref;
-  uint32_t written = 0;
-  if (tsr_warp_any(c, combines)) {
-    tsr_ctx writing = tsr_masked(c, combines);
-    written = combine(&writing, &b, combines ? tsr_lowest(matches) : 0, op->policy, &op->payload) && combines;
-  }
-  if (tsr_warp_any(c, claims)) {
-    tsr_ctx writing = tsr_masked(c, claims);
-    const uint32_t slot = claims ? slot_to_claim(c, op->key, vacant) : 0;
-    const uint32_t claimed = layout_cas(&writing, &b, slot, walk_stored_key(op->key), op->payload) && claims;
-    TSR_COUNT_WHERE(c, stashed, claimed && walk_is_stash(c, op->probe.ref));
-    written |= claimed;
-  }
-  const uint32_t stays = (combines | claims) && !written, goes = op->walking && !combines && !claims;
-  TSR_COUNT_WHERE(c, lost_claims, stays);
-  const uint32_t was_filled = goes && op->returns;
-  uint32_t there = walk_advance(c, op->key, &op->probe, TSR_NO_HANDLE, goes && !ends);
-  if (was_filled) there = walk_begin(c, op->key, &op->probe);
-  const uint32_t turns_back = goes && !there && op->has_target && !was_filled;
-  op->probe.ref = turns_back ? op->target : op->probe.ref;
-  op->has_target = was_filled || (stays && !op->returns && op->target == op->probe.ref) ? 0 : op->has_target;
-  op->returns = was_filled ? 0 : op->returns | turns_back;
-  op->result = !written   ? (uint32_t)TSR_RESULT_NOT_PLACED
-               : combines ? result_for_present(op->policy)
-                          : (uint32_t)TSR_RESULT_INSERTED;
-  op->walking = stays | there | turns_back;
-}
-
 /* All of an insert that needs its key's lock. Returns a TSR_RESULT_, or NEEDS_COHERENT (LOOKS_AGAIN). With
  * TSR_RESULT_NOT_PLACED *key and *payload are the unplaced pair; with TSR_RESULT_FOUND (POLICY_FIND_OR_INSERT) *payload
  * is that of the present pair. Waiting for a lock is the one unbounded loop: its holder is always running. The critical

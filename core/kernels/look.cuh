@@ -59,9 +59,6 @@ typedef struct tsr_op {
   uint64_t at, end;
   void *payloads;
   tsr_placing placing; /* OP_PLACE */
-  uint64_t target;     /* OP_INSERT_LOCKED where it is steps (locked.cuh): the first bucket with a vacant slot, */
-  uint32_t has_target; /* if there was one, */
-  uint32_t returns;    /* and whether the operation goes back there */
 } tsr_op;
 
 /* What a tile sees in a bucket, as masks of slots. A mask that operations of this kind do not ask for is 0. */

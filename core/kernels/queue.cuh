@@ -56,8 +56,6 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   op->end = end;
   if (kind == OP_PLACE) {
     place_begin(c, op->key, &op->placing);
-  } else if (kind == OP_INSERT_LOCKED && FILLS_BY_STEPS(c)) {
-    fill_begin(c, op);
   } else if (kind != OP_PLACE_RESERVED && kind != OP_INSERT_LOCKED) {
     op->walking = walk_begin(c, op->key, &op->probe);
     if (TSR_FACT(c, has_lists)) op->result = decide_at_end(c, op, kind); /* an empty list has no bucket */
@@ -80,8 +78,6 @@ TSR_INLINE uint32_t take_step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint3
     op->walking = c->active && op->result == TSR_RESULT_NONE;
   } else if (kind == OP_PLACE_RESERVED) {
     place_reserved(c, op);
-  } else if (kind == OP_INSERT_LOCKED && FILLS_BY_STEPS(c)) {
-    fill_step(c, op);
   } else if (kind == OP_INSERT_LOCKED) {
     op->result = insert_locked(c, &op->key, &op->payload, op->policy);
   } else {
