@@ -138,7 +138,10 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
   tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
-  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) {
+    arrays[i].devices = arrays[i].users;
+    if (!r->is_reached) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  }
   if (status == TSR_OK) {
     tsr_bulk bulk = {.state = t->store.state,
                      .n = r->n,
