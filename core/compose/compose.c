@@ -277,6 +277,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed && !s->statistics && s->whole_pairs,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =
@@ -285,8 +287,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
-   * a time collide on one bit in 32 */
-  uint32_t log2_bits = 10;
+   * a time collide on one bit in 32. There at least 2^17, for evictions that wait for each other's bit end in a jam */
+  uint32_t log2_bits = s->sm ? 17 : 10;
   while (log2_bits < 23 && (4ull << log2_bits) < s->buckets * s->bucket_slots) log2_bits++;
   t->lock_shift = 64 - log2_bits;
   t->lock_bytes = (1ull << log2_bits) / 8;
@@ -894,6 +896,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_distinct:
   case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
+  case TSR_PAGES_spans:
+    return t->facts.makes_spans;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

@@ -801,6 +801,8 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS,
 PAGES_REST(tsr_pages_rest_kernel, bulk_insert)
 PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
 
+#include "core/kernels/spans.cuh"
+
 /* ---- Answers --------------------------------------------------------------------------------- */
 
 extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_pages a) {

@@ -20,6 +20,7 @@
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
  * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
  * what is in none. */
@@ -40,6 +41,7 @@
   F(merge)                                                                                                             \
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
+  F(spans)                                                                                                             \
   F(lists)                                                                                                             \
   F(large_count)                                                                                                       \
   F(large_sum)                                                                                                         \
@@ -68,6 +70,11 @@ enum {
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
   TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
+  TSR_SPAN_THREADS = 384,          /* of a block that combines items of a span, */
+  TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
+  TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
+  TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
