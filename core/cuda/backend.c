@@ -444,7 +444,9 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
   if (step == TSR_PAGES_count_pages)
     of_threads = (grid){n, TSR_COUNT_THREADS, (uint32_t)pages->bins * (uint32_t)sizeof(uint32_t)};
-  if (step == TSR_PAGES_scatter) of_threads = (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes)};
+  if (step == TSR_PAGES_scatter)
+    of_threads =
+        (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes + TSR_TILE_BIN_BYTES(item_bytes))};
   if (step == TSR_PAGES_mark) of_threads = (grid){n, TSR_TILE_THREADS, pages->mark_bytes};
   if (step == TSR_PAGES_distinct || step == TSR_PAGES_merge)
     of_threads = (grid){n, TSR_SET_THREADS, pages->set_room * item_bytes};
