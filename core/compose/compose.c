@@ -311,6 +311,26 @@ static tsr_status check_overlap(const tsr_composition *t, const tsr_spec *spec, 
                   where, t->part[TSR_ROLE_LAYOUT].plugin->name);
 }
 
+/* A lane has registers for 256 bytes of a bucket, but where the lanes of a tile share one, and so keep what each asks of the
+ * others, not for more than half of that in two kernels: inserts of a scheme that moves pairs, and then goes along the
+ * walk to the stash, and those into a page, whose blocks have more threads (tests/codegen/matrix_test.cc). */
+static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  enum { LANE_BYTES = 128 };
+  const tsr_shape *s = &t->shape;
+  const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
+  const bool makes_pages = s->is_paged && t->settings.page_batch;
+  char where[512];
+  if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= LANE_BYTES * s->tile_lanes || !(moves_to_stash || makes_pages))
+    return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
+  return tsr_fail(
+      error, TSR_INCOMPATIBLE,
+      "%s: a lane would hold %u bytes of a bucket, and %s leaves it room for %u: raise [layout] tile_lanes, "
+      "lower bucket_slots, or use %s = 0",
+      where, s->bucket_bytes / s->tile_lanes, makes_pages ? "inserting page by page" : "moving pairs before a stash",
+      LANE_BYTES, makes_pages ? "page_batch" : "stash");
+}
+
 static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   char where[512];
   if (t->shape.duplicates != TSR_DUPLICATES_KEEP || t->shape.holds_many) return TSR_OK;
@@ -572,6 +592,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
   if (status == TSR_OK) status = check_links(t, spec, error);
+  if (status == TSR_OK) status = check_registers(t, spec, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
   if (status == TSR_OK) status = check_lists(t, spec, error);
   if (status == TSR_OK && t->settings.filter_bits) status = furnish_filter(t, spec, error);

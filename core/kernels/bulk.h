@@ -53,8 +53,13 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
 
-/* The items that a block lists where inserts and erases take turns (launch.cu). */
-enum { TSR_TURN_ITEMS = 3 * TSR_BLOCK_THREADS };
+/* Where inserts and erases take turns, the items of a batch of n that a block lists (launch.cu): many, because the last of
+ * them leave most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
+enum { TSR_TURN_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_TURN_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
+#define TSR_TURN_ITEMS(n)                                                                                              \
+  ((n) >> 10 < TSR_TURN_ITEMS_MIN   ? (uint32_t)TSR_TURN_ITEMS_MIN                                                     \
+   : (n) >> 10 > TSR_TURN_ITEMS_MAX ? (uint32_t)TSR_TURN_ITEMS_MAX                                                     \
+                                    : (uint32_t)((n) >> 10))
 
 /* The items that a block of combine lists. */
 enum { TSR_COMBINE_ITEMS = 8 * TSR_BLOCK_THREADS };

@@ -93,6 +93,9 @@ enum {
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
 
+/* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
+#define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
+
 #define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
 
 /* A region's part of a page: where it lies in the memory of the block, and in the table. */
@@ -135,10 +138,11 @@ typedef struct tsr_pages {
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
   const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
   uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
-  uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
+  uint64_t *counts;  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
                            * lists, then where the next item of each goes */
-  uint64_t *cursors;      /* bins: where the next item of each goes */
-  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  uint64_t *cursors; /* bins: where the next item of each goes */
+  uint32_t pairs, pairs_to; /* 1: keys and values lie, or are to lie, as pairs from the first key on; of 32 bits each */
+  const uint32_t *places;   /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
