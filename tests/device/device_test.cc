@@ -109,6 +109,8 @@ TEST_P(Paged, Agrees) {
   EXPECT_EQ(exercise(GetParam(), 9000, 25, 9000, true), "");
 }
 INSTANTIATE_TEST_SUITE_P(SmallAs, Paged, testing::ValuesIn(paged_tables({}, "yes")), name_of);
+// Slots are given out by counting only where nothing is counted for statistics.
+INSTANTIATE_TEST_SUITE_P(CountedAs, Paged, testing::ValuesIn(paged_tables({"promise_unique"}, "no")), name_of);
 
 // Batches of so few keys that each of them is hot, into tables with room for all and for few of them.
 class Repeated : public testing::TestWithParam<Choice> {

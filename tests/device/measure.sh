@@ -95,6 +95,7 @@ group_mixed() {
     rows specs/chain_sector.ini --n 2^22 --loads .3,1,1.4,2 --ops mixed --mix "$mix" --set table.concurrency=mixed
     rows specs/mixed.ini --n 2^22 --loads .5,.6,.8,.9 --ops mixed --mix "$mix"
   done
+  rows specs/mixed.ini --n 2^26 --loads .8,.9 --ops mixed --mix .25,.25,.25,.25
 }
 
 group_steps() {
