@@ -120,7 +120,8 @@ TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
 TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
   tsr_hash hash = hasher_hash(c, key, i);
   if (TSR_FACT(c, is_paged) && i == 0) hash = (tsr_hash)(hash * (tsr_hash)c->t->pages);
-  return tsr_reduce(hash, c->t->buckets);
+  return tsr_reduce(hash,
+                    TSR_FACT(c, is_paged) ? (uint32_t)c->t->buckets : c->t->buckets); /* fewer than 2^32 of a page */
 }
 
 /* The list of a key, where lists are made in bulk (fact lists). */
@@ -132,7 +133,7 @@ TSR_INLINE uint64_t tsr_list_of(const tsr_ctx *c, tsr_key key) {
  * have no buckets of their own. */
 TSR_INLINE uint32_t tsr_page_of(const tsr_ctx *c, tsr_key key) {
   if (TSR_FACT(c, has_lists)) return (uint32_t)(tsr_list_of(c, key) >> TSR_PAGE_LISTS_LOG2);
-  return TSR_FACT(c, is_paged) ? (uint32_t)tsr_reduce(hasher_hash(c, key, 0), c->t->pages) : 0;
+  return TSR_FACT(c, is_paged) ? (uint32_t)tsr_reduce(hasher_hash(c, key, 0), (uint32_t)c->t->pages) : 0;
 }
 TSR_INLINE uint64_t tsr_page_begin(const tsr_ctx *c, uint32_t page) {
   return TSR_FACT(c, is_paged) && !TSR_FACT(c, in_page) ? page * c->t->buckets : 0;

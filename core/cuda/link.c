@@ -553,11 +553,17 @@ extern const tsr_image tsr_pages_images[]; /* from kernels/pages.cu, in the same
 tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
                              tsr_error *error) {
   static const char *const names[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
-  static const char *const roomy[] = {"tsr_roomy_pages_insert_kernel"};
+  static const char *const medium_insert[] = {"tsr_medium_pages_insert_kernel"};
+  static const char *const roomy_insert[] = {"tsr_roomy_pages_insert_kernel"};
+  static const char *const roomy_spans[] = {"tsr_roomy_pages_spans_kernel"};
   for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
       *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}, true};
-      if (step == TSR_PAGES_insert) kernels->roomier[0] = roomy;
+      if (step == TSR_PAGES_insert) {
+        kernels->roomier[0] = medium_insert;
+        kernels->roomier[1] = roomy_insert;
+      }
+      if (step == TSR_PAGES_spans) kernels->roomier[0] = roomy_spans;
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);

@@ -88,6 +88,7 @@ enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_
 static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
 static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");
 
+#define NO_PLACE 0xFFFFFFFFu /* of an item that is in no list */
 struct held_items {
   io_key key[LISTS_ROWS];
   uint32_t place[LISTS_ROWS]; /* the list in its page, and which of its items this is; NO_PLACE: in no list */
@@ -98,9 +99,8 @@ struct held_items {
 template <bool SHARED>
 static __device__ __forceinline__ uint32_t list_take(page_lists *lists, uint32_t list, uint32_t mine) {
   if (SHARED && LANES_MEET) {
-    const uint32_t lane = threadIdx.x % WARP_LANES;
-    const uint32_t is_common = mine && list == __shfl_sync(0xFFFFFFFFu, list, 0);
-    const uint32_t common = __ballot_sync(0xFFFFFFFFu, is_common);
+    const uint32_t lane = threadIdx.x % WARP_LANES, shared = __shfl_sync(0xFFFFFFFFu, list, 0); /* by all lanes */
+    const uint32_t is_common = mine && list == shared, common = __ballot_sync(0xFFFFFFFFu, is_common);
     uint32_t first = 0;
     if (common && lane == tsr_lowest(common)) first = atomicAdd(&lists->at[list], (uint32_t)__popc(common));
     first = __shfl_sync(0xFFFFFFFFu, first, common ? tsr_lowest(common) : 0);

@@ -69,6 +69,36 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
   IO_ADD(&a->tally->answered[threadIdx.x], threadIdx.x == TSR_CLASS_ERASE ? all >> ERASED_SHIFT : found);
 }
 
+/* ---- What inserts have left to combine ---------------------------------------------------------- */
+
+/* A block lists those of its TSR_COMBINE_ITEMS items that wait, often none, so that no lane is idle for want of one. All
+ * threads take the same number of turns, because the lanes of a warp merge items of one key. The atomics give out places;
+ * they are relaxed, because a barrier comes before anybody reads what is there. */
+static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, const tsr_bulk *a) {
+  enum { ROWS = TSR_COMBINE_ITEMS / TSR_BLOCK_THREADS };
+  __shared__ uint16_t listed[TSR_COMBINE_ITEMS];
+  __shared__ uint32_t count;
+  const uint64_t begin = blockIdx.x * (uint64_t)TSR_COMBINE_ITEMS;
+  const uint32_t made = made_of(c, a, begin); /* a span has many blocks' items */
+  uint32_t waits[ROWS];
+  if (threadIdx.x == 0) count = 0;
+#pragma unroll
+  for (uint32_t r = 0; r < ROWS; r++) {
+    const uint64_t i = begin + r * TSR_BLOCK_THREADS + threadIdx.x;
+    waits[r] = waits_to_combine(a, i, i < a->n);
+  }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t r = 0; r < ROWS; r++)
+    if (waits[r] && is_made(a, begin + r * TSR_BLOCK_THREADS + threadIdx.x, made))
+      listed[atomicAdd(&count, 1u)] = (uint16_t)(r * TSR_BLOCK_THREADS + threadIdx.x);
+  __syncthreads();
+  for (uint32_t row = 0; row < count; row += TSR_BLOCK_THREADS) {
+    const uint32_t at = row + threadIdx.x, mine = at < count;
+    combine_item(c, a, begin + (mine ? listed[at] : 0), mine);
+  }
+}
+
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
  * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
  * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
@@ -81,7 +111,9 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
     bulk_begin_statistics(&c, &statistics);                                                                            \
     const uint64_t i = io_item(0);                                                                                     \
     const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts;                                                      \
-    if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                               \
+    if (TSR_BULK_##op == TSR_BULK_combine)                                                                             \
+      bulk_combine_listed(&c, &a);                                                                                     \
+    else if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                          \
       bulk_take_turn(&c, &a, inserts);                                                                                 \
     else                                                                                                               \
       bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \

@@ -35,28 +35,31 @@ struct tile {
   uint32_t bins; /* 0, and no items: there is no such tile */
 };
 
-/* The last segment with no more tiles before it than this one has. */
+/* The segment that a tile, of those that there are, belongs to. All threads of the block look, each at the begin of a part of
+ * the segments that are left, so that it waits for memory once for 512 of them. */
 static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uint64_t segments, uint64_t tile) {
-  uint64_t segment = 0, after = segments;
-  while (after - segment > 1) {
-    const uint64_t middle = (segment + after) / 2;
-    if (tiles[middle] <= tile)
-      segment = middle;
-    else
-      after = middle;
+  enum { PARTS_LOG2 = 9 };
+  static_assert(TSR_TILE_THREADS == 1 << PARTS_LOG2 && TSR_SET_THREADS == TSR_TILE_THREADS, "a thread looks at a part");
+  __shared__ uint64_t found;
+  uint64_t first = 0, end = segments;
+  while (end - first > 1) {
+    const uint64_t part = (end - first + (1u << PARTS_LOG2) - 1) >> PARTS_LOG2, own = first + threadIdx.x * part;
+    const uint64_t next = own + part < end ? own + part : end;
+    if (own < end && tiles[own] <= tile && tile < tiles[next]) found = own;
+    __syncthreads();
+    first = found;
+    end = first + part < end ? first + part : end;
+    __syncthreads();
   }
-  return segment;
+  return first;
 }
 
 static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
-  uint64_t segment = 0, at = blockIdx.x;
   tile t = {0, a->bulk.n, 0, 0};
-  if (a->ends && at >= a->tiles[a->segments]) {
-    t.end = 0;
-    return t;
-  }
+  uint64_t segment = 0, at = blockIdx.x;
+  const uint32_t is_there = !a->ends || at < a->tiles[a->segments];
   if (a->ends) {
-    segment = segment_of(a->tiles, a->segments, at);
+    segment = segment_of(a->tiles, is_there ? a->segments : 1, at);
     at -= a->tiles[segment];
     t.begin = a->ends[segment];
     t.end = a->ends[segment + 1];
@@ -66,6 +69,7 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
   t.first_bin = segment << a->fan_log2;
   const uint64_t bins = a->bins - t.first_bin;
   t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
+  if (!is_there) t = {0, 0, 0, 0};
   return t;
 }
 
@@ -78,7 +82,10 @@ enum {
   TILE_BINS = 1 << TSR_PAGES_FAN_LOG2,
   TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
   WARP_LANES = 32,
-  TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 /* keys and payloads together would take too many registers */
+  TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, /* keys and payloads together would take too many registers */
+  TILE_GROUP = TILE_IS_WIDE ? TILE_ROUNDS / 2 : TILE_ROUNDS, /* rounds whose items are under way together */
+  TILE_HAS_PAIRS = TSR_KEY_BITS == 32 && TSR_PAYLOAD_BITS == 32,
+  TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0)) != 0
 };
 static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 
@@ -95,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   count[threadIdx.x] = 0;
   __syncthreads();
   for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS) {
-    const tsr_key key = io_key_at(a.bulk.keys, i, 1);
+    const tsr_key key = io_key_at(a.bulk.keys, a.pairs ? 2 * i : i, 1);
     if (has_hot && hot_find(hot, key) != HOT_NONE) continue;
     atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u);
   }
@@ -106,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
 /* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
 extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
     tsr_pages_count_pages_kernel(const __grid_constant__ tsr_pages a) {
-  enum { ROWS = 4 };
+  enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
   __shared__ io_key hot[TSR_HOT_SLOTS];
   uint32_t *count = (uint32_t *)tsr_page_memory;
   tsr_scratch scratch;
@@ -114,19 +121,18 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
   const uint32_t has_hot = hot_load(&c, &a, hot);
   for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
   __syncthreads();
-  for (uint64_t row = blockIdx.x * (uint64_t)(ROWS * TSR_COUNT_THREADS); row < a.bulk.n;
-       row += gridDim.x * (uint64_t)(ROWS * TSR_COUNT_THREADS)) {
+  for (uint64_t row = blockIdx.x * (uint64_t)ITEMS; row < a.bulk.n; row += gridDim.x * (uint64_t)ITEMS) {
+    const uint32_t items = a.bulk.n - row < ITEMS ? (uint32_t)(a.bulk.n - row) : ITEMS;
+    const io_key *keys = (const io_key *)a.bulk.keys + row + threadIdx.x;
     io_key key[ROWS];
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
-      key[r] = io_key_at(a.bulk.keys, i, i < a.bulk.n);
-    }
+    for (uint32_t r = 0; r < ROWS; r++)
+      key[r] = io_key_at(keys, r * TSR_COUNT_THREADS, r * TSR_COUNT_THREADS + threadIdx.x < items);
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_COUNT_THREADS + threadIdx.x;
-      if (i < a.bulk.n && !(has_hot && hot_find(hot, key[r]) != HOT_NONE))
-        atomicAdd(&count[page_of_item(&c, a.pages, key[r])], 1u);
+      uint32_t counts = r * TSR_COUNT_THREADS + threadIdx.x < items;
+      if (has_hot && hot_find(hot, key[r]) != HOT_NONE) counts = 0;
+      atomicAdd(&count[page_of_item(&c, a.pages, key[r])], counts);
     }
   }
   __syncthreads();
@@ -153,31 +159,32 @@ struct tile_bins {
   uint32_t shift[TILE_BINS];
 };
 
-/* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
-enum { BIN_SHIFT = 16 };
-#define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TSR_TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
-static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
-  return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
-}
+/* An item's bin, and below it the item's place there, later its place in the tile: so a key is hashed once. */
+enum { BIN_SHIFT = 16, PLACE_MASK = (1 << BIN_SHIFT) - 1 };
+static_assert(TSR_TILE_ITEMS <= PLACE_MASK, "a place in a tile has so many bits");
 
-/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are in one
- * bin, its counter would be asked once for each of them, one after the other: so it is asked once for all. Of tables of
- * lists, because others combine such items before. */
-static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t position[TILE_ROUNDS]) {
-  const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
-  uint32_t is_one = bin != NO_PLACE;
+/* Gives each of a thread's rows a place in its bin; position: the bins, to which the places are added below. Where all items
+ * of a warp are in one bin, its counter would be asked once for each of them, one after the other: so it is asked once for
+ * all. Of tables of lists, because others combine such items before. */
+static __device__ __forceinline__ void places_in_bins(const tsr_ctx *c, tile_bins *bins, uint32_t rows,
+                                                      uint32_t position[TILE_ROUNDS]) {
+  const uint32_t lane = threadIdx.x % WARP_LANES;
+  uint32_t shares = 0, first = 0;
+  if (TSR_FACT(c, has_lists)) {
+    const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
+    uint32_t is_one = rows == (1u << TILE_ROUNDS) - 1u;
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) is_one = is_one && position[r] == bin;
-  const uint32_t shares = __all_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % WARP_LANES;
-  uint32_t first = shares && lane == 0 ? atomicAdd(&bins->count[bin], (uint32_t)(TILE_ROUNDS * WARP_LANES)) : 0;
-  first = __shfl_sync(0xFFFFFFFFu, first, 0);
+    for (uint32_t r = 0; r < TILE_ROUNDS; r++) is_one = is_one && position[r] == bin;
+    shares = __all_sync(0xFFFFFFFFu, is_one);
+    if (shares && lane == 0) first = atomicAdd(&bins->count[bin], (uint32_t)(TILE_ROUNDS * WARP_LANES));
+    first = __shfl_sync(0xFFFFFFFFu, first, 0);
+  }
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (shares)
-      position[r] = bin << BIN_SHIFT | (first + r * WARP_LANES + lane);
-    else if (position[r] != NO_PLACE)
-      position[r] = place_in_bin(bins, position[r]);
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t place =
+        shares ? first + r * WARP_LANES + lane : atomicAdd(&bins->count[position[r]], rows >> r & 1u);
+    position[r] = position[r] << BIN_SHIFT | place;
+  }
 }
 
 /* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are asked for before
@@ -187,13 +194,25 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
-    if (column && i < t->end) item[r] = __ldcs(column + i);
+    item[r] = column && i < t->end ? __ldcs(column + i) : 0;
+  }
+}
+
+/* The same of keys and values that lie together. */
+static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile *t, io_key key[TILE_ROUNDS],
+                                                  io_payload payload[TILE_ROUNDS]) {
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
+    const uint2 pair = i < t->end ? __ldcs((const uint2 *)pairs + i) : make_uint2(0, 0);
+    key[r] = pair.x;
+    payload[r] = pair.y;
   }
 }
 
 /* The items of a bin may come in any order, because the items of a call have none. All columns of the tile lie in shared
  * memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
- * once. */
+ * once. No item of a thread waits for another: what all do to shared memory is under way together. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
@@ -202,28 +221,38 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   io_key *keys = (io_key *)tsr_page_memory;
   io_payload *payloads = (io_payload *)(keys + TSR_TILE_ITEMS);
   uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TSR_TILE_ITEMS) : payloads);
+  uint16_t *bin_at = (uint16_t *)(places + (a.places_to ? TSR_TILE_ITEMS : 0));
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
   const hot_tile hot = hot_tile_in(tsr_page_memory);
   const uint32_t has_hot = hot_begin(&c, &a, hot);
-  uint32_t position[TILE_ROUNDS];
+  uint32_t position[TILE_ROUNDS], rows = 0; /* bits of rows: this thread has an item there, to be moved */
   io_key key[TILE_ROUNDS];
-  tile_column((const io_key *)a.bulk.keys, &t, key);
   io_payload payload[TILE_ROUNDS];
-  if (!TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
+  if (TILE_HAS_PAIRS && a.pairs) {
+    tile_pairs(a.bulk.keys, &t, key, payload);
+  } else {
+    tile_column((const io_key *)a.bulk.keys, &t, key);
+    if (!TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) rows |= (uint32_t)(r * TSR_TILE_THREADS + threadIdx.x < items) << r;
   bins.count[bin] = 0;
   __syncthreads();
+  if (has_hot)
+#pragma unroll
+    for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+      if ((rows >> r & 1u) &&
+          hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + r * TSR_TILE_THREADS + threadIdx.x))
+        rows &= ~(1u << r);
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    position[r] = NO_PLACE;
-    if (i < items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
-      position[r] =
-          TSR_FACT(&c, has_lists) ? bin_of(&c, &a, &t, key[r]) : place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
+    const uint32_t of_bin = bin_of(&c, &a, &t, key[r]);
+    position[r] = rows >> r & 1u ? of_bin : 0;
   }
-  if (TSR_FACT(&c, has_lists)) places_in_bins(&bins, position);
+  places_in_bins(&c, &bins, rows, position);
   __syncthreads();
   const uint32_t count = bins.count[bin];
   uint32_t before, placed;
@@ -233,30 +262,50 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
   __syncthreads();
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-    if (position[r] != NO_PLACE) {
-      position[r] = bins.before[position[r] >> BIN_SHIFT] + (position[r] & ((1u << BIN_SHIFT) - 1));
-      keys[position[r]] = key[r];
-    }
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) position[r] += bins.before[position[r] >> BIN_SHIFT];
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (position[r] == NO_PLACE) continue;
-    if (TSR_PAYLOAD_BITS && a.values_to)
-      payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
-    /* numbers of items are below 2^32: the plan sees to it */
-    if (a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
+    const uint32_t at = position[r] & PLACE_MASK;
+    if (!(rows >> r & 1u)) continue;
+    keys[at] = key[r];
+    if (TSR_PAYLOAD_BITS && !TILE_IS_WIDE) payloads[at] = payload[r];
+    if (TILE_KEEPS_BINS) bin_at[at] = (uint16_t)(position[r] >> BIN_SHIFT);
   }
+  if (TILE_IS_WIDE && a.values_to)
+#pragma unroll
+    for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+      if (rows >> r & 1u)
+        payloads[position[r] & PLACE_MASK] =
+            __ldcs((const io_payload *)a.bulk.values + t.begin + r * TSR_TILE_THREADS + threadIdx.x);
+  if (a.places_to) /* numbers of items are below 2^32: the plan sees to it */
+#pragma unroll
+    for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+      const uint64_t i = t.begin + r * TSR_TILE_THREADS + threadIdx.x;
+      if (rows >> r & 1u) places[position[r] & PLACE_MASK] = a.places ? a.places[i] : (uint32_t)i;
+    }
   __syncthreads();
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
-    if (i < placed) {
-      const io_key moved = keys[i];
-      const uint32_t to = bins.shift[bin_of(&c, &a, &t, moved)] + i;
-      ((io_key *)a.keys_to)[to] = moved;
-      if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to] = payloads[i];
-      if (a.places_to) a.places_to[to] = places[i];
+  for (uint32_t first = 0; first < TILE_ROUNDS; first += TILE_GROUP) {
+    uint32_t to[TILE_GROUP];
+#pragma unroll
+    for (uint32_t r = 0; r < TILE_GROUP; r++) {
+      const uint32_t i = (first + r) * TSR_TILE_THREADS + threadIdx.x;
+      key[r] = keys[i];
+      if (TSR_PAYLOAD_BITS) payload[r] = payloads[i];
+      const uint32_t of_bin = TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, key[r]);
+      to[r] = bins.shift[of_bin % TILE_BINS] + i; /* of the items; a bin from `placed` on is none */
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < TILE_GROUP; r++) {
+      const uint32_t i = (first + r) * TSR_TILE_THREADS + threadIdx.x;
+      if (i >= placed) continue;
+      if (TILE_HAS_PAIRS && a.pairs_to) {
+        ((uint2 *)a.keys_to)[to[r]] = make_uint2((uint32_t)key[r], (uint32_t)payload[r]);
+      } else {
+        ((io_key *)a.keys_to)[to[r]] = key[r];
+        if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to[r]] = payload[r];
+      }
+      if (a.places_to) a.places_to[to[r]] = places[i];
     }
   }
 }
@@ -359,101 +408,6 @@ static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t p
   }
 }
 
-/* ---- Slots given out by counting -------------------------------------------------------------- */
-
-/* In an empty page whose items have distinct keys a bucket's slots can be given out in their order, by a count of each: so a
- * pair costs one atomic, and no look, no compare-and-swap and no second try. Counts are halves of words, in shared memory
- * behind the page. First each item tries the first bucket of its walk. Items that find it full are listed, and try the next
- * buckets when all others are done, so that no warp waits for a few of its lanes. An item that gets no slot at all is
- * inserted by the walk itself, when all counted pairs lie where they belong. The atomics are relaxed: they give out slots
- * and places, and a barrier comes before anybody reads what is put there. */
-struct page_left {
-  uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
-  uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
-  uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
-};
-
-static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
-  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
-  for (uint32_t at = threadIdx.x; at < (buckets + 1) / 2; at += blockDim.x) counts[at] = 0;
-  if (threadIdx.x == 0) left->firsts = left->items = 0;
-}
-
-/* The slot that the bucket has to give, or a number that is none. An item asks for few buckets, and a page has so few items that no count reaches the next. */
-static __device__ __forceinline__ uint32_t count_slot(const tsr_pages *a, uint32_t bucket) {
-  const uint32_t shift = bucket % 2 * 16;
-  return atomicAdd((uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2, 1u << shift) >> shift & 0xFFFFu;
-}
-static_assert(TSR_PAGES_COUNTED_ITEMS * TSR_PAGES_COUNTED < 1 << 16, "a count has 16 bits");
-
-/* Raises the first `passed` buckets of the key's walk, by this thread alone. */
-static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key key, uint32_t passed) {
-  tsr_probe probe;
-  uint32_t there = walk_begin(c, key, &probe);
-#pragma unroll 1
-  for (uint32_t i = 0; there && i < passed; i++) {
-    layout_raise(c, probe.ref);
-    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
-  }
-}
-
-/* The same for who often finds a bucket full: then nothing is counted, so that any number may ask. */
-static __device__ __forceinline__ uint32_t count_slot_if_any(const tsr_ctx *c, const tsr_pages *a, uint32_t bucket) {
-  const uint32_t *word = (const uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + bucket / 2;
-  const uint32_t seen = *(const volatile uint32_t *)word >> bucket % 2 * 16 & 0xFFFFu;
-  return seen < TSR_FACT(c, bucket_slots) ? count_slot(a, bucket) : seen;
-}
-
-/* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
- * what can change before is the bucket's flag, once. */
-static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key,
-                                                tsr_payload payload) {
-  tsr_bucket b;
-  do {
-    look_at(c, ref, 1, &b);
-  } while (!layout_cas(c, &b, slot, key, payload));
-}
-
-/* Whether the pair got a slot in one of the buckets `first` to before `end` of its walk. are_seen: others may look at it. */
-static __device__ __forceinline__ uint32_t put_counted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload, uint32_t first, uint32_t end,
-                                                       uint32_t are_seen) {
-  tsr_probe probe;
-  uint32_t there = walk_begin(c, key, &probe);
-#pragma unroll 1
-  for (uint32_t i = 0; there && i < end; i++) {
-    const uint32_t slot = i < first  ? TSR_FACT(c, bucket_slots)
-                          : end == 1 ? count_slot(a, (uint32_t)probe.ref)
-                                     : count_slot_if_any(c, a, (uint32_t)probe.ref);
-    if (slot < TSR_FACT(c, bucket_slots)) {
-      if (TSR_FACT(c, ends_at_flag) && i > 0) raise_counted(c, key, i);
-      if (are_seen)
-        put_seen(c, probe.ref, slot, key, payload);
-      else
-        layout_put(c, probe.ref, slot, key, payload);
-      return 1;
-    }
-    there = walk_after(c, key, &probe, TSR_NO_HANDLE);
-  }
-  return 0;
-}
-
-/* Inserts an item whose first bucket was full into one of the next, or lists it for the walk. Returns 1 for the former. */
-static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                     uint32_t item, page_left *left, uint32_t *gives_up) {
-  const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
-  if (put_counted(c, a, key, io_payload_at(a->bulk.values, begin + item, 1), 1, TSR_PAGES_COUNTED, 0)) {
-    put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
-    return 1;
-  }
-  const uint32_t at = atomicAdd(&left->items, 1u);
-  if (at < TSR_PAGES_LEFT)
-    left->item[at] = (uint16_t)item;
-  else
-    *gives_up = 1;
-  return 0;
-}
-
 /* Asks for a column of the page's items, a line a thread, while the page is made. */
 static __device__ __forceinline__ void page_prefetch(const char *column, uint64_t begin, uint64_t end) {
   enum { LINE_BYTES = 128 };
@@ -461,195 +415,29 @@ static __device__ __forceinline__ void page_prefetch(const char *column, uint64_
     asm volatile("prefetch.global.L2 [%0];" : : "l"(column + at));
 }
 
-/* Counting gives each item a slot, so where inserts look for their keys all but one item of each key are taken out first.
- * Before the page is made its memory is a set of these keys, so room for half as many keys again as there are items is
- * wanted. Only with policies by which it does not matter whose value a key gets. */
-static __device__ __forceinline__ bool counts_distinct(const tsr_ctx *c) {
-  return TSR_FACT(c, guard) != TSR_GUARD_NONE;
-}
+/* ---- Lanes that go on together --------------------------------------------------------------- */
 
-static __device__ __forceinline__ bool takes_any(const tsr_ctx *c) {
-  return TSR_POLICY_TAKES_ANY(TSR_FACT(c, duplicates));
-}
-
-static __device__ __forceinline__ uint32_t repeats_room(const tsr_pages *a) {
-  return a->counts_offset_bytes / (uint32_t)sizeof(tsr_key);
-}
-
-static __device__ __forceinline__ void repeats_clear(const tsr_pages *a, page_left *left) {
-  const uint4 empty = {~0u, ~0u, ~0u, ~0u}; /* TSR_EMPTY_KEY */
-  uint4 *seen = (uint4 *)tsr_page_memory;
-  for (uint32_t at = threadIdx.x; at < a->counts_offset_bytes / 16; at += blockDim.x) seen[at] = empty;
-  for (uint32_t at = threadIdx.x; at < TSR_PAGES_COUNTED_ITEMS / 32; at += blockDim.x) left->repeats[at] = 0;
-}
-
-/* Whether an earlier item had the key. Relaxed: whoever is first, one is, and a barrier comes before the set is gone. */
-static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key key, uint32_t *gives_up) {
-  enum { TRIES = 256 }; /* only keys that were made for it need more */
-  const uint32_t room = repeats_room(a), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
-  uint32_t at = __umulhi(mixed, room);
-#pragma unroll 1
-  for (uint32_t try_ = 0; try_ < TRIES; try_++) {
-    const io_key found = atomicCAS((io_key *)tsr_page_memory + at, (io_key)TSR_EMPTY_KEY, (io_key)key);
-    if (found == (io_key)TSR_EMPTY_KEY) return false;
-    if (found == (io_key)key) return true;
-    at = at + 1 == room ? 0 : at + 1;
-  }
-  *gives_up = 1;
-  return false;
-}
-
-static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
-  repeats_clear(a, left);
-  __syncthreads();
-  for (uint32_t item = threadIdx.x; item < items; item += TSR_PAGES_THREADS) {
-    const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
-    if (walk_is_reserved(key) || !repeats_add(a, key, gives_up)) continue;
-    atomicOr(&left->repeats[item / 32], 1u << item % 32);
-    put_result(&a->bulk, begin + item, 1, result_for_present(TSR_FACT(c, duplicates)));
-  }
-  __syncthreads();
-}
-
-static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const tsr_pages *a, const page_left *left,
-                                                 uint32_t item) {
-  return counts_distinct(c) && !a->distinct && left->repeats[item / 32] >> item % 32 & 1u;
-}
-
-/* All items of a page; returns those of this thread that got a slot. Rows of items are read before the first of them is
- * worked on, so that they are under way together. */
-static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
-  enum { ROWS = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 ? 4 : 8 };
-  uint32_t hits = 0;
-  for (uint32_t row = threadIdx.x; row < items; row += ROWS * TSR_PAGES_THREADS) {
-    tsr_key key[ROWS];
-    tsr_payload payload[ROWS];
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t item = row + r * TSR_PAGES_THREADS;
-      key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
-      payload[r] = io_payload_at(a->bulk.values, begin + item, item < items);
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t item = row + r * TSR_PAGES_THREADS;
-      if (item >= items) break;
-      if (is_repeat(c, a, left, item)) continue;
-      if (walk_is_reserved(key[r])) {
-        *gives_up = 1;
-      } else if (put_counted(c, a, key[r], payload[r], 0, 1, 0)) {
-        put_result(&a->bulk, begin + item, 1, TSR_RESULT_INSERTED);
-        hits++;
-      } else {
-        const uint32_t at = atomicAdd(&left->firsts, 1u);
-        if (at < TSR_PAGES_FIRSTS)
-          left->first[at] = (uint16_t)item;
-        else
-          hits += put_later(c, a, begin, item, left, gives_up);
-      }
-    }
-  }
-  __syncthreads();
-  const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
-  for (uint32_t at = threadIdx.x; at < firsts; at += TSR_PAGES_THREADS)
-    hits += put_later(c, a, begin, left->first[at], left, gives_up);
-  return hits;
-}
-
-/* Where a scheme moves pairs, what no bucket of its walk had room for takes the slot of a pair that the scheme chooses, and
- * that one gets a slot of any bucket of its own walk, by counting, or takes another's in turn. A slot that was given out
- * may still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take
- * their next item as soon as they are done with one, and lanes go on together: each alone would take several times as long
- * (core/design/0014-pages.md). Below sm_90 the walk evicts, as everywhere else: ptxas does not see there that these lanes meet
- * again, and would give them a routine (0008). */
+/* A lane of a loop that others have left alone makes its warp wait for it, and then for the next. So in the loops of a page
+ * all lanes go on until none has anything to do, and meet after whatever only some of them do. Below sm_90 ptxas does not
+ * see that they meet, and would give them a routine (0008): there each goes on alone. */
 #if __CUDA_ARCH__ >= 900
 #define LANES_MEET 1
-#else
-#define LANES_MEET 0
-#endif
-
-static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
-  return LANES_MEET && TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && TSR_FACT(c, places_first) &&
-         !TSR_FACT(c, warp_sync) && !TSR_FACT(c, has_notes);
-}
-
-/* A pair in hand, and the item that it came from, or came after. */
-struct page_pair {
-  tsr_key key;
-  tsr_payload payload;
-  uint32_t item;
-  tsr_placing placing;
-};
-
-/* One eviction. Returns whether the pair in hand has a slot now; *gives_up: the scheme knows no place for it. */
-static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
-                                                         uint32_t *gives_up) {
-  tsr_bucket b;
-  look_at(c, own->placing.ref, 1, &b);
-  const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
-  const tsr_sight seen = {&b, ref - begin, 0};
-  const tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
-  uint32_t leaves = choice.passes, evicts = choice.evicts && !(layout_vacant(c, &b) >> choice.slot & 1u);
-  if (!(choice.passes | choice.evicts)) *gives_up = 1;
-  const tsr_key victim = layout_key(c, &b, choice.slot);
-  const tsr_payload payload = layout_payload(c, &b, choice.slot);
-  if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
-  if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
-  if (choice.evicts && !evicts) own->placing.lost++;
-  if (evicts) {
-    own->key = victim;
-    own->payload = payload;
-    if (put_counted(c, a, victim, payload, 0, TSR_PAGES_COUNTED, 1)) return 1;
-    leaves = 1;
-  }
-  if (leaves) {
-    own->placing.passed++;
-    own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
-  }
-  return 0;
-}
-
-static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                          const page_left *left, uint32_t *gives_up) {
-  const uint32_t listed = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
-  const uint32_t items = threadIdx.x < TSR_PAGES_EVICTORS ? listed : 0;
-  uint32_t next = threadIdx.x, has = 0, hits = 0;
-  page_pair own;
-#pragma unroll 1
-  while (__any_sync(0xFFFFFFFFu, has || next < items)) { /* bounded by the scheme */
-    if (!has && next < items) {
-      own.item = left->item[next];
-      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
-      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
-      place_begin(c, own.key, &own.placing);
-      next += TSR_PAGES_EVICTORS;
-      has = 1;
-    }
-    if (has && evict_counted(c, a, &own, gives_up)) {
-      put_result(&a->bulk, begin + own.item, 1, TSR_RESULT_INSERTED);
-      has = 0;
-      hits++;
-    }
-    if (*(volatile uint32_t *)gives_up) { /* the page is as it was */
-      has = 0;
-      next = items;
-    }
-  }
-  return hits;
-}
-
-/* ---- Items that are made one ------------------------------------------------------------------ */
-
-#if LANES_MEET
 static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return __any_sync(0xFFFFFFFFu, mine); }
 static __device__ __forceinline__ void lanes_meet() { __syncwarp(); }
 #else
+#define LANES_MEET 0
 static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return mine; }
 static __device__ __forceinline__ void lanes_meet() {}
 #endif
 
+/* The first of so many places of a list as this lane has items for; its length is shared by the block. Where all lanes are
+ * here the compiler makes it one atomic for them. Relaxed: a barrier comes before the list is read. */
+static __device__ __forceinline__ uint32_t lanes_append(uint32_t *length, uint32_t items) {
+  lanes_meet();
+  return atomicAdd(length, items);
+}
+
+#include "core/kernels/counted.cuh"
 #include "core/kernels/distinct.cuh"
 
 /* How many items a page has, when those of one key are one; TSR_NO_SET: they are not. */
@@ -723,9 +511,9 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 
 /* Whether a page gives up is the block's decision, told by one word of shared memory: plain stores suffice, because all who
  * write it write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without
- * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). The linker takes
- * the second form, with more registers, where the first one spills. */
-#define PAGES_INSERT(name, bounds)                                                                                     \
+ * items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). Where a
+ * form spills the linker takes the next one: with fewer items of a thread under way, then with more registers. */
+#define PAGES_INSERT(name, rows, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
     __shared__ bulk_statistics statistics;                                                                             \
     __shared__ uint32_t gives_up;                                                                                      \
@@ -750,7 +538,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     if (begin < end) page_load(&a, page);                                                                              \
     if (counts) counts_clear(&a, c.t->buckets, &left);                                                                 \
     __syncthreads();                                                                                                   \
-    if (counts) hits = page_count_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                        \
+    if (counts) hits = page_count_in<rows>(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                  \
     if (looks) hits = page_look_in(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                          \
     __syncthreads();                                                                                                   \
     const uint32_t evicts = counts && evicts_counted(&c);                                                              \
@@ -776,8 +564,9 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }
-PAGES_INSERT(tsr_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 3))
-PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS, 1))
+PAGES_INSERT(tsr_pages_insert_kernel, 6, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_medium_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
 /* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
  * threads leave a loop at once. */
@@ -800,6 +589,8 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, __launch_bounds__(TSR_PAGES_THREADS,
   }
 PAGES_REST(tsr_pages_rest_kernel, bulk_insert)
 PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
+
+#include "core/kernels/spans.cuh"
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 

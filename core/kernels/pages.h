@@ -20,6 +20,7 @@
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
  * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
  * what is in none. */
@@ -40,6 +41,7 @@
   F(merge)                                                                                                             \
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
+  F(spans)                                                                                                             \
   F(lists)                                                                                                             \
   F(large_count)                                                                                                       \
   F(large_sum)                                                                                                         \
@@ -68,6 +70,11 @@ enum {
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
   TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
+  TSR_SPAN_THREADS = 384,          /* of a block that combines items of a span, */
+  TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
+  TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
+  TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
@@ -85,6 +92,9 @@ enum {
   TSR_TILE_THREADS = 512,
   TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
 };
+
+/* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
+#define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
 
 #define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
 
@@ -128,10 +138,11 @@ typedef struct tsr_pages {
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
   const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
   uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
-  uint64_t *counts;       /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
+  uint64_t *counts;  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
                            * lists, then where the next item of each goes */
-  uint64_t *cursors;      /* bins: where the next item of each goes */
-  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  uint64_t *cursors; /* bins: where the next item of each goes */
+  uint32_t pairs, pairs_to; /* 1: keys and values lie, or are to lie, as pairs from the first key on; of 32 bits each */
+  const uint32_t *places;   /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */

@@ -17,15 +17,19 @@ tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *comp
                      .tile_items = t->backend->tile_items,
                      .passes = 1,
                      .has_answers = has_answers};
-  uint32_t log2_pages = 0;
-  while (1ull << log2_pages < pages) log2_pages++;
-  while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < log2_pages) p.passes++;
-  p.fan_log2 = (log2_pages + p.passes - 1) / p.passes;
+  while (1ull << p.log2_pages < pages) p.log2_pages++;
+  while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < p.log2_pages) p.passes++;
   return p;
 }
 
-/* The pages of a bin of this pass are those with the same number after a shift by so much. */
-static uint32_t shift_of(const tsr_partition *p, uint32_t pass) { return p->fan_log2 * (p->passes - 1 - pass); }
+/* The pages of a bin of this pass are those with the same number after a shift by so much. Where the bits do not share out
+ * the first pass takes more of them, because not all of its bins are there. */
+static uint32_t shift_of(const tsr_partition *p, uint32_t pass) {
+  return p->log2_pages * (p->passes - 1 - pass) / p->passes;
+}
+static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
+  return (pass ? shift_of(p, pass - 1) : p->log2_pages) - shift_of(p, pass);
+}
 static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
 
 void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
@@ -107,7 +111,7 @@ tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *p, uint64_t *
 static bool counts_once(const tsr_partition *partition, uint64_t n) {
   enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */
   const uint32_t sm = partition->composition->shape.sm;
-  return sm && partition->passes > 1 && partition->pages * sizeof(uint32_t) + OWN_BYTES <= tsr_block_bytes(sm) &&
+  return sm && partition->pages * sizeof(uint32_t) + OWN_BYTES <= tsr_block_bytes(sm) &&
          n / TSR_COUNT_BLOCKS / ITEMS_OF_COUNT >= partition->pages;
 }
 
@@ -133,17 +137,27 @@ static tsr_status count_bins(const tsr_work *b, const tsr_pages *p, uint64_t til
   return status ? status : tsr_work_sum(b, p->counts, p->bins);
 }
 
+/* Whether keys and values lie together between this pass and the next, from the copy's keys on: then runs are twice as long.
+ * Only where a thread holds both at once. */
+static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_pages *p) {
+  const tsr_shape *s = &partition->composition->shape;
+  return s->sm && pass + 1 < partition->passes && s->key_bits == 32 && s->payload_bits == 32 && p->values_to;
+}
+
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
  * them there, and these bins for segments. */
 static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_pages *p,
                                  const tsr_columns *to) {
   const tsr_backend *backend = b->t->backend;
   p->shift = shift_of(partition, pass);
+  p->fan_log2 = fan_log2_of(partition, pass);
   p->bins = bins_of(partition, pass);
   p->counts = partition->counts[pass];
   p->keys_to = to->keys;
   p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
   p->places_to = to->places;
+  p->pairs = p->pairs_to;
+  p->pairs_to = goes_as_pairs(partition, pass, p);
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
   uint64_t tiles;
   tsr_status status = tsr_partition_tiles(b, p, &tiles);
@@ -161,7 +175,6 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
 
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {
   *p = (tsr_pages){.bulk = *bulk,
-                   .fan_log2 = partition->fan_log2,
                    .tile_items = partition->tile_items,
                    .pages = partition->pages,
                    .tiles = partition->tiles,

@@ -23,7 +23,7 @@ typedef struct tsr_columns {
 typedef struct tsr_partition {
   const tsr_composition *composition;
   uint64_t pages, tile_items;
-  uint32_t passes, fan_log2;
+  uint32_t passes, log2_pages;
   bool has_answers;             /* what becomes of each item is wanted */
   bool has_spare;               /* the copy that the last pass has not written is wanted, too */
   tsr_columns copy[TSR_COPIES]; /* passes go to and fro between them */
