@@ -70,9 +70,9 @@ typedef struct tsr_phases {
   double work_ms;     /* what a table of one device does */
   double answer_ms;   /* answers brought into the caller's order */
   uint64_t chunks;
-  uint64_t sent_bytes; /* by the device that sent most, to others */
-  uint64_t
-      is_direct; /* 1: items travel in split_ms and answers in answer_ms, and exchange_ms is waiting; 0: in exchange_ms */
+  uint64_t sent_bytes;   /* by the device that sent most, to others */
+  uint64_t is_direct;    /* 1: items travel in split_ms, and exchange_ms is waiting; 0: they travel in exchange_ms */
+  uint64_t hidden_bytes; /* of sent_bytes: answers that travel in work_ms; where is_direct, others do in answer_ms */
 } tsr_phases;
 /* Measures the batches between the two, which costs some 10 us for each chunk. */
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);

@@ -321,6 +321,9 @@ static tsr_status place_array(exec_job *job, const tsr_kernel_facts *kernel, con
   array->is_written = array->is_written || !is_read;
   *place = array;
   if (array->data) return TSR_OK;
+  if (array->count < job->items)
+    tsr_say("%s has %" PRIu64 " elements, and there are %" PRIu64 " items: see that no kernel reads beyond its end",
+            array->name, array->count, job->items);
   tsr_table *table = job->tables[0].table;
   const uint64_t bytes = array->count * (bits / 8);
   tsr_status status = tsr_memory_allocate(table, bytes, &array->data, error);

@@ -81,6 +81,19 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   return TSR_OK;
 }
 
+/* The library would refuse these, too, but after all files that come before were read. */
+static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
+  const char *asked = job->pairs ? "--export" : job->has_histogram ? "--histogram" : NULL;
+  if (!job->is_filter) return TSR_OK;
+  for (size_t i = 0; !asked && i < job->step_count; i++)
+    if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
+  if (!asked) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load: use "
+                  "another kind",
+                  asked);
+}
+
 /* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
 static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   uint64_t key_bits = 0, value_bits = 0, value_bytes = 0;
@@ -100,6 +113,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   const char *const outputs[][2] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
   for (size_t i = 0; status == TSR_OK && i < sizeof outputs / sizeof outputs[0]; i++)
     status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
+  if (status == TSR_OK) status = check_filter(job, error);
   if (status) return status;
   if (job->has_histogram && value_bytes && !job->keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");

@@ -160,7 +160,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
 
 static void print_load(FILE *out, const tsr_composition *t) {
   const double reached = tsr_reached_load(&t->shape);
-  if (t->settings.load_factor <= reached) return;
+  if (t->shape.has_link || t->settings.load_factor <= reached) return; /* lists get longer */
   fprintf(
       out,
       "%-12s load_factor = %g, and %llu pairs by probing = %s in buckets of %u slots reach %.2f: above it pairs find "
@@ -304,6 +304,8 @@ static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *
   print_section(out, spec, "devices", rows, count);
   count = tsr_values_settings_list(&rows);
   print_section(out, spec, "values", rows, count);
+  count = tsr_filter_settings_list(&rows);
+  print_section(out, spec, "filter", rows, count);
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &t->part[role];
     for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {

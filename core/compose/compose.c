@@ -277,6 +277,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed && !s->statistics && s->whole_pairs,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =
@@ -285,8 +287,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   };
   if (s->guard == TSR_GUARD_NONE) return;
   /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
-   * a time collide on one bit in 32 */
-  uint32_t log2_bits = 10;
+   * a time collide on one bit in 32. There at least 2^17, for evictions that wait for each other's bit end in a jam */
+  uint32_t log2_bits = s->sm ? 17 : 10;
   while (log2_bits < 23 && (4ull << log2_bits) < s->buckets * s->bucket_slots) log2_bits++;
   t->lock_shift = 64 - log2_bits;
   t->lock_bytes = (1ull << log2_bits) / 8;
@@ -307,6 +309,26 @@ static tsr_status check_overlap(const tsr_composition *t, const tsr_spec *spec, 
                   "%s: layout = %s shows a key before its value, and a find could read between: use concurrency = "
                   "phased, or a layout of whole pairs",
                   where, t->part[TSR_ROLE_LAYOUT].plugin->name);
+}
+
+/* A lane has registers for 256 bytes of a bucket, but where the lanes of a tile share one, and so keep what each asks of the
+ * others, not for more than half of that in two kernels: inserts of a scheme that moves pairs, and then goes along the
+ * walk to the stash, and those into a page, whose blocks have more threads (tests/codegen/matrix_test.cc). */
+static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  enum { LANE_BYTES = 128 };
+  const tsr_shape *s = &t->shape;
+  const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
+  const bool makes_pages = s->is_paged && t->settings.page_batch;
+  char where[512];
+  if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= LANE_BYTES * s->tile_lanes || !(moves_to_stash || makes_pages))
+    return TSR_OK;
+  tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
+  return tsr_fail(
+      error, TSR_INCOMPATIBLE,
+      "%s: a lane would hold %u bytes of a bucket, and %s leaves it room for %u: raise [layout] tile_lanes, "
+      "lower bucket_slots, or use %s = 0",
+      where, s->bucket_bytes / s->tile_lanes, makes_pages ? "inserting page by page" : "moving pairs before a stash",
+      LANE_BYTES, makes_pages ? "page_batch" : "stash");
 }
 
 static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
@@ -570,6 +592,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
   if (status == TSR_OK) status = check_links(t, spec, error);
+  if (status == TSR_OK) status = check_registers(t, spec, error);
   if (status == TSR_OK) status = check_multiplicity(t, spec, error);
   if (status == TSR_OK) status = check_lists(t, spec, error);
   if (status == TSR_OK && t->settings.filter_bits) status = furnish_filter(t, spec, error);
@@ -873,6 +896,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_distinct:
   case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
+  case TSR_PAGES_spans:
+    return t->facts.makes_spans;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

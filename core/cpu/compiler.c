@@ -307,8 +307,12 @@ tsr_status tsr_compiler_open(const void *code, size_t bytes, const char *symbol,
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *function = *library ? dlsym(*library, symbol) : NULL;
     if (!*function) {
-      const char *why = dlerror();
-      status = tsr_fail(error, TSR_LINK_FAILED, "what the compiler has made cannot be loaded: %s", why ? why : symbol);
+      const char *why = dlerror(),
+                 *behind = why ? strstr(why, ".so: ") : NULL; /* the file is gone when one reads this */
+      status = tsr_fail(error, TSR_LINK_FAILED, "what the compiler has made cannot be loaded: %s",
+                        behind ? behind + 5
+                        : why  ? why
+                               : symbol);
       if (*library) dlclose(*library);
       *library = NULL;
     }

@@ -67,6 +67,7 @@ tsr_status tsr_cpu_user_create(tsr_device *device, const tsr_user_code *code, ts
   if (!has_texts) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel's text");
   if (status == TSR_OK) status = make((const char *const *)texts, tables + 1, version, made, error);
   for (size_t i = 0; i <= tables; i++) free(texts[i]);
+  if (status) tsr_user_explain(code, error);
   if (status)
     free(made);
   else

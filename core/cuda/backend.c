@@ -426,9 +426,11 @@ static grid a_thread_each(uint64_t n) {
 }
 
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  const bool turns = op == TSR_BULK_apply || op == TSR_BULK_apply_inserts;
   grid of_threads = a_thread_each(bulk->n);
-  if ((op == TSR_BULK_apply || op == TSR_BULK_apply_inserts) && TSR_TAKES_TURNS(&program->composition->shape))
-    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS - 1) / TSR_TURN_ITEMS;
+  if (turns && TSR_TAKES_TURNS(&program->composition->shape))
+    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS(bulk->n) - 1) / TSR_TURN_ITEMS(bulk->n);
+  if (op == TSR_BULK_combine) of_threads.blocks = (bulk->n + TSR_COMBINE_ITEMS - 1) / TSR_COMBINE_ITEMS;
   return launch(program, op, bulk, of_threads, stream, error);
 }
 
@@ -448,6 +450,8 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_mark) of_threads = (grid){n, TSR_TILE_THREADS, pages->mark_bytes};
   if (step == TSR_PAGES_distinct || step == TSR_PAGES_merge)
     of_threads = (grid){n, TSR_SET_THREADS, pages->set_room * item_bytes};
+  if (step == TSR_PAGES_spans)
+    of_threads = (grid){n, TSR_SPAN_THREADS, TSR_SPAN_ROOM * (item_bytes + (uint32_t)sizeof(uint32_t))};
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
   if (step == TSR_PAGES_choose) of_threads = (grid){1, TSR_TILE_THREADS, 0};

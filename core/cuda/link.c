@@ -428,18 +428,6 @@ static tsr_status user_write(glue *g, const tsr_user_code *code, const tsr_compo
   return status || code->source.image ? status : add_module(g, file, strdup(code->source.text), error);
 }
 
-/* A link fails mostly because a kernel calls what its table does not have. */
-static void explain(const tsr_user_code *code, tsr_error *error) {
-  const tsr_error why = error ? *error : (tsr_error){TSR_OK, ""};
-  if (why.status != TSR_LINK_FAILED || (!strstr(why.message, "Unresolved extern") && !strstr(why.message, "Undefined")))
-    return;
-  tsr_fail(
-      error, TSR_LINK_FAILED,
-      "%s calls a function that its table does not have, because TSR_TABLE does not declare it or the table's spec "
-      "admits none: %.600s",
-      code->facts.name, why.message);
-}
-
 /* Links the kernel in one of its forms; NULL is the compact one. */
 static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
                             const tsr_kernels *kernels, const char *form, uint32_t sm, tsr_link *link,
@@ -451,7 +439,7 @@ static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_compos
     kernel->form = form;
   }
   tsr_status status = link_anew(g, tables, code->facts.tables, kernels, sm, link, error);
-  if (status) explain(code, error);
+  if (status) tsr_user_explain(code, error);
   return status;
 }
 
@@ -565,15 +553,17 @@ extern const tsr_image tsr_pages_images[]; /* from kernels/pages.cu, in the same
 tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
                              tsr_error *error) {
   static const char *const names[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
-  static const char *const medium[] = {"tsr_medium_pages_insert_kernel"};
-  static const char *const roomy[] = {"tsr_roomy_pages_insert_kernel"};
+  static const char *const medium_insert[] = {"tsr_medium_pages_insert_kernel"};
+  static const char *const roomy_insert[] = {"tsr_roomy_pages_insert_kernel"};
+  static const char *const roomy_spans[] = {"tsr_roomy_pages_spans_kernel"};
   for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
       *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}, true};
       if (step == TSR_PAGES_insert) {
-        kernels->roomier[0] = medium;
-        kernels->roomier[1] = roomy;
+        kernels->roomier[0] = medium_insert;
+        kernels->roomier[1] = roomy_insert;
       }
+      if (step == TSR_PAGES_spans) kernels->roomier[0] = roomy_spans;
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);

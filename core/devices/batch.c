@@ -40,6 +40,7 @@ typedef struct job {
   uint64_t tiles_max;
   uint64_t rounds;
   bool stays; /* each member works on its own part */
+  bool sends; /* who works on items writes their answers where they came from, in the order of shards */
 } job;
 
 /* ---- What is asked --------------------------------------------------------------------------- */
@@ -100,6 +101,15 @@ static job job_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
                  a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES || (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
   return j;
+}
+
+/* Whether answers are sent by the work itself, whose time hides the link's. Not those that work reads again, nor rows, which
+ * travel in other ways; and not where that means many small launches, since each member's items need one of their own. */
+static bool sends_answers(const job *j) {
+  const uint32_t op = j->parts->op;
+  const uint64_t part = max_part(j), items = part < j->share ? part : j->share;
+  return j->x->is_direct && !j->stays && (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
+         j->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / j->x->members >= TSR_SPLIT_TILE;
 }
 
 static bool any_answer(const job *j) {
@@ -214,7 +224,7 @@ static tsr_status add_times(const job *j, uint32_t slot, tsr_error *error) {
   return status;
 }
 
-static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes) {
+static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
   const uint32_t members = j->x->members;
   uint64_t most = 0;
   for (uint32_t from = j->x->first; from < j->x->first + j->x->here; from++) {
@@ -223,6 +233,7 @@ static void add_sent(const job *j, const uint64_t *sizes, uint32_t item_bytes) {
     most = items > most ? items : most;
   }
   if (j->s->measures) j->s->phases.sent_bytes += most * item_bytes;
+  if (j->s->measures && is_hidden) j->s->phases.hidden_bytes += most * item_bytes;
 }
 
 /* The chunk that had this slot is done, answers and all. */
@@ -387,7 +398,7 @@ static void take_round(const job *j, uint32_t slot, uint64_t round) {
   }
 }
 
-/* Room for what comes to the shards here. */
+/* Room for what comes to the shards here, and for answers that are sent. */
 static tsr_status make_room(const job *j, uint32_t slot) {
   const uint32_t members = j->x->members;
   tsr_status status = TSR_OK;
@@ -398,6 +409,8 @@ static tsr_status make_room(const job *j, uint32_t slot) {
     for (uint32_t from = 0; from < members; from++) k->got += j->sizes[slot][from * members + j->x->first + i];
     for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
       if (j->question_bytes[c] && !j->stays) status = reserve(j, m, &k->arrived[c], k->got * j->question_bytes[c]);
+    for (uint32_t a = 0; status == TSR_OK && j->sends && a < TSR_ANSWERS; a++)
+      if (j->answers[a].bytes) status = reserve(j, m, &k->back[a], k->n * j->answers[a].bytes);
   }
   return status;
 }
@@ -441,7 +454,7 @@ static tsr_status exchange(const job *j, uint32_t slot, uint32_t number, buffer_
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
   if (j->stays) return TSR_OK;
-  add_sent(j, sizes, item_bytes);
+  add_sent(j, sizes, item_bytes, j->sends && lane == TSR_LANE_RETURN);
   if (j->x->is_direct) return TSR_OK;
   for (uint32_t i = 0; i < j->x->here; i++) {
     tsr_member *m = &j->s->members[i];
@@ -479,42 +492,70 @@ static tsr_status travel(const job *j, uint32_t slot) {
   return status;
 }
 
-static void *answer_of(const tsr_slot *k, const job *j, tsr_answer a) {
-  return j->answers[a].bytes ? k->answer[a].memory : NULL;
+/* Where the answers to the items of a shard from `before` on are to be written, which came from this member, or all from
+ * all. */
+static void *answer_of(const job *j, uint32_t shard, uint32_t slot, uint32_t from, tsr_answer a) {
+  uint64_t first_at[TSR_DEVICES_MAX];
+  if (!j->answers[a].bytes) return NULL;
+  if (!j->sends) return j->s->members[shard].slots[slot].answer[a].memory;
+  number_shards(j, from, j->sizes[slot], first_at);
+  return (char *)j->s->members[from].slots[slot].back[a].memory + first_at[shard] * j->answers[a].bytes;
 }
 
-static tsr_status work_member(const job *j, uint32_t member, tsr_slot *k) {
-  tsr_member *m = &j->s->members[member];
-  const tsr_request *r = &j->parts[member];
-  tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
-  if (status == TSR_OK) status = begin_phase(j, m, k, TSR_LANE_WORK);
-  for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
-    if (j->answers[a].bytes) status = reserve(j, m, &k->answer[a], k->got * j->answers[a].bytes);
-  if (status) return status;
+static const void *items_from(const void *column, uint64_t before, uint64_t bytes) {
+  return column ? (const char *)column + before * bytes : NULL;
+}
+
+/* A shard works on n items: what has come but for the first `before`. */
+static tsr_status work_on(const job *j, uint32_t shard, uint32_t slot, uint32_t from, uint64_t before, uint64_t n) {
+  tsr_member *m = &j->s->members[shard];
+  const tsr_slot *k = &m->slots[slot];
+  const tsr_request *r = &j->parts[shard];
+  const void *questions[TSR_QUESTIONS];
+  void *answers[TSR_ANSWERS];
+  for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
+    questions[c] = items_from(question_of(j, k, (tsr_column)c), before, j->question_bytes[c]);
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) answers[a] = answer_of(j, shard, slot, from, (tsr_answer)a);
   const tsr_request mine = {.op = r->op,
                             .phase = r->phase,
-                            .n = k->got,
-                            .operations = question_of(j, k, TSR_OPERATIONS),
-                            .keys = question_of(j, k, TSR_KEYS),
-                            .values = question_of(j, k, TSR_VALUES),
-                            .values_out = answer_of(k, j, TSR_FOUND_VALUES),
-                            .unplaced_keys = answer_of(k, j, TSR_UNPLACED_KEYS),
-                            .unplaced_values = answer_of(k, j, TSR_UNPLACED_VALUES),
-                            .results = answer_of(k, j, TSR_CODES),
-                            .counts = answer_of(k, j, TSR_COUNTS),
-                            .times = answer_of(k, j, TSR_TIMES),
+                            .n = n,
+                            .operations = questions[TSR_OPERATIONS],
+                            .keys = questions[TSR_KEYS],
+                            .values = questions[TSR_VALUES],
+                            .values_out = answers[TSR_FOUND_VALUES],
+                            .unplaced_keys = answers[TSR_UNPLACED_KEYS],
+                            .unplaced_values = answers[TSR_UNPLACED_VALUES],
+                            .results = answers[TSR_CODES],
+                            .counts = answers[TSR_COUNTS],
+                            .times = answers[TSR_TIMES],
                             .missing = r->missing,
                             .tells_presence = r->tells_presence,
+                            .is_reached = true,
                             .stream = m->streams[TSR_LANE_WORK],
                             .tally = r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
-  if (mine.n) status = tsr_single_operate(m->shard, &mine, j->error);
+  return n ? tsr_single_operate(m->shard, &mine, j->error) : TSR_OK;
+}
+
+static tsr_status work_member(const job *j, uint32_t member, uint32_t slot) {
+  const uint32_t members = j->x->members;
+  tsr_member *m = &j->s->members[member];
+  tsr_slot *k = &m->slots[slot];
+  tsr_status status = wait_for(j, m, k->arrived_at, TSR_LANE_WORK);
+  if (status == TSR_OK) status = begin_phase(j, m, k, TSR_LANE_WORK);
+  for (uint32_t a = 0; status == TSR_OK && !j->sends && a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes) status = reserve(j, m, &k->answer[a], k->got * j->answers[a].bytes);
+  if (status == TSR_OK && !j->sends) status = work_on(j, member, slot, member, 0, k->got);
+  for (uint64_t from = 0, before = 0; status == TSR_OK && j->sends && from < members; from++) {
+    const uint64_t n = j->sizes[slot][from * members + member];
+    status = work_on(j, member, slot, (uint32_t)from, before, n);
+    before += n;
+  }
   return status ? status : end_phase(j, m, k, TSR_LANE_WORK);
 }
 
 static tsr_status work(const job *j, uint32_t slot) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++)
-    status = work_member(j, i, &j->s->members[i].slots[slot]);
+  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) status = work_member(j, i, slot);
   return status;
 }
 
@@ -531,7 +572,7 @@ static tsr_status put_in_order(const job *j, uint32_t member, uint32_t slot, tsr
   k->ordered_at[a] = NULL;
   if (k->n == 0 || (!users && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
   if (users) users += k->first * wanted->bytes;
-  const bool is_found = a == TSR_FOUND_VALUES;
+  const bool is_found = a == TSR_FOUND_VALUES, is_in_parts = !j->stays && !j->sends;
   const bool is_at_once = users && is_here(m, users) && is_aligned(users, wanted->bytes);
   if (!is_at_once) status = reserve(j, m, &k->ordered[a], bytes);
   k->ordered_at[a] = is_at_once ? users : k->ordered[a].memory;
@@ -539,17 +580,17 @@ static tsr_status put_in_order(const job *j, uint32_t member, uint32_t slot, tsr
     status = copy(j, m, k->ordered_at[a], users, bytes, TSR_LANE_RETURN);
   if (status) return status;
   tsr_split split = {.n = k->n,
-                     .shards = j->stays ? 1 : j->x->members,
+                     .shards = is_in_parts ? j->x->members : 1,
                      .numbers = j->stays ? NULL : k->numbers.memory,
-                     .from = {k->answer[a].memory},
+                     .from = {(j->stays ? k->answer : k->back)[a].memory},
                      .ordered = k->ordered_at[a],
                      .column_bytes = wanted->bytes,
                      .only = !wanted->is_partial ? NULL
                              : is_found          ? k->asked[TSR_OPERATIONS]
                                                  : k->ordered_at[TSR_CODES],
                      .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
-  if (!j->stays) number_shards(j, member, j->sizes[slot], split.first_at);
-  if (!j->stays)
+  if (is_in_parts) number_shards(j, member, j->sizes[slot], split.first_at);
+  if (is_in_parts)
     locate(j, member, slot, (way){answer_column, back_column, a, wanted->bytes}, j->sizes[slot], split.from);
   status = step(j, m, TSR_SPLIT_collect, &split, TSR_LANE_RETURN);
   return status || is_at_once || !users ? status : copy(j, m, users, k->ordered_at[a], bytes, TSR_LANE_RETURN);
@@ -773,6 +814,7 @@ static tsr_status end(job *j, tsr_status status) {
 static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
   job j = job_of(t, parts, error);
   j.stays = stays;
+  j.sends = sends_answers(&j);
   tsr_status status = begin(&j);
   const bool has_answers = any_answer(&j);
   if (status == TSR_OK && !stays) status = balance(&j);

@@ -53,8 +53,16 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
 
-/* The items that a block lists where inserts and erases take turns (launch.cu). */
-enum { TSR_TURN_ITEMS = 3 * TSR_BLOCK_THREADS };
+/* Where inserts and erases take turns, the items of a batch of n that a block lists (launch.cu): many, because the last of
+ * them leave most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
+enum { TSR_TURN_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_TURN_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
+#define TSR_TURN_ITEMS(n)                                                                                              \
+  ((n) >> 10 < TSR_TURN_ITEMS_MIN   ? (uint32_t)TSR_TURN_ITEMS_MIN                                                     \
+   : (n) >> 10 > TSR_TURN_ITEMS_MAX ? (uint32_t)TSR_TURN_ITEMS_MAX                                                     \
+                                    : (uint32_t)((n) >> 10))
+
+/* The items that a block of combine lists. */
+enum { TSR_COMBINE_ITEMS = 8 * TSR_BLOCK_THREADS };
 
 /* What it belongs to in the report. */
 enum { TSR_CLASS_INSERT, TSR_CLASS_FIND, TSR_CLASS_ERASE, TSR_CLASSES };
@@ -88,6 +96,16 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 }
 #endif
 
+/* What was made of the items of a batch whose keys repeat (spans.cuh), span by span: 1 << log2 of them, which then has
+ * made[span] pairs, from its first item's number on; each was made of so many items as counts says. */
+typedef struct tsr_spans {
+  const uint32_t *made; /* TSR_AS_IT_CAME: nothing was made of the span; NULL: of none */
+  const void *keys, *values;
+  const uint32_t *counts;
+  uint32_t log2;
+} tsr_spans;
+#define TSR_AS_IT_CAME 0xFFFFFFFFu
+
 /* All arrays hold n items of the table's widths; NULL where an operation has no use for it or the caller none. */
 typedef struct tsr_bulk {
   tsr_state state;
@@ -103,6 +121,7 @@ typedef struct tsr_bulk {
   uint64_t room;                         /* retrieve: of values_out */
   uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
   uint32_t tells_presence;               /* find, erase: 1: results are 1 and 0, as those of contains */
+  tsr_spans spans;                       /* insert, combine */
   tsr_tally *tally;
 } tsr_bulk;
 

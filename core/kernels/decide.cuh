@@ -96,6 +96,17 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
   return guards_itself ? v->empties : 0;
 }
 
+/* Of these slots of a bucket those that come first in the key's order; the lowest of them is claimed. All who insert a key
+ * keep to one order of the slots, which is what guards it. A lane alone begins where its key says, so that of those who
+ * meet at a bucket of a small table few lose; a tile of several begins at the lowest, since fewer tiles meet at a bucket
+ * and the multiplication would cost them 2 % (core/design/0004-uniqueness.md). */
+TSR_INLINE uint32_t first_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
+  if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link) || TSR_FACT(c, tile_lanes) > 1) return slots;
+  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  const uint32_t start = (uint32_t)((uint64_t)mixed * count >> 32), later = slots >> start << start;
+  return later ? later : slots;
+}
+
 /* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
  * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
  * meets in lists only, no erased slot is ever claimed, and the argument holds again. */
@@ -114,10 +125,10 @@ TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t
   const uint32_t claimable = claimable_slots(c, op, kind, v);
   const uint32_t present =
       op_guard(c, kind) == TSR_GUARD_NONE ? 0 : v->matches; /* without a guard keys are not looked for */
-  return when(
-      present != 0, combine_with(present),
-      when(is_past_guarding(c, kind, v), ask_for(NEEDS_LOCK),
-           when(claimable != 0, claim_one(claimable), when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
+  return when(present != 0, combine_with(present),
+              when(is_past_guarding(c, kind, v), ask_for(NEEDS_LOCK),
+                   when(claimable != 0, claim_one(first_to_claim(c, op->key, claimable)),
+                        when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
 }
 
 /* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md); inserts that take

@@ -72,16 +72,16 @@ static __device__ __forceinline__ void list_answer(const tsr_pages *a, uint64_t 
 
 /* Writes each item straight to its slot. */
 static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                   uint64_t first_slot, page_lists *lists) {
+                                                   page_lists *lists) {
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
     const tsr_key key = ((const io_key *)a->bulk.keys)[i];
     if (walk_is_reserved(key)) continue;
-    put_pair(c, first_slot + atomicAdd(&lists->at[list_in_page(c, key)], 1u), key, io_payload_at(a->bulk.values, i, 1));
+    put_pair(c, begin + atomicAdd(&lists->at[list_in_page(c, key)], 1u), key, io_payload_at(a->bulk.values, i, 1));
     list_answer(a, i);
   }
 }
 
-/* A page of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to their place, so that a key
+/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to their place, so that a key
  * is read and hashed once, and the atomic that counts an item tells which of its list it is. Wide keys are read again,
  * because registers do not hold them all. */
 enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_KEY_BITS == 32, LIST_SHIFT = 16 };
@@ -93,19 +93,39 @@ struct held_items {
   uint32_t place[LISTS_ROWS]; /* the list in its page, and which of its items this is; NO_PLACE: in no list */
 };
 
-static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                  page_lists *lists, held_items *held) {
+/* A number for each of a warp's items in a list, one above the other. SHARED: many of them are in one list, whose counter
+ * would be asked once for each, one after the other; so those of the first lane's list ask together. */
+template <bool SHARED>
+static __device__ __forceinline__ uint32_t list_take(page_lists *lists, uint32_t list, uint32_t mine) {
+  if (SHARED && LANES_MEET) {
+    const uint32_t lane = threadIdx.x % WARP_LANES, shared = __shfl_sync(0xFFFFFFFFu, list, 0); /* by all lanes */
+    const uint32_t is_common = mine && list == shared, common = __ballot_sync(0xFFFFFFFFu, is_common);
+    uint32_t first = 0;
+    if (common && lane == tsr_lowest(common)) first = atomicAdd(&lists->at[list], (uint32_t)__popc(common));
+    first = __shfl_sync(0xFFFFFFFFu, first, common ? tsr_lowest(common) : 0);
+    if (is_common) return first + (uint32_t)__popc(common & ((1u << lane) - 1));
+  }
+  return mine ? atomicAdd(&lists->at[list], 1u) : 0;
+}
+
+static __device__ __forceinline__ void lists_read(const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                  io_key key[LISTS_ROWS]) {
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
     const uint64_t i = begin + r * TSR_LISTS_THREADS + threadIdx.x;
-    held->key[r] = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
+    key[r] = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
   }
+}
+
+template <bool SHARED>
+static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
+                                                  page_lists *lists, held_items *held) {
+  lists_read(a, begin, end, held->key);
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
-    held->place[r] = NO_PLACE;
-    if (walk_is_reserved(held->key[r])) continue;
-    const uint32_t list = list_in_page(c, held->key[r]);
-    held->place[r] = list << LIST_SHIFT | atomicAdd(&lists->at[list], 1u);
+    const uint32_t mine = !walk_is_reserved(held->key[r]), list = list_in_page(c, held->key[r]);
+    const uint32_t place = list_take<SHARED>(lists, list, mine);
+    held->place[r] = mine ? list << LIST_SHIFT | place : NO_PLACE;
   }
   __syncthreads();
 }
@@ -130,6 +150,34 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < items; at += TSR_LISTS_THREADS)
     put_pair(c, begin + at, keys[at], TSR_PAYLOAD_BITS > 0 ? payloads[at] : 0);
+}
+
+/* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
+ * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
+static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                        uint64_t first_slot, const page_lists *lists,
+                                                        const held_items *held) {
+  enum { SOME = 6 };
+  static_assert(LISTS_ROWS % SOME == 0, "each row once");
+#pragma unroll
+  for (uint32_t first = 0; first < LISTS_ROWS; first += SOME) {
+    io_key key[SOME];
+    io_payload payload[SOME];
+#pragma unroll
+    for (uint32_t r = 0; r < SOME; r++) {
+      const uint64_t i = begin + (first + r) * TSR_LISTS_THREADS + threadIdx.x;
+      const uint32_t mine = held->place[first + r] != NO_PLACE;
+      key[r] = LISTS_KEEP_KEYS ? held->key[first + r] : io_key_at(a->bulk.keys, i, mine);
+      payload[r] = io_payload_at(a->bulk.values, i, mine);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < SOME; r++) {
+      const uint32_t place = held->place[first + r], list = place >> LIST_SHIFT;
+      if (place == NO_PLACE) continue;
+      put_pair(c, first_slot + lists->at[list] + (place & ((1u << LIST_SHIFT) - 1)), key[r], payload[r]);
+      list_answer(a, begin + (first + r) * TSR_LISTS_THREADS + threadIdx.x);
+    }
+  }
 }
 
 /* A page with items that are in no list leaves these to a later step. */
@@ -158,14 +206,14 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
       a.list_counts[(uint64_t)large * TSR_PAGE_LISTS + j] = 0;
   end = is_large ? begin : end; /* no thread ends early: ptxas would not see that all of them meet again (sm_80) */
   if (holds)
-    lists_hold(&c, &a, begin, end, &lists, &held);
+    lists_hold<false>(&c, &a, begin, end, &lists, &held);
   else
     lists_count(&c, &a, begin, end, &lists);
   const uint32_t items = lists_sum(&a, page, begin, 1, lists.at, &storage);
   if (holds)
     lists_place_held(&c, &a, begin, items, &lists, &held);
   else
-    lists_place(&c, &a, begin, end, begin, &lists);
+    lists_place(&c, &a, begin, end, &lists);
   leave_rest(&a, page, items < end - begin);
   if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
 }
@@ -184,10 +232,10 @@ static __device__ __forceinline__ bool next_large_tile(const tsr_pages *a, uint6
   for (; t->large < a->large[0]; t->large++) {
     t->page = a->large[1 + t->large];
     const uint64_t begin = a->begins[t->page], end = a->begins[t->page + 1];
-    const uint64_t tiles = (end - begin + TSR_LARGE_TILE - 1) / TSR_LARGE_TILE;
+    const uint64_t tiles = (end - begin + TSR_LISTS_STAGED - 1) / TSR_LISTS_STAGED;
     if (at < *taken + tiles) {
-      t->begin = begin + (at - *taken) * TSR_LARGE_TILE;
-      t->end = end - t->begin > TSR_LARGE_TILE ? t->begin + TSR_LARGE_TILE : end;
+      t->begin = begin + (at - *taken) * TSR_LISTS_STAGED;
+      t->end = end - t->begin > TSR_LISTS_STAGED ? t->begin + TSR_LISTS_STAGED : end;
       return true;
     }
     *taken += tiles;
@@ -204,8 +252,13 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   uint64_t taken = 0;
   for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
     uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+    io_key key[LISTS_ROWS];
+    lists_read(&a, t.begin, t.end, key);
     lists_clear(&lists);
-    lists_count(&c, &a, t.begin, t.end, &lists);
+#pragma unroll
+    for (uint32_t r = 0; r < LISTS_ROWS; r++)
+      if (!walk_is_reserved(key[r])) atomicAdd(&lists.at[list_in_page(&c, key[r])], 1u);
+    __syncthreads();
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) atomicAdd(&all[j], lists.at[j]);
     __syncthreads();
@@ -234,12 +287,13 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   uint64_t taken = 0;
   for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
     uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+    held_items held;
     lists_clear(&lists);
-    lists_count(&c, &a, t.begin, t.end, &lists);
+    lists_hold<true>(&c, &a, t.begin, t.end, &lists, &held);
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) lists.at[j] = atomicAdd(&all[j], lists.at[j]);
     __syncthreads();
-    lists_place(&c, &a, t.begin, t.end, a.begins[t.page], &lists);
+    lists_place_tile(&c, &a, t.begin, a.begins[t.page], &lists, &held);
     __syncthreads();
   }
 }

@@ -89,7 +89,8 @@ TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t 
   }
   if (tsr_warp_any(c, claims)) {
     tsr_ctx writing = tsr_masked(c, claims);
-    uint32_t claimed = claim(&writing, &b, claims ? slot_to_claim(c, key, vacant) : 0, walk_stored_key(key), *payload);
+    const uint32_t slot = claims ? tsr_lowest(first_to_claim(c, key, vacant)) : 0;
+    uint32_t claimed = claim(&writing, &b, slot, walk_stored_key(key), *payload);
     TSR_COUNT_WHERE(c, stashed, claimed && walk_is_stash(c, s->target));
     written |= claimed;
   }
@@ -142,8 +143,8 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
   uint32_t lock = tsr_lock_of(c, *key), result = NEEDS_COHERENT, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {
-    tsr_ctx trying = tsr_masked(c, waits);
-    uint32_t holds = (HOLDS_NO_LOCK(c) || tsr_try_lock(&trying, lock)) && waits;
+    tsr_ctx trying = tsr_masked(c, waits && !HOLDS_NO_LOCK(c)); /* a masked tile is told that the lock is free */
+    uint32_t holds = tsr_try_lock(&trying, lock) && waits;
     if (tsr_warp_any(c, holds)) {
       tsr_ctx holding = tsr_masked(c, holds);
       uint32_t held = insert_held(&holding, key, payload, policy);

@@ -100,18 +100,6 @@ TSR_INLINE bool op_claims_empties(const tsr_ctx *c, uint32_t kind) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM || (op_guard(c, kind) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
 }
 
-/* Of these slots of a bucket the one that an insert claims, whose claim is its guard. All who insert a key keep to one
- * order of the slots, which is what guards it. A lane alone begins where its key says, so that of those who meet at a
- * bucket of a small table few lose; a tile of several begins at the lowest, since fewer tiles meet at a bucket and the
- * multiplication would cost them 2 % (core/design/0004-uniqueness.md). */
-TSR_INLINE uint32_t slot_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
-  if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link) || TSR_FACT(c, tile_lanes) > 1)
-    return tsr_lowest(slots);
-  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
-  const uint32_t start = (uint32_t)((uint64_t)mixed * count >> 32), later = slots >> start << start;
-  return tsr_lowest(later ? later : slots);
-}
-
 /* Loads one bucket, by a tile that is active; retry: the last look was too old. Collective. */
 TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
   TSR_COUNT_WHERE(c, probes, c->active);

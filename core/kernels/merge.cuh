@@ -48,11 +48,10 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
   return mine ? tsr_lowest(same) : merge_lane();
 }
 
-/* Returns that lane. Its payload becomes what the payloads of all of them
- * amount to: in each round a lane takes over the payload of the next one that is left, and then every second one leaves.
- * Collective over the warp. */
-TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
-  const uint32_t lane = merge_lane(), same = merge_group(own->key, mine);
+/* Its payload becomes what the payloads of all of them, `same`, amount to: in each round a lane takes over the payload of
+ * the next one that is left, and then every second one leaves. Collective over the warp. */
+TSR_INLINE void merge_payloads_of(tsr_item *own, uint32_t mine, uint32_t same) {
+  const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
@@ -61,7 +60,13 @@ TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
     later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
     rank >>= 1;
   }
-  return mine ? tsr_lowest(same) : lane;
+}
+
+/* Both; returns that lane. Collective over the warp. */
+TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
+  const uint32_t same = merge_group(own->key, mine);
+  merge_payloads_of(own, mine, same);
+  return mine ? tsr_lowest(same) : merge_lane();
 }
 
 /* Whether any lane's item was merged into another one's. Collective over the warp. */

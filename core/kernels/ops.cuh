@@ -29,6 +29,16 @@ TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
 /* The number of this thread's item after its walk. */
 TSR_INLINE uint64_t item_again(const tsr_ctx *c, uint64_t i) { return TSR_FACT(c, loops) ? i : io_item(i); }
 
+/* How many pairs were made of the items of item i's span, or TSR_AS_IT_CAME. */
+TSR_INLINE uint32_t made_of(const tsr_ctx *c, const tsr_bulk *a, uint64_t i) {
+  return TSR_FACT(c, makes_spans) && a->spans.made ? a->spans.made[i >> a->spans.log2] : TSR_AS_IT_CAME;
+}
+
+/* Whether there is an item i, where so many were made of those of its span. */
+TSR_INLINE uint32_t is_made(const tsr_bulk *a, uint64_t i, uint32_t made) {
+  return made == TSR_AS_IT_CAME || (i & ((1ull << a->spans.log2) - 1)) < made;
+}
+
 TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
@@ -50,10 +60,23 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
   return offered(c, io_payload_at(values, i, mine));
 }
 
-/* Counts and hands back a pair that found no place. */
+/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked for, too,
+ * so that nobody waits for memory twice where none was made. */
+TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
+  const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
+  item->key = io_key_at(a->keys, i, mine);
+  item->payload = offered_at(c, a->values, i, mine);
+  if (made == TSR_AS_IT_CAME) return mine;
+  item->key = io_key_at(a->spans.keys, i, takes);
+  item->payload = offered_at(c, a->spans.values, i, takes);
+  return takes;
+}
+
+/* Counts and hands back a pair that found no place; if it was made of several items it counts as all of them. */
 TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
-  IO_ADD(&a->tally->not_placed, 1);
+  const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
+  IO_ADD(&a->tally->not_placed, is_one ? 1 : a->spans.counts[i]);
   if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
   if (HAS_CHAINS(c) && a->unplaced_values)
     chain_put_value(c, a->unplaced_values, i, chain_value_at(c, a->values, i, 1));
@@ -72,9 +95,13 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (item->result == TSR_RESULT_MISSING)
     item->result = TSR_RESULT_NOT_PLACED; /* OP_COMBINE: the key is not there, because its pair found no place */
   if (!MERGES(c, item->policy) || !merge_any(leader)) return;
-  i = item_again(c, i);
-  const tsr_key key = item->result == TSR_RESULT_NOT_PLACED ? io_key_at(a->keys, i, 1) : item->key;
-  if (merge_results(item, key, leader)) item->payload = offered_at(c, a->values, i, 1);
+  if (kind != OP_COMBINE) i = item_again(c, i); /* of the others a block works on some (launch.cu) */
+  tsr_item offer = item_of(a, i, 0);
+  offer.key = item->key;
+  if (item->result == TSR_RESULT_NOT_PLACED) take_offer(c, a, i, 1, &offer);
+  if (!merge_results(item, offer.key, leader)) return;
+  take_offer(c, a, i, 1, &offer);
+  item->payload = offer.payload;
 }
 
 /* Where values are combined later, one lane of a warp for each key: of those that bring a hot key all but one would try
@@ -110,8 +137,8 @@ TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 }
 
 TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t policy) {
-  tsr_item item = item_of(a, i, mine);
-  item.payload = offered_at(c, a->values, i, mine);
+  tsr_item item = item_of(a, i, 0);
+  mine = take_offer(c, a, i, mine, &item);
   item.policy = policy;
   if (policy == POLICY_LATER)
     work_for_later(c, mine, &item);
@@ -156,17 +183,24 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
  * a thread that combines its value into a slot might find that the slot holds another key by then. To be safe it would
  * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
  * nothing moves any more. */
-TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t waits = mine && a->results[i] == NEEDS_COMBINE;
-  tsr_item item = item_of(a, i, waits);
+TSR_INLINE uint32_t combine_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t waits) {
+  tsr_item item = item_of(a, i, 0);
   tsr_ctx still = *c;
   still.still = 1;
-  item.payload = offered_at(c, a->values, i, waits);
+  take_offer(c, a, i, waits, &item);
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
   hand_back(c, a, i, &item);
   put_result(a, i, waits, item.result);
   return 0;
+}
+
+TSR_INLINE uint32_t waits_to_combine(const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return mine && a->results[i] == NEEDS_COMBINE;
+}
+
+TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return combine_item(c, a, i, waits_to_combine(a, i, mine && is_made(a, i, made_of(c, a, i))));
 }
 
 TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {

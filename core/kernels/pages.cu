@@ -77,6 +77,7 @@ static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pa
 enum {
   TILE_BINS = 1 << TSR_PAGES_FAN_LOG2,
   TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
+  WARP_LANES = 32,
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, /* keys and payloads together would take too many registers */
   TILE_HAS_PAIRS = TSR_KEY_BITS == 32 && TSR_PAYLOAD_BITS == 32,
   TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0)) != 0
@@ -161,6 +162,25 @@ static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
 
+/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are in one
+ * bin, its counter would be asked once for each of them, one after the other: so it is asked once for all. Of tables of
+ * lists, because others combine such items before. */
+static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t position[TILE_ROUNDS]) {
+  const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
+  uint32_t is_one = bin != NO_PLACE;
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) is_one = is_one && position[r] == bin;
+  const uint32_t shares = __all_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % WARP_LANES;
+  uint32_t first = shares && lane == 0 ? atomicAdd(&bins->count[bin], (uint32_t)(TILE_ROUNDS * WARP_LANES)) : 0;
+  first = __shfl_sync(0xFFFFFFFFu, first, 0);
+#pragma unroll
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (shares)
+      position[r] = bin << BIN_SHIFT | (first + r * WARP_LANES + lane);
+    else if (position[r] != NO_PLACE)
+      position[r] = place_in_bin(bins, position[r]);
+}
+
 /* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are asked for before
  * the first is used, so that a tile waits for memory once. A column that is NULL has none. */
 template <class T>
@@ -219,8 +239,10 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     position[r] = NO_PLACE;
     if (i < items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
-      position[r] = place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
+      position[r] =
+          TSR_FACT(&c, has_lists) ? bin_of(&c, &a, &t, key[r]) : place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
   }
+  if (TSR_FACT(&c, has_lists)) places_in_bins(&bins, position);
   __syncthreads();
   const uint32_t count = bins.count[bin];
   uint32_t before, placed;
@@ -543,6 +565,8 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREA
   }
 PAGES_REST(tsr_pages_rest_kernel, bulk_insert)
 PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
+
+#include "core/kernels/spans.cuh"
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
  * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
  * what is in none. */
@@ -40,6 +41,7 @@
   F(merge)                                                                                                             \
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
+  F(spans)                                                                                                             \
   F(lists)                                                                                                             \
   F(large_count)                                                                                                       \
   F(large_sum)                                                                                                         \
@@ -68,6 +70,11 @@ enum {
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
   TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
+  TSR_SPAN_THREADS = 384,          /* of a block that combines items of a span, */
+  TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
+  TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
+  TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
@@ -78,9 +85,8 @@ enum {
   TSR_HOT_SLOTS_LOG2 = 10, /* ... and where a block looks for them */
   TSR_HOT_SLOTS = 1 << TSR_HOT_SLOTS_LOG2,
   TSR_LISTS_THREADS = 512,  /* of a block that makes the lists of a page */
-  TSR_LISTS_STAGED = 6144,  /* items of a page that it brings into their order before it writes them */
-  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks, */
-  TSR_LARGE_TILE = 1 << 13, /* ... so many at a time */
+  TSR_LISTS_STAGED = 6144,  /* items that it has in hand at a time */
+  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
   TSR_TILE_THREADS = 512,

@@ -43,6 +43,19 @@ TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, 
   op->any_payload = own->any_payload;
 }
 
+/* The key, of which the compiler does not know that it is the same in each turn of the queue. A lane alone has one item,
+ * so it would compute before the queue where the walk begins, and keep that in registers to the end
+ * (core/design/0008-tiles-in-step.md). */
+TSR_INLINE tsr_key beginning_key(tsr_key key) {
+#ifdef __CUDACC__
+  uint64_t bits = key;
+  asm volatile("" : "+l"(bits));
+  return (tsr_key)bits;
+#else
+  return key;
+#endif
+}
+
 /* Begins an operation, for tiles with `begins`. Collective. */
 TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint32_t kind, uint32_t begins,
                       uint32_t resumes, tsr_op *op) {
@@ -57,7 +70,7 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   if (kind == OP_PLACE) {
     place_begin(c, op->key, &op->placing);
   } else if (kind != OP_PLACE_RESERVED && kind != OP_INSERT_LOCKED) {
-    op->walking = walk_begin(c, op->key, &op->probe);
+    op->walking = walk_begin(c, beginning_key(op->key), &op->probe);
     if (TSR_FACT(c, has_lists)) op->result = decide_at_end(c, op, kind); /* an empty list has no bucket */
   }
 }

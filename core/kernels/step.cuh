@@ -122,7 +122,7 @@ TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint
 
 /* Does what was decided; says how it went. */
 TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_action a, const tsr_bucket *b) {
-  const uint32_t slot = a.claims ? slot_to_claim(c, op->key, a.slots) : a.slots ? tsr_lowest(a.slots) : 0;
+  const uint32_t slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t written = 0;
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);

@@ -69,7 +69,7 @@ static __device__ __forceinline__ void bulk_add(tsr_tally *tally, uint32_t hits)
   if (threadIdx.x == 0 && block_hits) IO_ADD(&tally->hits, block_hits);
 }
 
-static_assert(TSR_TURN_ITEMS <= BULK_CLASS_MASK, "a block's answers fit their bits");
+static_assert(TSR_BLOCK_THREADS <= BULK_CLASS_MASK, "a block's answers fit their bits");
 static __device__ __forceinline__ void bulk_add(tsr_tally *tally, bulk_answer answer) {
   __shared__ uint32_t asked_sum, answered_sum;
   uint32_t asked = bulk_block_sum(&asked_sum, answer.asked), answered = bulk_block_sum(&answered_sum, answer.answered);

@@ -72,8 +72,9 @@ TSR_INLINE bool walk_scheme(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
  * masked tile may read there. */
 TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   if (walk_is_reserved(key)) {
+    if (probe->visited != 0) return false;
     probe->ref = walk_reserved_bucket(c, key);
-    return probe->visited == 0;
+    return true;
   }
   if (!TSR_FACT(c, has_stash)) return walk_scheme(c, key, probe);
   if (probe->stashed == 0 && walk_scheme(c, key, probe)) return true;

@@ -56,7 +56,7 @@
  *   devices, stage  of --devices, as the rest; '-' elsewhere. split_ms, exchange_ms, work_ms, answer_ms  tsr_phases of the
  *              last measurement
  *   pct_link   how much of what one device's memory sends to another's, as measured, the exchange has reached; where kernels
- *              write and read the other's memory: splitting and answering
+ *              write and read the other's memory: splitting, and answering where the work does not send answers
  *   scaling    the time of stage `one`, of strong its part for a device, over this time. scaling_net  over this time
  *              without that in which the link could have carried the exchange
  *   model_mops what is expected from stage `split` and the link (core/design/0016)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/lab/bench_arrays.h"
+#include "core/lab/bench_session.h"
 #include "core/lab/keys.h"
 #include "core/lab/status_line.h"
 
@@ -80,8 +81,7 @@ static tsr_status make_spec(const bench *b, const tsr_spec *spec, const subject 
   }
   snprintf(assignment, sizeof assignment, "table.%s=%s", s->stage == ONE ? "device" : "devices", s->numbers);
   if (status == TSR_OK) status = tsr_spec_set(*made, assignment, error);
-  snprintf(assignment, sizeof assignment, "table.load_factor=%s", b->load);
-  return status ? status : tsr_spec_set(*made, assignment, error);
+  return status ? status : tsr_bench_set_load(*made, b->load, error);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
@@ -246,12 +246,17 @@ static tsr_status measure_link(bench *b, const subject *s, tsr_error *error) {
   return status;
 }
 
+/* How long the link needs for so many bytes; 0: unknown. */
+static double link_ms(const bench *b, uint64_t bytes) {
+  return b->link_bytes_per_ms > 0 ? (double)bytes / b->link_bytes_per_ms : 0;
+}
+
 /* What the time of a batch on D devices should be, from that of its part on one device, which splits and orders it too, and
- * from what the link carries. Kernels that send share the device with those that work, so the link's time comes on top.
- * Copies go on beside the work on other chunks, all but the first one's way out and the last one's back; or the work beside
+ * from what the link carries. Kernels that split share the device with those that work, so the time in which they send comes on
+ * top; what the work sends itself costs nothing beside it. Copies go on beside the work on other chunks, all but the first one's way out and the last one's back; or the work beside
  * the copies, where they take longer (design 0016). */
 static double predict_ms(const bench *b, const subject *s, int op, const tsr_phases *phases) {
-  const double travel = b->link_bytes_per_ms > 0 ? (double)phases->sent_bytes / b->link_bytes_per_ms : 0;
+  const double travel = link_ms(b, phases->sent_bytes - phases->hidden_bytes);
   const double share = s->stage == STRONG ? 1. / s->count : 1;
   const double work = b->split_ms[op] * share, chunks = (double)phases->chunks;
   if (s->stage < WEAK || work <= 0 || chunks < 1) return 0;
@@ -262,7 +267,7 @@ static double predict_ms(const bench *b, const subject *s, int op, const tsr_pha
 static void print_row(bench *b, const subject *s, int op, double *times, const tsr_phases *phases, tsr_bench_row *row) {
   const tsr_bench_options *o = b->options;
   const double ms = tsr_bench_median(times, o->repeat), thousands = (double)s->model.n / 1e3;
-  const double link_ms = b->link_bytes_per_ms > 0 ? (double)phases->sent_bytes / b->link_bytes_per_ms : 0;
+  const double demanded = link_ms(b, phases->sent_bytes), shown = link_ms(b, phases->sent_bytes - phases->hidden_bytes);
   const double wanted = b->one_ms[op] * (s->stage == STRONG ? 1. / s->count : 1);
   const double predicted = predict_ms(b, s, op, phases);
   if (s->stage == ONE) b->one_ms[op] = ms;
@@ -276,10 +281,11 @@ static void print_row(bench *b, const subject *s, int op, double *times, const t
   row->exchange_ms = phases->exchange_ms;
   row->work_ms = phases->work_ms;
   row->answer_ms = phases->answer_ms;
-  const double sending_ms = phases->is_direct ? phases->split_ms + phases->answer_ms : phases->exchange_ms;
-  if (s->stage >= WEAK && sending_ms > 0) row->pct_link = 100 * link_ms / sending_ms;
+  const double answer_ms = phases->hidden_bytes ? 0 : phases->answer_ms;
+  const double sending_ms = phases->is_direct ? phases->split_ms + answer_ms : phases->exchange_ms;
+  if (s->stage >= WEAK && sending_ms > 0) row->pct_link = 100 * shown / sending_ms;
   if (s->stage != ONE) row->scaling = wanted / ms;
-  if (s->stage != ONE && ms > link_ms) row->scaling_net = wanted / (ms - link_ms);
+  if (s->stage != ONE && ms > demanded) row->scaling_net = wanted / (ms - demanded);
   if (predicted > 0) row->model_mops = thousands / predicted;
   tsr_bench_output_row(b->output, row);
 }

@@ -52,21 +52,30 @@ bool tsr_bench_is_refusal(tsr_status status) {
          status == TSR_LINK_FAILED || status == TSR_NO_MEMORY;
 }
 
-/* A spec as it is measured. load: as written. The caller frees *made. */
-static bool is_filter(const tsr_spec *spec) {
+bool tsr_bench_has_slots(const tsr_spec *spec) {
   const char *kind = tsr_spec_get(spec, "table", "kind");
-  return kind && strcmp(kind, "filter") == 0;
+  return !kind || strcmp(kind, "filter") != 0;
 }
 
+uint64_t tsr_bench_capacity(const tsr_spec *spec, const char *load, uint64_t pairs) {
+  return tsr_bench_has_slots(spec) ? pairs : (uint64_t)((double)pairs / tsr_bench_load(load));
+}
+
+tsr_status tsr_bench_set_load(tsr_spec *spec, const char *load, tsr_error *error) {
+  char assignment[64];
+  if (!tsr_bench_has_slots(spec)) return TSR_OK;
+  snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
+  return tsr_spec_set(spec, assignment, error);
+}
+
+/* A spec as it is measured. load: as written. The caller frees *made. */
 static tsr_status make_spec(const tsr_spec *spec, const char *load, bool statistics, tsr_spec **made,
                             tsr_error *error) {
-  char assignment[64];
   tsr_spec *copy = NULL;
   tsr_status status = tsr_spec_copy(spec, &copy, error);
-  snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
-  const bool has_slots = !is_filter(spec); /* else its load is that of size_of */
-  if (status == TSR_OK && has_slots) status = tsr_spec_set(copy, assignment, error);
-  if (status == TSR_OK && has_slots && statistics) status = tsr_spec_set(copy, "table.statistics=yes", error);
+  if (status == TSR_OK) status = tsr_bench_set_load(copy, load, error);
+  if (status == TSR_OK && tsr_bench_has_slots(spec) && statistics)
+    status = tsr_spec_set(copy, "table.statistics=yes", error);
   if (status) {
     tsr_spec_free(copy);
     return status;
@@ -128,9 +137,8 @@ static size size_of(const tsr_bench_session *s, const tsr_spec *spec) {
   const uint64_t kept = policy_of(spec).merge == TSR_MERGE_NONE ? model->pairs : model->n;
   const double written = tsr_bench_load(o->loads[s->load]);
   uint64_t counts[TSR_MIXED_KINDS];
-  size made = {.capacity = kept};
+  size made = {.capacity = tsr_bench_capacity(spec, o->loads[s->load], kept)};
   snprintf(made.load, sizeof made.load, "%s", o->loads[s->load]);
-  if (is_filter(spec)) made.capacity = (uint64_t)((double)kept / written);
   if (!o->ops[TSR_BENCH_MIXED] || written <= 1) return made;
   tsr_keys_cut(kept, o->mix, counts);
   made.capacity = kept + counts[TSR_MIXED_INSERT];

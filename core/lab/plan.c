@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lab/bench_session.h"
 #include "core/lab/status_line.h"
 #include "core/spec/number.h"
 
@@ -391,14 +392,15 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
       tsr_spec_get(point->spec, "table", "kind"),       tsr_spec_get(point->spec, "table", "key_bits"),
       tsr_spec_get(point->spec, "table", "value_bits"), tsr_spec_get(point->spec, "table", "value_bytes"),
       tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device")};
-  const tsr_options options = {
-      .plugins = point->options.plugins, .capacity = point->options.n, .seed = point->options.seed};
+  const char *load = point->options.loads[0];
+  const tsr_options options = {.plugins = point->options.plugins,
+                               .capacity = tsr_bench_capacity(point->spec, load, point->options.n),
+                               .seed = point->options.seed};
   tsr_resolution resolution = {0};
   tsr_spec *sized = NULL;
-  char word[64], *session = NULL;
-  snprintf(word, sizeof word, "table.load_factor=%s", point->options.loads[0]);
+  char *session = NULL;
   tsr_status status = tsr_spec_copy(point->spec, &sized, error);
-  if (status == TSR_OK) status = tsr_spec_set(sized, word, error);
+  if (status == TSR_OK) status = tsr_bench_set_load(sized, load, error);
   if (status == TSR_OK && tsr_spec_resolve(sized, &options, &resolution, sentence) != TSR_OK) {
     tsr_spec_free(sized);
     return TSR_OK;

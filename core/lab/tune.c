@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/lab/bench_session.h"
 #include "core/lab/sweep_run.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
@@ -292,6 +293,8 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
 
 /* The spec's entries by section, with the size and the load. */
 static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
+  const char *load = point->options.loads[0];
+  const uint64_t capacity = tsr_bench_capacity(point->spec, load, t->work.n);
   tsr_spec_item item;
   const char *section;
   for (size_t s = 0; (section = tsr_plan_table_section(s)); s++) {
@@ -300,8 +303,8 @@ static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
       if (strcmp(item.section, section) != 0) continue;
       if (strcmp(item.key, "capacity") == 0 || strcmp(item.key, "load_factor") == 0) continue;
       if (!is_open) fprintf(out, "[%s]\n", item.section);
-      if (!is_open && s == 0)
-        fprintf(out, "capacity = %llu\nload_factor = %s\n", (unsigned long long)t->work.n, point->options.loads[0]);
+      if (!is_open && s == 0) fprintf(out, "capacity = %llu\n", (unsigned long long)capacity);
+      if (!is_open && s == 0 && tsr_bench_has_slots(point->spec)) fprintf(out, "load_factor = %s\n", load);
       is_open = true;
       fprintf(out, "%s = %s\n", item.key, item.value);
     }
@@ -408,19 +411,19 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
 
 /* The point of the small plan that has a table's composition on processors, where tiles have one lane. */
 static tsr_status find_partner(const tsr_point *point, const tsr_plan *small, size_t *partner, tsr_error *error) {
-  char load[64];
+  const char *load = point->options.loads[0];
   tsr_spec *spec = NULL;
   tsr_resolution resolution = {0};
-  const tsr_options options = {.plugins = point->options.plugins, .capacity = point->options.n};
+  const tsr_options options = {.plugins = point->options.plugins,
+                               .capacity = tsr_bench_capacity(point->spec, load, point->options.n)};
   *partner = small->count;
   tsr_status status = tsr_spec_copy(point->spec, &spec, error);
-  snprintf(load, sizeof load, "table.load_factor=%s", point->options.loads[0]);
-  if (status == TSR_OK) status = tsr_spec_set(spec, load, error);
+  if (status == TSR_OK) status = tsr_bench_set_load(spec, load, error);
   if (status == TSR_OK) status = tsr_spec_set(spec, "table.backend=cpu", error);
   if (status == TSR_OK && tsr_spec_resolve(spec, &options, &resolution, NULL) == TSR_OK) {
     for (size_t i = 0; i < small->count; i++)
       if (strcmp(small->points[i].composition, resolution.text) == 0 &&
-          strcmp(small->points[i].options.loads[0], point->options.loads[0]) == 0)
+          strcmp(small->points[i].options.loads[0], load) == 0)
         *partner = i;
     tsr_resolution_free(&resolution);
   }

@@ -74,6 +74,7 @@ typedef struct tsr_request {
   uint64_t room;    /* retrieve: items of values_out; other operations write n */
   uint64_t missing;
   bool tells_presence; /* find, erase: results are 1 and 0 */
+  bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
   void *stream;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;

@@ -49,9 +49,10 @@ static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, c
 static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                        bool *began, tsr_error *error) {
   const bool is_filter = store->composition->facts.is_filter && op == TSR_BULK_insert;
-  bool in_order;
+  bool in_order = false;
+  tsr_status status = TSR_OK;
   if (!is_filter && !tsr_composition_marks(store->composition, op)) return TSR_OK;
-  const tsr_status status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
+  if (tsr_marks_in_order(store, bulk)) status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
   if (is_filter) *began = in_order;
   return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, stream, error);
 }

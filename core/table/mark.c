@@ -20,14 +20,17 @@ static uint64_t lay_out(void *partition, uint64_t n, char *memory) {
   return used;
 }
 
+/* Who asks a filter for answers gets them from an insert by random access, one by one. */
+bool tsr_marks_in_order(const tsr_store *store, const tsr_bulk *bulk) {
+  const tsr_composition *c = store->composition;
+  return !store->is_captured && !bulk->operations && bulk->n >= tsr_composition_mark_batch(c) &&
+         !(c->facts.is_filter && bulk->results);
+}
+
 tsr_status tsr_mark_in_order(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                              bool *began, tsr_error *error) {
   const tsr_composition *c = store->composition;
   const tsr_work b = {t, store, stream, error};
-  *began = false;
-  if (store->is_captured || bulk->operations || bulk->n < tsr_composition_mark_batch(c) ||
-      (c->facts.is_filter && bulk->results))
-    return TSR_OK;
   tsr_bulk keys = *bulk;
   keys.values = NULL;
   tsr_partition partition = tsr_partition_plan(t, c, tsr_composition_mark_pages(c), false);

@@ -15,6 +15,7 @@
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/spans.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
@@ -92,6 +93,18 @@ static tsr_status launch_insert(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
   return status ? status : freed;
 }
 
+/* By random access. */
+static tsr_status launch_insert_at_random(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  void *memory;
+  tsr_status status = tsr_spans_make(t, bulk, stream, &memory, error);
+  if (status == TSR_OK)
+    status = t->store.composition->facts.combines_later ? launch_insert(t, bulk, stream, error)
+                                                        : launch(t, TSR_BULK_insert, bulk, stream, error);
+  if (!memory) return status;
+  const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  return status ? status : freed;
+}
+
 /* Where inserts and erases take turns: its erases and finds, then its inserts. The items of a call have no order, so this
  * one is as good as any. */
 static tsr_status launch_apply(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
@@ -138,7 +151,10 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
   tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
-  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) {
+    arrays[i].devices = arrays[i].users;
+    if (!r->is_reached) status = tsr_stage_in(t, &arrays[i], r->stream, error);
+  }
   if (status == TSR_OK) {
     tsr_bulk bulk = {.state = t->store.state,
                      .n = r->n,
@@ -157,8 +173,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
                      .tally = r->tally ? r->tally : t->tallies + (gathers ? TSR_BULK_count : r->op)};
     if (gathers)
       status = launch_gather(t, &bulk, r->stream, error);
-    else if (r->op == TSR_BULK_insert && t->store.composition->facts.combines_later && !by_pages)
-      status = launch_insert(t, &bulk, r->stream, error);
+    else if (r->op == TSR_BULK_insert && !by_pages)
+      status = launch_insert_at_random(t, &bulk, r->stream, error);
     else if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
       status = launch_apply(t, &bulk, r->stream, error);
     else

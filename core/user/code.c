@@ -163,3 +163,24 @@ char *tsr_user_kernel_unit(const tsr_user_code *code) {
   free(text);
   return unit;
 }
+
+/* ---- What went wrong ------------------------------------------------------------------------- */
+
+/* The words of nvJitLink's, and of a loader. */
+static bool misses_function(const char *message) {
+  static const char *const words[] = {"Unresolved extern", "Undefined", "undefined symbol"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strstr(message, words[i])) return true;
+  return false;
+}
+
+/* Mostly a kernel calls what its table does not have. */
+void tsr_user_explain(const tsr_user_code *code, tsr_error *error) {
+  const tsr_error why = error ? *error : (tsr_error){TSR_OK, ""};
+  if (why.status != TSR_LINK_FAILED || !misses_function(why.message)) return;
+  tsr_fail(
+      error, TSR_LINK_FAILED,
+      "%s calls a function that its table does not have, because TSR_TABLE does not declare it or the table's spec "
+      "admits none, or that is not there at all: %.600s",
+      code->facts.name, why.message);
+}

@@ -34,6 +34,9 @@ char *tsr_user_table_unit(const tsr_user_code *code, size_t i);
 /* The kernel as a whole C file, with a function tsr_user_range of type tsr_user_range. */
 char *tsr_user_kernel_unit(const tsr_user_code *code);
 
+/* Says why code of a kernel could not be linked, or loaded, in the place of what the tool says of it. */
+void tsr_user_explain(const tsr_user_code *code, tsr_error *error);
+
 /* Works on items begin .. end - 1 of n. arguments: of all parameters, a table's a pointer to its tsr_table_ref. */
 typedef void tsr_user_range(const void *const *arguments, uint64_t n, uint64_t begin, uint64_t end);
 

@@ -237,6 +237,12 @@ for recipe in "$specs"/*.ini "$specs"/speed/*.ini; do
   expect_out '^(buckets|blocks) '
 done
 
+case_of "check warns of loads that are not reached, but not where lists get longer"
+run check "$specs/p2bht.ini" --set table.load_factor=.99
+expect_out '^warning +load_factor = 0\.99, '
+run check "$specs/slab_hash.ini" --set table.load_factor=2
+! grep -q '^warning' out || fail "warns of lists"
+
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"
 expect_err 'no capacity, which .run. takes from its input'
@@ -245,6 +251,12 @@ expect_out '^  capacity +12000$'
 ! grep -q 'no capacity' err || fail "says that there is none"
 
 # ---- run -------------------------------------------------------------------------------------------------------------
+
+case_of "what a filter cannot do is refused before a file is read"
+for words in '--erase gone.tsv' '--export all.tsv' --histogram; do
+  # shellcheck disable=SC2086 # two words
+  refuses "^tessera: ${words%% *}: a filter keeps bits and no keys" run "$specs/filter.ini" "${cpu[@]}" --insert absent.tsv $words
+done
 
 case_of "run does in order what is written, and appends the rows of every find"
 run run "$specs/quickstart.ini" "${cpu[@]}" --set table.duplicates=min --insert pairs.tsv --find queries.tsv \

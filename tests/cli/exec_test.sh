@@ -54,6 +54,22 @@ awk 'NR == FNR { group[$1] = $2; next } { print $1 in group ? group[$1] : 99 }' 
 expect_out '^table groups: 300 pairs, sum of keys 44850, of values [0-9]+$'
 expect_out '^table sums: 7 pairs, sum of keys 21, of values [0-9]+$'
 expect_out '^array seen: 5000 numbers, sum [0-9]+$'
+! grep -q 'items' err || fail "says that an array is short"
+
+case_of "an array with fewer elements than there are items is told"
+cat >short.cu <<'KERNELS'
+#include "tessera.cuh"
+TSR_TABLE(sums, inserts)
+TSR_KERNEL(add_up, (tsr_table_ref sums, const uint32_t *keys, const uint32_t *by)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  tsr_insert(sums, mine, mine ? keys[i] : 0, by[0]);
+}
+KERNELS
+echo 3 >by.tsv
+run exec short.cu --table sums=sums.ini --in keys=keys.tsv --in by=by.tsv "${cpu[@]}"
+expect_status 0
+expect_err '^tessera: by has 1 elements, and there are 5000 items: '
 
 case_of "rows of value_bytes: records that are found, changed and inserted"
 cat >rows.cu <<'KERNELS'

@@ -76,6 +76,23 @@ TEST(MatrixSize, HoldsEveryPart) {
   }
 }
 
+// The most that a lane of a tile can hold: what is accepted links, and what has no registers left is refused.
+TEST(WidestLanes, LinkOrAreRefused) {
+  choices::Choice widest = {"packed", "cuckoo", "murmur3", "replace", "phased", "no", 32, 2, 64, 64, 90, 0};
+  linking::Link link;
+  std::string refusal;
+  choices::Spec spec = widest.entries().parse();
+  ASSERT_TRUE(linking::link_spec(spec.get(), widest.sm, false, &link, &refusal)) << refusal;
+  linking::expect_sound(link.link, linking::operations_of(spec.get(), widest.sm),
+                        linking::registers_allowed(spec.get(), widest.sm));
+  widest.stash = 8;
+  EXPECT_FALSE(accepts(widest));
+  widest.probing = "double_hashing";
+  EXPECT_TRUE(accepts(widest));
+  widest.page_bytes = 60 << 10;
+  EXPECT_FALSE(accepts(widest));
+}
+
 // A lane without a slot is refused by every layout.
 TEST(MatrixSize, RefusesLanesWithoutSlots) {
   for (const std::string &layout : choices::plugins_of("layout"))

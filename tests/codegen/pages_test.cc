@@ -125,6 +125,32 @@ TEST(StepsOfOneTable, ScatterLinksForEveryPolicy) {
       }
 }
 
+// What is combined before an insert by random access.
+TEST(StepsOfOneTable, SpansLinkForAllWidths) {
+  for (const char *policy : {"add", "min"})
+    for (uint32_t sm : {80u, 90u})
+      for (uint32_t key_bits : {32u, 64u})
+        for (uint32_t value_bits : {32u, 64u}) {
+          if (sm == 80 && key_bits + value_bits > 64) continue; // pairs of 128 bits
+          const choices::Choice choice = {"packed", "linear", "murmur3", policy,     "phased", "no",
+                                          8,        1,        key_bits,  value_bits, sm,       0};
+          choices::Spec spec = choice.entries().parse();
+          tsr_status status;
+          tsr_error error = {};
+          linking::Composed composed(spec.get(), sm, &status, &error);
+          ASSERT_EQ(status, TSR_OK) << error.message;
+          ASSERT_TRUE(tsr_composition_has_step(composed.composition, TSR_PAGES_spans));
+          const tsr_composition link = tsr_composition_of_pages(composed.composition, false);
+          const tsr_composition *tables[] = {&link};
+          tsr_kernels kernels;
+          linking::Link made;
+          ASSERT_EQ(tsr_pages_kernels(key_bits, value_bits, TSR_PAGES_spans, &kernels, &error), TSR_OK);
+          ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
+          EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+          EXPECT_EQ(made.link.other_functions, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+        }
+}
+
 TEST(StepsOfOneTable, OfListsLink) {
   choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
   expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_large_place);

@@ -12,7 +12,7 @@
 
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
-#include "core/kernels/bulk.h"
+#include "core/kernels/pages.h"
 #include "core/tessera_tools.h"
 
 namespace device {
@@ -76,6 +76,16 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
     EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.payload_bits, op, 1, &kernels, &error),
               TSR_OK);
     EXPECT_EQ(tsr_cuda_link(&composition, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
+    tsr_link_free(&link);
+  }
+  for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++) {
+    if (!tsr_composition_has_step(composition, step)) continue;
+    const tsr_composition of_pages = tsr_composition_of_pages(composition, step == TSR_PAGES_insert);
+    const tsr_composition *tables[] = {&of_pages};
+    tsr_kernels kernels;
+    tsr_link link = {};
+    EXPECT_EQ(tsr_pages_kernels(of_pages.shape.key_bits, of_pages.shape.payload_bits, step, &kernels, &error), TSR_OK);
+    EXPECT_EQ(tsr_cuda_link(tables, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
     tsr_link_free(&link);
   }
   tsr_composition_free(composition);

@@ -13,7 +13,6 @@
 #     mixed      batches of different operations (S7)
 #     steps      batch by batch against building anew (S6)
 #     multi      multimaps
-#     kinds      multimaps, by values of a key; a set, a counter, by distributions of keys; a filter
 #     absent     tables with and without a filter before them
 #     bulk       batches that are put in order first: pages, and lists
 #     pools      allocators (S0)
@@ -96,6 +95,7 @@ group_mixed() {
     rows specs/chain_sector.ini --n 2^22 --loads .3,1,1.4,2 --ops mixed --mix "$mix" --set table.concurrency=mixed
     rows specs/mixed.ini --n 2^22 --loads .5,.6,.8,.9 --ops mixed --mix "$mix"
   done
+  rows specs/mixed.ini --n 2^26 --loads .8,.9 --ops mixed --mix .25,.25,.25,.25
 }
 
 group_steps() {
@@ -112,20 +112,6 @@ group_multi() {
       --ops insert,find_all,count_all,erase --keys "repeat:$multiplicity"
     rows specs/warpcore_buckets.ini --n 2^24 --loads .6,.8 --ops insert,find_all,count_all,erase \
       --keys "repeat:$multiplicity" --set "values.per_key=$multiplicity"
-  done
-}
-
-# What each kind of table does, beside the kinds of other libraries: r values a key, keys counted r times.
-group_kinds() {
-  local values
-  local counter=(--set table.key_bits=32 --set table.value_bits=32)
-  rows specs/best_multi.ini specs/hashgraph_v2.ini --n "$n32" --loads .8 --ops insert,find_all --keys distinct,repeat:16,repeat:64
-  rows specs/best_set.ini --n "$n32" --loads .8 --ops find100,find0
-  rows specs/best_count.ini --n "$n32" --loads .8 --ops insert --keys distinct,repeat:64,equal "${counter[@]}"
-  rows specs/filter.ini --n 2^26 --loads 1 --ops insert,find100,find0
-  for values in 1 16 64; do
-    rows specs/warpcore_buckets.ini --n "$n32" --loads .8 --ops insert,find_all --keys "repeat:$values" \
-      --set "values.per_key=$values"
   done
 }
 
@@ -168,7 +154,7 @@ group_limits() {
   rows specs/speed/*4_1*.ini --n "$n32" --loads .6,.8,.9,.95 --ops insert,find100,find0
 }
 
-(($#)) || set -- limits single best first semantics lists mixed steps multi kinds absent pools success
+(($#)) || set -- limits single best first semantics lists mixed steps multi absent pools success
 for group in "$@"; do
   declare -F "group_$group" >/dev/null || {
     echo "measure.sh: $group: no such group" >&2

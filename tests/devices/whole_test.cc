@@ -374,6 +374,34 @@ TEST(Balance, FollowsHowOftenKeysCome) {
   tsr_table_destroy(table);
 }
 
+// Chunks of so many items that whoever works on them sends the answers.
+TEST(Answers, OfLargeChunks) {
+  tsr_error error = {};
+  const uint32_t n = 150000;
+  for (uint32_t devices = 1; devices <= 3; devices++) {
+    tsr_table *table = table_of(kMulti + std::string("devices=" + numbers(devices) + " capacity=300000"));
+    std::vector<uint32_t> keys(n), queries(n), values(n), found(n);
+    std::vector<uint64_t> counts(n);
+    std::vector<uint8_t> present(n);
+    for (uint32_t i = 0; i < n; i++) { // half of the queries are for absent keys, the other ones in another order
+      keys[i] = values[i] = i * 2654435761u;
+      queries[i] = (i * 7u + 3) % (2 * n) * 2654435761u;
+    }
+    ASSERT_EQ(tsr_insert(table, n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    tsr_call call = {};
+    call.missing = 5;
+    ASSERT_EQ(tsr_find(table, n, queries.data(), found.data(), &call, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_contains(table, n, queries.data(), present.data(), nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_count_all(table, n, queries.data(), counts.data(), nullptr, &error), TSR_OK) << error.message;
+    for (uint32_t i = 0; i < n; i++) {
+      const bool is_there = (i * 7u + 3) % (2 * n) < n;
+      ASSERT_EQ(found[i], is_there ? queries[i] : 5) << i;
+      ASSERT_TRUE(present[i] == is_there && counts[i] == is_there) << i;
+    }
+    tsr_table_destroy(table);
+  }
+}
+
 // All keys go to one shard, and the others stay empty: no key but one.
 TEST(Balance, EmptyShards) {
   tsr_error error = {};

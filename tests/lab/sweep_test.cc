@@ -100,6 +100,19 @@ TEST(Plan, LeavesOutWhatIsRefusedOrThereTwice) {
   EXPECT_NE(told.err.find("bucket_slots = 3: must be"), std::string::npos) << told.err;
 }
 
+// A filter has no slots, and so no load factor: its load says for how many keys it is made.
+TEST(Plan, FiltersAreMadeForTheirLoad) {
+  const std::string filter = "[table]\nkind = filter\nkey_bits = 64\nhasher = murmur3\nbackend = cpu\n"
+                             "[sweep]\nfilter.functions = 4, 6\nbench.loads = .5, 1\n";
+  Outcome told;
+  EXPECT_EQ(labels(filter, &told).size(), 4u) << told.err;
+  const std::string csv = fresh_csv("filter.csv");
+  const Outcome outcome =
+      sweep(write_file("filter.ini", filter + "[bench]\nn = 3000\nrepeat = 1\nops = insert, find0\n"), csv);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("Pareto front"), 1u) << outcome.out;
+}
+
 TEST(Plan, WhatCannotBeUnderstoodIsSaid) {
   auto refused = [](const std::string &text, const std::string &sentence) {
     Outcome told;

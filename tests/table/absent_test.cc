@@ -13,6 +13,7 @@
 #include "tests/oracle/chance.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
+#include "tests/table/marked.h"
 
 namespace tessera_test {
 namespace {
@@ -147,6 +148,43 @@ TEST_F(Filtered, PagesAreMarked) {
     EXPECT_EQ(passing(1, kKeys, kKeys), kKeys);
     EXPECT_LE(passing(2 * kKeys, kKeys, 0), most_pass(kKeys));
   }
+}
+
+// Tables without pages have their keys put in the order of the filter's blocks for the filter alone.
+TEST_F(Filtered, BitsAreTheSameInTheOrderOfTheirBlocks) {
+  make(of("packed", "linear"));
+  Batch batch = batch_of(1, kKeys);
+  batch.keys.push_back(0xFFFFFFFFu); // reserved
+  batch.values.push_back(1);
+  Array keys(32, batch.keys);
+  ASSERT_EQ(mark_in_order(table_->get(), batch.keys.size(), keys.data()), "");
+  const std::string ordered = filter_bits(table_->get());
+  ASSERT_EQ(tsr_clear(table_->get(), nullptr, nullptr), TSR_OK);
+  insert(batch);
+  EXPECT_EQ(ordered, filter_bits(table_->get()));
+}
+
+// Whether they are is decided by sizes, and only on a GPU, while its cache cannot hold the filter.
+TEST_F(Filtered, BatchesThatAreMarkedInOrder) {
+  tsr_error error = {};
+  Recipe recipe = of("packed", "linear");
+  recipe.load_factor = "0.8";
+  auto least = [&](uint64_t capacity, uint32_t sm) {
+    SpecPointer spec = spec_of(recipe);
+    EXPECT_EQ(tsr_spec_set(spec.get(), "table.filter=8", nullptr), TSR_OK);
+    tsr_options options = {};
+    const std::string plugins = plugin_directories();
+    options.plugins = plugins.c_str();
+    options.capacity = capacity;
+    tsr_composition *made = nullptr;
+    EXPECT_EQ(tsr_compose(spec.get(), &options, sm, 1, &made, &error), TSR_OK) << error.message;
+    const CompositionPointer composition(made);
+    return tsr_composition_mark_batch(composition.get());
+  };
+  EXPECT_EQ(least(1 << 27, 0), UINT64_MAX);
+  EXPECT_EQ(least(7000000, 90), UINT64_MAX) << "7 MB lie in the cache";
+  EXPECT_EQ(least(9000000, 90), uint64_t{1} << 22);
+  EXPECT_GT(least(1 << 30, 90), uint64_t{1} << 22) << "a small batch does not pay where there are many pages";
 }
 
 TEST_F(Filtered, FindOrInsertMarks) {

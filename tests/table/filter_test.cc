@@ -11,6 +11,7 @@
 #include "core/tessera_tools.h"
 #include "tests/oracle/chance.h"
 #include "tests/table/judged.h"
+#include "tests/table/marked.h"
 
 namespace tessera_test {
 namespace {
@@ -90,6 +91,16 @@ public:
 };
 
 class Filters : public testing::TestWithParam<Shape> {};
+
+// On a GPU large batches are put in the order of the filter's blocks first.
+TEST_P(Filters, HaveTheSameBitsInTheOrderOfTheirBlocks) {
+  Filter filter(GetParam()), other(GetParam());
+  Array keys = filter.keys(0, kKeys);
+  ASSERT_EQ(mark_in_order(filter.table, kKeys, keys.data()), "");
+  other.insert(0, kKeys);
+  EXPECT_EQ(filter_bits(filter.table), filter_bits(other.table));
+  EXPECT_EQ(filter.found(0, kKeys), kKeys);
+}
 
 TEST_P(Filters, MissNoKeyAndErrAsOftenAsTheySay) {
   Filter filter(GetParam());

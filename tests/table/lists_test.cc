@@ -15,7 +15,7 @@
 namespace tessera_test {
 namespace {
 
-constexpr uint32_t slab_bytes_of[] = {32, 64, 128, 256};
+constexpr uint32_t slab_bytes_of[] = {16, 32, 64, 128, 256};
 constexpr Widths list_widths[] = {{32, 32}, {64, 64}, {32, 0}, {64, 32}};
 
 Recipe recipe_of(const std::string &allocator, uint64_t slab_bytes, Widths widths, uint32_t duplicates) {
@@ -514,6 +514,9 @@ TEST(ListSpec, IsChecked) {
   recipe.set(TSR_ROLE_LAYOUT, "slab_bytes", 96);
   EXPECT_FALSE(compose(recipe, 1, &error));
   expect_refused(error.status, TSR_INCOMPATIBLE, error, "slab_bytes = 96");
+  recipe = recipe_of("bump", 16, {64, 64}, TSR_DUPLICATES_FIRST);
+  EXPECT_FALSE(compose(recipe, 1, &error));
+  expect_refused(error.status, TSR_INCOMPATIBLE, error, "has room for one word of 16 bytes");
   recipe = slab;
   recipe.set(TSR_ROLE_ALLOCATOR, "unit_bytes", 64);
   EXPECT_FALSE(compose(recipe, 1, &error));

@@ -674,6 +674,11 @@ TSR_KERNEL(ask, (tsr_table_ref from, const uint64_t *keys, uint8_t *found)) {
                 "TSR_KERNEL(gone, (tsr_table_ref from)) { (void)tsr_erase(from, 1, 1); }\n");
     EXPECT_EQ(gone.status, TSR_UNSUPPORTED);
     EXPECT_NE(strstr(gone.error.message, "keeps none"), nullptr) << gone.error.message;
+    Kernel undeclared("adds", {table}, {"from"},
+                      "#include \"tessera.cuh\"\nTSR_TABLE(from, finds)\n"
+                      "TSR_KERNEL(adds, (tsr_table_ref from)) { (void)tsr_insert(from, 1, 1, 0); }\n");
+    EXPECT_EQ(undeclared.status, TSR_LINK_FAILED);
+    EXPECT_NE(strstr(undeclared.error.message, "TSR_TABLE does not declare it"), nullptr) << undeclared.error.message;
   }
   tsr_table_destroy(table);
 }

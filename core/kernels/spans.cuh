@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
+ * in shared memory. So few threads meet at the slot of a key that the batch repeats. Included by pages.cu. Why it is
+ * done so: ../design/0012-hot-keys.md.
+ */
+
+/* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
+ * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
+ * come seldom. Atomics are relaxed: they combine numbers in any order, give out places, or let one of several threads win,
+ * and a barrier comes before anybody reads what they have made. */
+
+#if TSR_PAYLOAD_BITS > 0
+struct span_set {
+  io_key *keys;
+  io_payload *sums;
+  uint32_t *items; /* of each key */
+};
+
+static __device__ __forceinline__ span_set span_set_in() {
+  io_key *keys = (io_key *)tsr_page_memory;
+  io_payload *sums = (io_payload *)(keys + TSR_SPAN_ROOM);
+  const span_set set = {keys, sums, (uint32_t *)(sums + TSR_SPAN_ROOM)};
+  return set;
+}
+
+struct span_block {
+  uint32_t made, repeats;
+};
+
+/* The next place for each lane with `mine`. Collective over the warp, where lanes meet. */
+static __device__ __forceinline__ uint32_t span_place(span_block *block, uint32_t mine) {
+#if LANES_MEET
+  const uint32_t lane = threadIdx.x % 32, all = __ballot_sync(0xFFFFFFFFu, mine);
+  uint32_t first = 0;
+  if (lane == 0 && all) first = atomicAdd(&block->made, (uint32_t)__popc(all));
+  return __shfl_sync(0xFFFFFFFFu, first, 0) + __popc(all & ((1u << lane) - 1u));
+#else
+  return mine ? atomicAdd(&block->made, 1u) : 0;
+#endif
+}
+
+/* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
+ * made. Collective as span_place is. */
+static __device__ __forceinline__ void span_put(const tsr_pages *a, span_block *block, uint64_t begin, uint32_t mine,
+                                                io_key key, io_payload payload, uint32_t items) {
+  const uint64_t to = begin + span_place(block, mine);
+  if (!mine) return;
+  __stcs((io_key *)a->keys_to + to, key);
+  __stcs((io_payload *)a->values_to + to, payload);
+  __stcs(a->places_to + to, items);
+}
+
+/* Adds the items to the set, or puts those that have no place there. Lanes of one key are merged first, for atomics of one
+ * address take turns; all go on together, each at the next place of each of its rows. */
+static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
+                                                 uint64_t span, uint64_t begin, uint64_t end) {
+  enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
+#pragma unroll 1
+  for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
+    tsr_item item[ROWS];
+    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, repeats = 0;
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+      item[r].key = io_key_at(a->bulk.keys, i, i < end);
+      item[r].payload = offered_at(c, a->bulk.values, i, i < end);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
+      item[r].policy = TSR_FACT(c, duplicates);
+      const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
+      if (MERGES_ALONE) merge_payloads_of(&item[r], mine, same);
+      items[r] = tsr_count_bits(same);
+      const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
+      if (walk_is_reserved(item[r].key))
+        reserved |= leads << r;
+      else
+        rows |= leads << r;
+      at[r] = set_hash(item[r].key) % TSR_SPAN_ROOM;
+    }
+#pragma unroll 1
+    for (uint32_t tries = 0; tries < TRIES; tries++) {
+#pragma unroll
+      for (uint32_t r = 0; r < ROWS; r++) {
+        if (rows >> r & 1u) {
+          const io_key key = (io_key)item[r].key;
+          io_key found = *(volatile io_key *)&set.keys[at[r]];
+          if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, key);
+          if (found == (io_key)TSR_EMPTY_KEY || found == key) {
+            tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
+            atomicAdd(&set.items[at[r]], items[r]);
+            repeats += items[r] - (found != key);
+            rows &= ~(1u << r);
+          } else {
+            at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
+          }
+        }
+        lanes_meet();
+      }
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++)
+      span_put(a, block, span, (rows | reserved) >> r & 1u, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+    if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
+  }
+}
+
+/* All of a block's work. */
+static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block) {
+  enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(a, &scratch);
+  const span_set set = span_set_in();
+  const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
+  const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
+  const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
+  if (threadIdx.x == 0) block->made = block->repeats = 0;
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
+    set.keys[at] = (io_key)TSR_EMPTY_KEY;
+    set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
+    set.items[at] = 0;
+  }
+  __syncthreads();
+  span_take(&c, a, set, block, begin, begin, judged);
+  __syncthreads();
+  const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
+  const uint64_t rest = repeat ? end : judged;
+  span_take(&c, a, set, block, begin, judged, rest);
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS)
+    span_put(a, block, begin, set.keys[at] != (io_key)TSR_EMPTY_KEY, set.keys[at], set.sums[at], set.items[at]);
+  __syncthreads();
+  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
+}
+
+/* The linker takes the second form, with more registers, where the first one spills. */
+#define PAGES_SPANS(name, bounds)                                                                                      \
+  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
+    __shared__ span_block block;                                                                                       \
+    span_work(&a, &block);                                                                                             \
+  }
+PAGES_SPANS(tsr_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, 1))
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Large batches whose keys repeat, into tables without pages: what is combined before it is inserted (core/kernels/
+// spans.cuh) amounts to what each item alone would have, and is counted alike. Runs on the cpu backend too (device.h).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/device/device.h"
+#include "tests/oracle/exercise.h"
+
+namespace {
+
+using choices::Choice;
+
+// The batch is no multiple of a block's items, and large enough to be combined first.
+uint64_t items() { return device::backend() == "cpu" ? 5777 : (1u << 20) + 777; }
+
+Choice plain(const std::string &layout, const std::string &probing, const std::string &policy, uint32_t key_bits,
+             uint32_t value_bits) {
+  Choice choice = {};
+  choice.layout = layout;
+  choice.probing = probing;
+  choice.hasher = "murmur3";
+  choice.duplicates = policy;
+  choice.concurrency = "phased";
+  choice.statistics = "no";
+  choice.bucket_slots = layout == "slab" ? 16 : 8;
+  choice.tile_lanes = layout == "slab" ? 4 : 1;
+  choice.key_bits = key_bits;
+  choice.value_bits = value_bits;
+  choice.sm = device::sm();
+  return choice;
+}
+
+// The numbers of the keys of n items.
+struct Drawn {
+  const char *name;
+  uint64_t (*number)(uint64_t i, uint64_t n, uint64_t random);
+};
+
+// Ranks below n with a probability that is proportional to 1 / rank.
+uint64_t zipf(uint64_t, uint64_t n, uint64_t random) {
+  return static_cast<uint64_t>(std::pow(static_cast<double>(n), std::ldexp(static_cast<double>(random >> 11), -53)));
+}
+
+void PrintTo(const Drawn &drawn, std::ostream *out) { *out << drawn.name; }
+
+const Drawn kDrawn[] = {
+    {"distinct", [](uint64_t i, uint64_t, uint64_t) { return i; }},
+    {"equal", [](uint64_t, uint64_t, uint64_t) { return uint64_t(7); }},
+    {"zipf", zipf},
+    {"64_each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 64); }},
+    {"4096_each", [](uint64_t, uint64_t n, uint64_t random) { return random % (n / 4096 + 1); }},
+    {"in_runs", [](uint64_t i, uint64_t, uint64_t) { return i / 100; }},
+    {"half_of_them_equal", [](uint64_t i, uint64_t n, uint64_t) { return i < n / 2 ? i : n; }},
+    {"and_reserved_ones",
+     [](uint64_t, uint64_t n, uint64_t random) { return random % 3 ? random % (n / 50) : n + random % 4; }},
+};
+
+using Batch = std::vector<uint64_t>;
+
+uint64_t key_of(const Choice &choice, uint64_t number) {
+  return number < items() ? device::key_of(number, choice.key_bits)
+                          : tessera_test::awkward_numbers(choice.key_bits)[number % 4];
+}
+
+Batch keys_of(const Choice &choice, const Drawn &drawn) {
+  Batch keys;
+  for (uint64_t i = 0; i < items(); i++)
+    keys.push_back(key_of(choice, drawn.number(i, items(), device::key_of(i + 99, 64))));
+  return keys;
+}
+
+using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;
+
+// What these pairs, in any order, amount to.
+Pairs combined(const Choice &choice, Pairs offers) {
+  const uint64_t mask = tessera_test::width_mask(choice.value_bits);
+  Pairs pairs;
+  std::sort(offers.begin(), offers.end());
+  for (const auto &[key, offer] : offers) {
+    if (pairs.empty() || pairs.back().first != key) {
+      pairs.push_back({key, offer});
+      continue;
+    }
+    uint64_t &value = pairs.back().second;
+    value = choice.duplicates == "add"   ? (value + offer) & mask
+            : choice.duplicates == "min" ? std::min(value, offer)
+                                         : std::max(value, offer);
+  }
+  return pairs;
+}
+
+tsr_report insert(tsr_table *table, const Choice &choice, const Batch &keys, const Batch &values) {
+  device::Array key_array(table, choice.key_bits, keys), value_array(table, choice.value_bits, values);
+  tsr_report report = {};
+  report.size = sizeof report;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_insert(table, keys.size(), key_array.data(), value_array.data(), nullptr, &error), TSR_OK)
+      << error.message;
+  EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+  return report;
+}
+
+class Repeats : public testing::TestWithParam<std::tuple<Choice, Drawn>> {
+protected:
+  const Choice &choice_ = std::get<0>(GetParam());
+  const Drawn &drawn_ = std::get<1>(GetParam());
+};
+
+// Two batches, so that the second one's keys are present.
+TEST_P(Repeats, AreCombined) {
+  const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
+  const Batch keys = keys_of(choice_, drawn_);
+  Pairs offers;
+  device::Table table = device::create(choice_, items(), 0.5);
+  ASSERT_TRUE(table);
+  uint64_t inserted = 0;
+  for (uint64_t batch = 0; batch < 2; batch++) {
+    Batch values;
+    for (uint64_t i = 0; i < items(); i++) values.push_back(device::key_of(i + batch * 1000, 64) & mask);
+    for (uint64_t i = 0; i < items(); i++) offers.push_back({keys[i], values[i]});
+    const tsr_report report = insert(table.get(), choice_, keys, values);
+    EXPECT_EQ(report.not_placed, 0u);
+    EXPECT_EQ(report.insert_keys, (batch + 1) * items());
+    inserted = report.inserted;
+  }
+  const Pairs expected = combined(choice_, std::move(offers)), held = device::pairs_of(table.get());
+  EXPECT_EQ(inserted, expected.size());
+  ASSERT_EQ(held.size(), expected.size());
+  EXPECT_TRUE(held == expected);
+}
+
+// Each item that is in no pair of the table was counted. Where pairs move, who finds no place tries for long.
+TEST_P(Repeats, AreCountedWhereTheyFindNoPlace) {
+  if (choice_.duplicates != "add" || (choice_.probing != "linear" && choice_.probing != "double_hashing"))
+    GTEST_SKIP() << "no sum, or pairs move, or there is always room";
+  device::Table table = device::create(choice_, items() / 4096 + 8, 1);
+  ASSERT_TRUE(table);
+  const tsr_report report = insert(table.get(), choice_, keys_of(choice_, drawn_), Batch(items(), 1));
+  const Pairs pairs = device::pairs_of(table.get());
+  uint64_t sum = 0;
+  for (const auto &pair : pairs) sum += pair.second;
+  EXPECT_EQ(report.inserted, pairs.size());
+  EXPECT_EQ(sum + report.not_placed, items());
+}
+
+INSTANTIATE_TEST_SUITE_P(Large, Repeats,
+                         testing::Combine(testing::Values(plain("packed", "cuckoo", "add", 32, 32),
+                                                          plain("packed", "cuckoo", "min", 64, 64),
+                                                          plain("packed", "robin_hood", "add", 32, 32),
+                                                          plain("packed", "robin_hood", "max", 64, 64),
+                                                          plain("packed", "linear", "add", 64, 64),
+                                                          plain("packed", "double_hashing", "add", 64, 32),
+                                                          plain("slab", "slab_list", "add", 32, 32)),
+                                          testing::ValuesIn(kDrawn)),
+                         [](const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
+                           return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
+                         });
+
+} // namespace
