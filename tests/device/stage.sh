@@ -54,6 +54,10 @@ cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
 cp "$root"/tests/device/python_*.py "$root/core/python/examples/embedding.py" "$target/python/"
 chmod -R u+w "$target"
+strip "$target"/*_test "$target"/*/*.so # of symbols that nobody there asks for
+for program in tessera success_rates fuzz {kmers,join_sum,filtered}_program; do
+  [[ ! -f $target/$program ]] || strip "$target/$program"
+done
 
 # A build without nvcc would be carried in vain.
 TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/core/cli/tessera" link "$target/specs/linear.ini" \
