@@ -226,7 +226,8 @@ static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const 
   return __popc(placed);
 }
 
-/* Returns how many items of this thread got a slot; so many are under way at a time. Collective. */
+/* Returns how many items of this thread got a slot; so many are under way at a time: all are read before the first asks.
+ * Collective. */
 template <uint32_t NARROW_ROWS>
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
@@ -238,14 +239,12 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
   for (uint32_t first = threadIdx.x; first - lane < items; first += ROWS * TSR_PAGES_THREADS) {
     item_rows<ROWS> own;
     uint32_t item[ROWS], rows = rows_before<ROWS>(first, items);
-    /* not past the caches, because some of them are read again soon */
-    const io_key *keys = (const io_key *)a->bulk.keys + begin + first;
-    const io_payload *payloads = (const io_payload *)a->bulk.values + begin + first;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       item[r] = first + r * TSR_PAGES_THREADS;
-      own.key[r] = rows >> r & 1u ? keys[r * TSR_PAGES_THREADS] : 0;
-      own.payload[r] = TSR_PAYLOAD_BITS && (rows >> r & 1u) ? payloads[r * TSR_PAGES_THREADS] : 0;
+      own.key[r] = io_key_at((const io_key *)a->bulk.keys + begin + first, r * TSR_PAGES_THREADS, rows >> r & 1u);
+      own.payload[r] =
+          io_payload_at((const io_payload *)a->bulk.values + begin + first, r * TSR_PAGES_THREADS, rows >> r & 1u);
       if ((rows >> r & 1u) && is_repeat(c, a, left, item[r])) rows &= ~(1u << r);
     }
 #pragma unroll
@@ -301,33 +300,51 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* A slot whose pair has room elsewhere: in a bucket with slots to give, after so many of its walk. */
-struct page_room {
-  uint32_t found, slot, passed;
-  uint64_t ref;
-};
-
-/* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
- * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
- * are under way together. */
-static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b) {
-  page_room room = {0, 0, 0, 0};
-  const uint32_t vacant = layout_vacant(c, b);
-#pragma unroll 8
-  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++) {
-    const tsr_key key = layout_key(c, b, slot);
-    uint32_t there = 1, seeks = ~vacant >> slot & 1u;
-    tsr_probe probe;
-    walk_page(c, key, &probe);
+/* Whether a bucket of the key's walk has slots to give; the first one has none, or the pair would not have been passed on,
+ * or be in the way. Without a branch, so that all looks are under way together. */
+static __device__ __forceinline__ uint32_t has_room(const tsr_ctx *c, const tsr_pages *a, tsr_key key) {
+  tsr_probe probe;
+  uint32_t there = 1, room = 0;
+  walk_page(c, key, &probe);
 #pragma unroll
-    for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
-      there &= walk_page_on(c, key, &probe);
-      if (!there || !has_slots(c, a, probe.ref) || !seeks) continue;
-      room = {1, slot, i, probe.ref};
-      seeks = 0;
-    }
+  for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
+    there &= walk_page_on(c, key, &probe);
+    room |= there && has_slots(c, a, probe.ref);
   }
   return room;
+}
+
+/* The slots of a bucket whose pairs have room elsewhere. */
+static __device__ __forceinline__ uint32_t slots_with_room(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b) {
+  uint32_t slots = 0;
+#pragma unroll 8
+  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++)
+    slots |= has_room(c, a, layout_key(c, b, slot)) << slot;
+  return slots & ~layout_vacant(c, b);
+}
+
+/* Gives a pair that was evicted a slot of a bucket of its walk, if one has any, and returns whether. Nothing is counted where
+ * a bucket is full, so that any number may ask. Collective. */
+static __device__ __forceinline__ uint32_t put_evicted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
+                                                       tsr_payload payload, uint32_t wants) {
+  tsr_probe probe;
+  uint32_t placed = 0;
+  walk_page(c, key, &probe);
+#pragma unroll 1
+  for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
+    wants = wants && walk_page_on(c, key, &probe);
+    if (!lanes_any(wants)) break;
+    uint32_t slot = TSR_FACT(c, bucket_slots);
+    if (wants && has_slots(c, a, probe.ref)) slot = count_slot(a, probe.ref, 1);
+    if (slot < TSR_FACT(c, bucket_slots)) {
+      if (TSR_FACT(c, ends_at_flag)) raise_counted(c, key, i);
+      put_seen(c, probe.ref, slot, key, payload);
+      placed = 1;
+      wants = 0;
+    }
+    lanes_meet();
+  }
+  return placed;
 }
 
 /* One eviction, of lanes that have a pair in hand. Returns whether it, or the one that it evicted, has a slot now; *gives_up:
@@ -337,15 +354,15 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   tsr_bucket b;
   const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
   look_at(c, ref, 1, &b);
-  const page_room room = seek_room(c, a, &b);
+  const uint32_t rooms = slots_with_room(c, a, &b);
   const tsr_sight seen = {&b, ref - begin, 0};
   tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
-  if (room.found) choice = tsr_evict(room.slot);
+  if (rooms) choice = tsr_evict(tsr_lowest(rooms));
   if (has && !(choice.passes | choice.evicts)) *gives_up = 1;
   const tsr_key victim = layout_key(c, &b, choice.slot);
   const tsr_payload payload = layout_payload(c, &b, choice.slot);
   const uint32_t tries = has & choice.evicts;
-  uint32_t evicts = tries && !(layout_vacant(c, &b) >> choice.slot & 1u), slot = TSR_FACT(c, bucket_slots);
+  uint32_t evicts = tries && !(layout_vacant(c, &b) >> choice.slot & 1u), leaves = has & choice.passes;
   lanes_meet();
   if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
   if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
@@ -353,12 +370,9 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   own->key = evicts ? victim : own->key;
   own->payload = evicts ? payload : own->payload;
   lanes_meet();
-  if (evicts & room.found) slot = count_slot(a, room.ref, 1);
-  const uint32_t placed = slot < TSR_FACT(c, bucket_slots);
-  if (placed && TSR_FACT(c, ends_at_flag)) raise_counted(c, own->key, room.passed);
-  if (placed) put_seen(c, room.ref, slot, own->key, own->payload);
-  lanes_meet();
-  if ((has & choice.passes) | (evicts & (placed ^ 1u))) {
+  const uint32_t placed = put_evicted(c, a, own->key, own->payload, evicts);
+  leaves |= evicts & (placed ^ 1u);
+  if (leaves) {
     own->placing.passed++;
     own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
   }

@@ -38,22 +38,7 @@ static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
   return h ^ h >> 16;
 }
 
-/* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
- * their order, and only the first that is empty is taken: so no key gets two. */
-enum { SET_GROUP = 16 / sizeof(io_key) };
-static __device__ __forceinline__ void set_look(const key_set *set, uint32_t group, io_key found[SET_GROUP]) {
-  const uint32_t at = (uint32_t)__cvta_generic_to_shared(set->keys + group * SET_GROUP);
-#if TSR_KEY_BITS == 64
-  asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];" : "=l"(found[0]), "=l"(found[1]) : "r"(at) : "memory");
-#else
-  asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(found[0]), "=r"(found[1]), "=r"(found[2]), "=r"(found[3])
-               : "r"(at)
-               : "memory");
-#endif
-}
-
-/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of its
+/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next place of each of its
  * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
  * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
 template <uint32_t ROWS>
@@ -61,10 +46,9 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
                                                const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
                                                uint64_t first, uint32_t *fails) {
   enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
-  const uint32_t groups = set.room / SET_GROUP;
-  uint32_t group[ROWS];
+  uint32_t at[ROWS];
 #pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) group[r] = __umulhi(set_hash(key[r]), groups);
+  for (uint32_t r = 0; r < ROWS; r++) at[r] = __umulhi(set_hash(key[r]), set.room);
 #pragma unroll 1
   for (uint32_t tries = 0; lanes_any(rows); tries++) {
     if (tries == TRIES) {
@@ -74,28 +58,18 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       if (rows >> r & 1u) {
-        io_key seen[SET_GROUP], found = 0;
-        uint32_t at = SET_GROUP;
-        set_look(&set, group[r], seen);
-#pragma unroll
-        for (uint32_t i = SET_GROUP; i-- > 0;)
-          if (seen[i] == (io_key)TSR_EMPTY_KEY || seen[i] == (io_key)key[r]) {
-            at = i;
-            found = seen[i];
-          }
-        const uint32_t place = group[r] * SET_GROUP + at;
-        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY)
-          found = atomicCAS(&set.keys[place], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
-        if (at == SET_GROUP) {
-          group[r] += 1 + set_hash(key[r]) % STEPS;
-          group[r] -= group[r] < groups ? 0 : groups;
-        } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
-          tsr_combine_at((tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
+        io_key found = *(volatile io_key *)&set.keys[at[r]];
+        if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
+        if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
+          tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), payload[r]);
           if (results)
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
           rows &= ~(1u << r);
-        } /* else another key came first: the next look sees it */
+        } else {
+          at[r] += 1 + set_hash(key[r]) % STEPS;
+          at[r] -= at[r] < set.room ? 0 : set.room;
+        }
       }
       lanes_meet();
     }

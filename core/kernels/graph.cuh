@@ -88,7 +88,6 @@ enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_
 static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
 static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");
 
-#define NO_PLACE 0xFFFFFFFFu /* of an item that is in no list */
 struct held_items {
   io_key key[LISTS_ROWS];
   uint32_t place[LISTS_ROWS]; /* the list in its page, and which of its items this is; NO_PLACE: in no list */

@@ -60,7 +60,8 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
   } else {
     const uint32_t erases = count[TSR_CLASS_ERASE];
     hits = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_FIND], TSR_CLASS_FIND);
-    hits += bulk_apply_listed(c, a, begin, listed + TSR_TURN_ITEMS_MAX - erases, erases, TSR_CLASS_ERASE) << ERASED_SHIFT;
+    hits += bulk_apply_listed(c, a, begin, listed + TSR_TURN_ITEMS_MAX - erases, erases, TSR_CLASS_ERASE)
+            << ERASED_SHIFT;
   }
   const uint32_t all = bulk_block_sum(&sum, hits), found = all & ((1u << ERASED_SHIFT) - 1u);
   if (threadIdx.x >= TSR_CLASSES || inserts != (threadIdx.x == TSR_CLASS_INSERT)) return;

@@ -35,31 +35,28 @@ struct tile {
   uint32_t bins; /* 0, and no items: there is no such tile */
 };
 
-/* The segment that a tile, of those that there are, belongs to. All threads of the block look, each at the begin of a part of
- * the segments that are left, so that it waits for memory once for 512 of them. */
+/* The last segment with no more tiles before it than this one has. */
 static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uint64_t segments, uint64_t tile) {
-  enum { PARTS_LOG2 = 9 };
-  static_assert(TSR_TILE_THREADS == 1 << PARTS_LOG2 && TSR_SET_THREADS == TSR_TILE_THREADS, "a thread looks at a part");
-  __shared__ uint64_t found;
-  uint64_t first = 0, end = segments;
-  while (end - first > 1) {
-    const uint64_t part = (end - first + (1u << PARTS_LOG2) - 1) >> PARTS_LOG2, own = first + threadIdx.x * part;
-    const uint64_t next = own + part < end ? own + part : end;
-    if (own < end && tiles[own] <= tile && tile < tiles[next]) found = own;
-    __syncthreads();
-    first = found;
-    end = first + part < end ? first + part : end;
-    __syncthreads();
+  uint64_t segment = 0, after = segments;
+  while (after - segment > 1) {
+    const uint64_t middle = (segment + after) / 2;
+    if (tiles[middle] <= tile)
+      segment = middle;
+    else
+      after = middle;
   }
-  return first;
+  return segment;
 }
 
 static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
-  tile t = {0, a->bulk.n, 0, 0};
   uint64_t segment = 0, at = blockIdx.x;
-  const uint32_t is_there = !a->ends || at < a->tiles[a->segments];
+  tile t = {0, a->bulk.n, 0, 0};
+  if (a->ends && at >= a->tiles[a->segments]) {
+    t.end = 0;
+    return t;
+  }
   if (a->ends) {
-    segment = segment_of(a->tiles, is_there ? a->segments : 1, at);
+    segment = segment_of(a->tiles, a->segments, at);
     at -= a->tiles[segment];
     t.begin = a->ends[segment];
     t.end = a->ends[segment + 1];
@@ -69,7 +66,6 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
   t.first_bin = segment << a->fan_log2;
   const uint64_t bins = a->bins - t.first_bin;
   t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
-  if (!is_there) t = {0, 0, 0, 0};
   return t;
 }
 
@@ -83,7 +79,6 @@ enum {
   TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
   WARP_LANES = 32,
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, /* keys and payloads together would take too many registers */
-  TILE_GROUP = TILE_IS_WIDE ? TILE_ROUNDS / 2 : TILE_ROUNDS, /* rounds whose items are under way together */
   TILE_HAS_PAIRS = TSR_KEY_BITS == 32 && TSR_PAYLOAD_BITS == 32,
   TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0)) != 0
 };
@@ -159,32 +154,31 @@ struct tile_bins {
   uint32_t shift[TILE_BINS];
 };
 
-/* An item's bin, and below it the item's place there, later its place in the tile: so a key is hashed once. */
-enum { BIN_SHIFT = 16, PLACE_MASK = (1 << BIN_SHIFT) - 1 };
-static_assert(TSR_TILE_ITEMS <= PLACE_MASK, "a place in a tile has so many bits");
+/* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
+enum { BIN_SHIFT = 16 };
+#define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
+static_assert(TSR_TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
+  return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
+}
 
-/* Gives each of a thread's rows a place in its bin; position: the bins, to which the places are added below. Where all items
- * of a warp are in one bin, its counter would be asked once for each of them, one after the other: so it is asked once for
- * all. Of tables of lists, because others combine such items before. */
-static __device__ __forceinline__ void places_in_bins(const tsr_ctx *c, tile_bins *bins, uint32_t rows,
-                                                      uint32_t position[TILE_ROUNDS]) {
-  const uint32_t lane = threadIdx.x % WARP_LANES;
-  uint32_t shares = 0, first = 0;
-  if (TSR_FACT(c, has_lists)) {
-    const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
-    uint32_t is_one = rows == (1u << TILE_ROUNDS) - 1u;
+/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are in one
+ * bin, its counter would be asked once for each of them, one after the other: so it is asked once for all. Of tables of
+ * lists, because others combine such items before. */
+static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t position[TILE_ROUNDS]) {
+  const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
+  uint32_t is_one = bin != NO_PLACE;
 #pragma unroll
-    for (uint32_t r = 0; r < TILE_ROUNDS; r++) is_one = is_one && position[r] == bin;
-    shares = __all_sync(0xFFFFFFFFu, is_one);
-    if (shares && lane == 0) first = atomicAdd(&bins->count[bin], (uint32_t)(TILE_ROUNDS * WARP_LANES));
-    first = __shfl_sync(0xFFFFFFFFu, first, 0);
-  }
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) is_one = is_one && position[r] == bin;
+  const uint32_t shares = __all_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % WARP_LANES;
+  uint32_t first = shares && lane == 0 ? atomicAdd(&bins->count[bin], (uint32_t)(TILE_ROUNDS * WARP_LANES)) : 0;
+  first = __shfl_sync(0xFFFFFFFFu, first, 0);
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t place =
-        shares ? first + r * WARP_LANES + lane : atomicAdd(&bins->count[position[r]], rows >> r & 1u);
-    position[r] = position[r] << BIN_SHIFT | place;
-  }
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (shares)
+      position[r] = bin << BIN_SHIFT | (first + r * WARP_LANES + lane);
+    else if (position[r] != NO_PLACE)
+      position[r] = place_in_bin(bins, position[r]);
 }
 
 /* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are asked for before
@@ -194,7 +188,7 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
-    item[r] = column && i < t->end ? __ldcs(column + i) : 0;
+    if (column && i < t->end) item[r] = __ldcs(column + i);
   }
 }
 
@@ -204,7 +198,8 @@ static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile 
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
-    const uint2 pair = i < t->end ? __ldcs((const uint2 *)pairs + i) : make_uint2(0, 0);
+    if (i >= t->end) continue;
+    const uint2 pair = __ldcs((const uint2 *)pairs + i);
     key[r] = pair.x;
     payload[r] = pair.y;
   }
@@ -212,7 +207,7 @@ static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile 
 
 /* The items of a bin may come in any order, because the items of a call have none. All columns of the tile lie in shared
  * memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
- * once. No item of a thread waits for another: what all do to shared memory is under way together. */
+ * once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
@@ -228,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
   const hot_tile hot = hot_tile_in(tsr_page_memory);
   const uint32_t has_hot = hot_begin(&c, &a, hot);
-  uint32_t position[TILE_ROUNDS], rows = 0; /* bits of rows: this thread has an item there, to be moved */
+  uint32_t position[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
   io_payload payload[TILE_ROUNDS];
   if (TILE_HAS_PAIRS && a.pairs) {
@@ -237,22 +232,17 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tile_column((const io_key *)a.bulk.keys, &t, key);
     if (!TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
   }
-#pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) rows |= (uint32_t)(r * TSR_TILE_THREADS + threadIdx.x < items) << r;
   bins.count[bin] = 0;
   __syncthreads();
-  if (has_hot)
-#pragma unroll
-    for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-      if ((rows >> r & 1u) &&
-          hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + r * TSR_TILE_THREADS + threadIdx.x))
-        rows &= ~(1u << r);
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t of_bin = bin_of(&c, &a, &t, key[r]);
-    position[r] = rows >> r & 1u ? of_bin : 0;
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    position[r] = NO_PLACE;
+    if (i < items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
+      position[r] =
+          TSR_FACT(&c, has_lists) ? bin_of(&c, &a, &t, key[r]) : place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
   }
-  places_in_bins(&c, &bins, rows, position);
+  if (TSR_FACT(&c, has_lists)) places_in_bins(&bins, position);
   __syncthreads();
   const uint32_t count = bins.count[bin];
   uint32_t before, placed;
@@ -262,50 +252,36 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
   __syncthreads();
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) position[r] += bins.before[position[r] >> BIN_SHIFT];
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (position[r] != NO_PLACE) {
+      const uint32_t of_bin = position[r] >> BIN_SHIFT;
+      position[r] = bins.before[of_bin] + (position[r] & ((1u << BIN_SHIFT) - 1));
+      keys[position[r]] = key[r];
+      if (TILE_KEEPS_BINS) bin_at[position[r]] = (uint16_t)of_bin;
+    }
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint32_t at = position[r] & PLACE_MASK;
-    if (!(rows >> r & 1u)) continue;
-    keys[at] = key[r];
-    if (TSR_PAYLOAD_BITS && !TILE_IS_WIDE) payloads[at] = payload[r];
-    if (TILE_KEEPS_BINS) bin_at[at] = (uint16_t)(position[r] >> BIN_SHIFT);
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (position[r] == NO_PLACE) continue;
+    if (TSR_PAYLOAD_BITS && a.values_to)
+      payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
+    /* numbers of items are below 2^32: the plan sees to it */
+    if (a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
   }
-  if (TILE_IS_WIDE && a.values_to)
-#pragma unroll
-    for (uint32_t r = 0; r < TILE_ROUNDS; r++)
-      if (rows >> r & 1u)
-        payloads[position[r] & PLACE_MASK] =
-            __ldcs((const io_payload *)a.bulk.values + t.begin + r * TSR_TILE_THREADS + threadIdx.x);
-  if (a.places_to) /* numbers of items are below 2^32: the plan sees to it */
-#pragma unroll
-    for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-      const uint64_t i = t.begin + r * TSR_TILE_THREADS + threadIdx.x;
-      if (rows >> r & 1u) places[position[r] & PLACE_MASK] = a.places ? a.places[i] : (uint32_t)i;
-    }
   __syncthreads();
 #pragma unroll
-  for (uint32_t first = 0; first < TILE_ROUNDS; first += TILE_GROUP) {
-    uint32_t to[TILE_GROUP];
-#pragma unroll
-    for (uint32_t r = 0; r < TILE_GROUP; r++) {
-      const uint32_t i = (first + r) * TSR_TILE_THREADS + threadIdx.x;
-      key[r] = keys[i];
-      if (TSR_PAYLOAD_BITS) payload[r] = payloads[i];
-      const uint32_t of_bin = TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, key[r]);
-      to[r] = bins.shift[of_bin % TILE_BINS] + i; /* of the items; a bin from `placed` on is none */
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < TILE_GROUP; r++) {
-      const uint32_t i = (first + r) * TSR_TILE_THREADS + threadIdx.x;
-      if (i >= placed) continue;
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
+    const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
+    if (i < placed) {
+      const io_key moved = keys[i];
+      const uint32_t to = bins.shift[TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, moved)] + i;
       if (TILE_HAS_PAIRS && a.pairs_to) {
-        ((uint2 *)a.keys_to)[to[r]] = make_uint2((uint32_t)key[r], (uint32_t)payload[r]);
+        ((uint2 *)a.keys_to)[to] = make_uint2((uint32_t)moved, (uint32_t)payloads[i]);
       } else {
-        ((io_key *)a.keys_to)[to[r]] = key[r];
-        if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to[r]] = payload[r];
+        ((io_key *)a.keys_to)[to] = moved;
+        if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to] = payloads[i];
       }
-      if (a.places_to) a.places_to[to[r]] = places[i];
+      if (a.places_to) a.places_to[to] = places[i];
     }
   }
 }

@@ -66,7 +66,7 @@ enum {
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
   TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
   TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
-  TSR_PAGES_EVICTORS = 128,        /* ... and the threads that evict other pairs for these */
+  TSR_PAGES_EVICTORS = 192,        /* ... and the threads that evict other pairs for these */
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
   TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */

@@ -109,7 +109,7 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
 
 /* All of a block's work. */
 static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block) {
-  enum { SHARE = 16 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(a, &scratch);
   const span_set set = span_set_in();

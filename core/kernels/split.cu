@@ -75,7 +75,8 @@ static __device__ __forceinline__ void count_keys(const tsr_split &a, uint32_t *
   }
 }
 
-KERNEL(count) {
+/* Without a number of blocks ptxas spills for sm_80, to save registers for one more. */
+KERNEL_AS(count, __launch_bounds__(TSR_BLOCK_THREADS, 5)) {
   __shared__ uint32_t counts[TSR_SPLIT_SHARDS_MAX];
   if (threadIdx.x < TSR_SPLIT_SHARDS_MAX) counts[threadIdx.x] = 0;
   __syncthreads();

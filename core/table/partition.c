@@ -111,7 +111,7 @@ tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *p, uint64_t *
 static bool counts_once(const tsr_partition *partition, uint64_t n) {
   enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */
   const uint32_t sm = partition->composition->shape.sm;
-  return sm && partition->pages * sizeof(uint32_t) + OWN_BYTES <= tsr_block_bytes(sm) &&
+  return sm && partition->passes > 1 && partition->pages * sizeof(uint32_t) + OWN_BYTES <= tsr_block_bytes(sm) &&
          n / TSR_COUNT_BLOCKS / ITEMS_OF_COUNT >= partition->pages;
 }
 

@@ -442,31 +442,32 @@ TEST(Small, ListsHoldWhatRacesForThem) {
 
 // Lists that are made in bulk. A third of the pairs is one key's, and an eighth another's, so that their pages have more
 // items than a block works on alone; no number of items fills the last warp. The reserved key is in no list.
-TEST(Bulk, ListsOfKeysThatHaveMostPairs) {
+void expect_bulk_lists(uint32_t bits) {
+  SCOPED_TRACE(bits);
   const uint64_t n = device::backend() == "cpu" ? 20003 : 1000003;
-  for (uint32_t bits : {32u, 64u}) {
-    SCOPED_TRACE(bits);
-    Choice choice = multimap("packed", 1, 1, bits);
-    choice.probing = "hashgraph";
-    device::Table table = device::create(choice, n, 1);
-    ASSERT_TRUE(table);
-    std::vector<uint64_t> numbers, offered;
-    std::vector<std::pair<uint64_t, uint64_t>> pairs;
-    for (uint64_t i = 0; i < n; i++) {
-      const uint64_t key = i % 3 == 0 ? 5 : i % 8 == 1 ? 6 : 7 + i;
-      numbers.push_back(i % 100003 == 7 ? tessera_test::width_mask(bits) : device::key_of(key, bits));
-      offered.push_back(i);
-      pairs.emplace_back(numbers.back(), i);
-    }
-    std::sort(pairs.begin(), pairs.end());
-    device::Array keys(table.get(), bits, numbers), values(table.get(), bits, offered), codes(table.get(), 8, n);
-    tsr_error error = {};
-    tsr_call call = {};
-    call.results = static_cast<uint8_t *>(codes.data());
-    ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
-    EXPECT_EQ(codes.numbers(), std::vector<uint64_t>(n, TSR_INSERTED));
-    EXPECT_TRUE(device::pairs_of(table.get()) == pairs);
+  Choice choice = multimap("packed", 1, 1, bits);
+  choice.probing = "hashgraph";
+  device::Table table = device::create(choice, n, 1);
+  ASSERT_TRUE(table);
+  std::vector<uint64_t> numbers, offered;
+  std::vector<std::pair<uint64_t, uint64_t>> pairs;
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t key = i % 3 == 0 ? 5 : i % 8 == 1 ? 6 : 7 + i;
+    numbers.push_back(i % 100003 == 7 ? tessera_test::width_mask(bits) : device::key_of(key, bits));
+    offered.push_back(i);
+    pairs.emplace_back(numbers.back(), i);
   }
+  std::sort(pairs.begin(), pairs.end());
+  device::Array keys(table.get(), bits, numbers), values(table.get(), bits, offered), codes(table.get(), 8, n);
+  tsr_error error = {};
+  tsr_call call = {};
+  call.results = static_cast<uint8_t *>(codes.data());
+  ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
+  EXPECT_EQ(codes.numbers(), std::vector<uint64_t>(n, TSR_INSERTED));
+  EXPECT_TRUE(device::pairs_of(table.get()) == pairs);
+}
+TEST(Bulk, ListsOfKeysThatHaveMostPairs) {
+  for (uint32_t bits : {32u, 64u}) expect_bulk_lists(bits);
 }
 
 // ---- Graphs -------------------------------------------------------------------------------------
