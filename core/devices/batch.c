@@ -492,8 +492,8 @@ static tsr_status travel(const job *j, uint32_t slot) {
   return status;
 }
 
-/* Where the answers to the items of a shard from `before` on are to be written, which came from this member, or all from
- * all. */
+/* Where a shard writes its answers: to the memory of the member that these items came from, where its own begin in the order
+ * of shards; or, unless answers are sent, to its own memory, those to all items. */
 static void *answer_of(const job *j, uint32_t shard, uint32_t slot, uint32_t from, tsr_answer a) {
   uint64_t first_at[TSR_DEVICES_MAX];
   if (!j->answers[a].bytes) return NULL;

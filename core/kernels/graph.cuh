@@ -81,9 +81,9 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_p
   }
 }
 
-/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to their place, so that a key
- * is read and hashed once, and the atomic that counts an item tells which of its list it is. Wide keys are read again,
- * because registers do not hold them all. */
+/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to
+ * their place, so that a key is read and hashed once, and the atomic that counts an item tells which of its list it is.
+ * Wide keys are read again, because registers do not hold them all. */
 enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_KEY_BITS == 32, LIST_SHIFT = 16 };
 static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
 static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");

@@ -138,13 +138,14 @@ typedef struct tsr_pages {
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
   const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
   uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
-  uint64_t *counts;  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of
-                           * lists, then where the next item of each goes */
-  uint64_t *cursors; /* bins: where the next item of each goes */
+  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
+   * item of each goes */
+  uint64_t *counts;
+  uint64_t *cursors;        /* bins: where the next item of each goes */
   uint32_t pairs, pairs_to; /* 1: keys and values lie, or are to lie, as pairs from the first key on; of 32 bits each */
   const uint32_t *places;   /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
-  uint32_t *places_to; /* NULL: nobody wants to know them */
+  uint32_t *places_to; /* NULL: nobody wants to know them. spans: of how many items each pair was made */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
   tsr_hot hot;
   uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
@@ -152,7 +153,7 @@ typedef struct tsr_pages {
   double mark_blocks;  /* of the filter, for each page */
   uint32_t mark_bytes; /* of those that its keys can name */
   /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
-   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then */
+   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces of the batch */
   uint32_t *distinct;  /* of each piece; NULL: items are as they came */
   uint32_t set_room;   /* distinct keys of a piece, */
   uint32_t piece_log2; /* ... and its items */

@@ -252,9 +252,9 @@ static double link_ms(const bench *b, uint64_t bytes) {
 }
 
 /* What the time of a batch on D devices should be, from that of its part on one device, which splits and orders it too, and
- * from what the link carries. Kernels that split share the device with those that work, so the time in which they send comes on
- * top; what the work sends itself costs nothing beside it. Copies go on beside the work on other chunks, all but the first one's way out and the last one's back; or the work beside
- * the copies, where they take longer (design 0016). */
+ * from what the link carries. Kernels that split share the device with those that work, so the time in which they send comes
+ * on top; what the work sends itself costs nothing beside it. Copies go on beside the work on other chunks, all but the
+ * first one's way out and the last one's back; or the work beside the copies, where they take longer (design 0016). */
 static double predict_ms(const bench *b, const subject *s, int op, const tsr_phases *phases) {
   const double travel = link_ms(b, phases->sent_bytes - phases->hidden_bytes);
   const double share = s->stage == STRONG ? 1. / s->count : 1;
