@@ -16,6 +16,10 @@
  * one that was in the table before, and a later input of the same launch may have inserted its key as if it were new.
  * So a piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs
  * out and adds what they had before the piece, and their inputs are inserted again.
+ *
+ * Keys that repeat. Where the caller asks for no answers, a large piece is combined span by span before its first launch
+ * (spans.h). What comes back then is a pair that was made of several items: complete, so that it is inserted again as it
+ * is, or undone with its key as any other.
  */
 #include "core/table/growth.h"
 
@@ -26,6 +30,7 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 #include "core/table/sketch.h"
+#include "core/table/spans.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
@@ -49,6 +54,7 @@ typedef struct growing {
   const char *keys, *values; /* the caller's */
   uint64_t n, done;
   uint64_t key_bytes, value_bytes;
+  bool combines; /* nobody asks for an answer of each item, so that those of one key may become one */
   bool looks;    /* a key that is present is not inserted */
   bool undoes;   /* and a launch may hand back pairs that are not its inputs' */
   uint64_t look; /* how many keys are looked up to find the end of a piece */
@@ -62,6 +68,7 @@ typedef struct growing {
   uint8_t *were;    /* of the find before it */
   item *now, *back, *next;
   undone *undone;
+  uint64_t left; /* what the last launch had no place for */
   uint64_t back_count, next_count;
 } growing;
 
@@ -300,15 +307,21 @@ static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error 
                           g->call->stream, &tally, error);
 }
 
-static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, tsr_tally *tally,
+/* combines: what the items offer for one key may become one item, so that an answer is one of what was made. */
+static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, bool combines, tsr_tally *tally,
                          tsr_error *error) {
-  tsr_bulk bulk = {.n = n,
-                   .keys = keys,
-                   .values = values,
-                   .unplaced_keys = g->back_keys,
-                   .unplaced_values = g->back_values,
-                   .results = g->results};
-  return tsr_launch_alone(g->t, &g->t->store, g->op, &bulk, g->call->stream, tally, error);
+  const tsr_backend *backend = g->t->backend;
+  void *stream = g->call->stream, *memory = NULL;
+  tsr_bulk bulk = {.state = g->t->store.state, .n = n, .keys = keys, .values = values};
+  tsr_status status = combines ? tsr_spans_make(g->t, &bulk, stream, &memory, error) : TSR_OK;
+  if (status == TSR_OK && memory) status = backend->fill(g->t->device, g->results, 0, n, stream, error);
+  bulk.unplaced_keys = g->back_keys;
+  bulk.unplaced_values = g->back_values;
+  bulk.results = g->results;
+  if (status == TSR_OK) status = tsr_launch_alone(g->t, &g->t->store, g->op, &bulk, stream, tally, error);
+  if (!memory) return status;
+  const tsr_status freed = backend->free_in(g->t->device, memory, stream, status ? NULL : error);
+  return status ? status : freed;
 }
 
 /* Takes the answers of a launch, and what came back, from the device. */
@@ -358,9 +371,10 @@ static tsr_status insert_piece(growing *g, uint64_t n, const void *keys, const v
     tsr_tally launched = {.hits = 0};
     const bool undoes = g->undoes && g->may_grow;
     if (undoes) status = find_olds(g, count, keys, error);
-    if (status == TSR_OK) status = insert(g, count, keys, values, &launched, error);
+    if (status == TSR_OK) status = insert(g, count, keys, values, !now && g->combines, &launched, error);
     if (status) return status;
     tsr_tally_add(tally, &launched);
+    g->left = launched.not_placed;
     if (g->call->results || launched.not_placed || now)
       status = take_answers(g, count, now, launched.not_placed != 0, error);
     if (status || !launched.not_placed || !g->may_grow || !growing_helps(g)) return status;
@@ -398,6 +412,23 @@ static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   return status;
 }
 
+/* What has become of a piece of n items in the end. Where they may have been combined: how many pairs the table has more,
+ * and what the last launch has left. */
+static tsr_status count_again(growing *g, uint64_t n, tsr_tally *tally, tsr_error *error) {
+  tsr_bulk bulk = {.n = tsr_composition_refs(g->t->store.composition)};
+  tsr_tally counted = {.hits = 0};
+  tsr_status status = TSR_OK;
+  if (g->combines)
+    status = tsr_launch_alone(g->t, &g->t->store, TSR_BULK_size, &bulk, g->call->stream, &counted, error);
+  tally->hits = g->combines ? counted.hits - g->t->pairs : 0;
+  tally->not_placed = g->combines ? g->left : 0;
+  for (uint64_t i = 0; i < n && !g->combines; i++) {
+    tally->hits += g->codes[i] == TSR_INSERTED;
+    tally->not_placed += g->codes[i] == TSR_NOT_PLACED;
+  }
+  return status;
+}
+
 /* The whole way of a piece. Whatever fails, its pairs are accounted for and told of. */
 static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
   tsr_tally tally = {.hits = 0};
@@ -405,11 +436,8 @@ static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const voi
   if (g->call->results) memset(g->codes, 0, n);
   tsr_status status = insert_piece(g, n, keys, values, &tally, error);
   if (tally.not_placed) { /* the launches have counted pairs that were inserted again */
-    tally.hits = tally.not_placed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-      tally.hits += g->codes[i] == TSR_INSERTED;
-      tally.not_placed += g->codes[i] == TSR_NOT_PLACED;
-    }
+    const tsr_status counted = count_again(g, n, &tally, status ? NULL : error);
+    if (status == TSR_OK) status = counted;
   }
   tsr_tally_add(&g->t->counted, &tally);
   g->t->insert_keys += n;
@@ -529,6 +557,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                .n = n,
                .key_bytes = shape->key_bits / 8,
                .value_bytes = shape->value_bits / 8,
+               .combines = op == TSR_BULK_insert && !call->results && !call->unplaced_keys && !call->unplaced_values,
                .looks = TSR_POLICY_LOOKS(policy) && shape->kind != TSR_KIND_MULTIMAP,
                .undoes = TSR_POLICY_LOOKS(policy) && shape->moves_pairs,
                .look = LOOK_MIN,

@@ -255,6 +255,54 @@ TEST_F(Streams, ThatAreOneRecordOneEventACall) {
   EXPECT_EQ(fake().records, before + 60);
 }
 
+// What neighbouring items offer for one key is combined on GPUs only, and no answer tells of it: only the launches do.
+struct Combining {
+  const char *words;
+  uint64_t n;
+  bool asks, combines;
+};
+void PrintTo(const Combining &c, std::ostream *out) {
+  *out << c.words << " " << c.n << (c.asks ? " with answers" : "");
+}
+
+class Spans : public testing::TestWithParam<Combining> {};
+
+TEST_P(Spans, AreCombinedBeforeTheInsert) {
+  heal();
+  const Combining &c = GetParam();
+  tsr_table *table = table_of(std::string("backend=cuda capacity=2M load_factor=0.5 ") + c.words);
+  fake().launch = note_launch;
+  launched.clear();
+  const std::vector<uint32_t> keys(c.n, 7), values(c.n, 1);
+  std::vector<uint8_t> codes(c.n);
+  tsr_call call = {};
+  if (c.asks) call.results = codes.data();
+  tsr_error error = {};
+  EXPECT_EQ(tsr_insert(table, c.n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
+  std::string order;
+  for (const Launched &l : launched) {
+    order += l.phase.find("_spans_") != std::string::npos ? "spans " : "";
+    order += l.phase.find("_insert_") != std::string::npos ? "insert " : "";
+  }
+  EXPECT_EQ(order, c.combines ? "spans insert " : "insert ");
+  fake().launch = nullptr;
+  tsr_table_destroy(table);
+}
+
+const uint64_t large = uint64_t{1} << 20;
+INSTANTIATE_TEST_SUITE_P(
+    All, Spans,
+    testing::Values(Combining{"layout=packed probing=linear duplicates=add", large, false, true},
+                    Combining{"layout=packed probing=linear duplicates=add", large - 1, false, false},
+                    Combining{"layout=packed probing=linear duplicates=add", large, true, false},
+                    Combining{"layout=packed probing=linear duplicates=first", large, false, false},
+                    Combining{"layout=packed probing=cuckoo duplicates=min", large, false, true},
+                    Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, false, true},
+                    Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, true, false},
+                    Combining{"layout=packed probing=linear duplicates=add statistics=yes", large, false, true},
+                    Combining{"layout=packed probing=linear duplicates=add filter=8", large, false, true},
+                    Combining{"layout=soa probing=linear duplicates=max", large, false, true}));
+
 TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
   tsr_table *table = table_of("");
   tsr_error error = {};
