@@ -898,6 +898,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_spans:
     return t->facts.makes_spans;
+  case TSR_PAGES_spans_list:
+    return t->facts.makes_spans && t->settings.growth;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

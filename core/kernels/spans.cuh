@@ -143,4 +143,28 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block 
   }
 PAGES_SPANS(tsr_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
 PAGES_SPANS(tsr_roomy_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, 1))
+
+/* Copies what a block's span was made to behind that of the spans before it. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
+    tsr_pages_spans_list_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ unsigned long long before;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_spans *spans = &a.bulk.spans;
+  const uint64_t begin = (uint64_t)blockIdx.x << spans->log2;
+  const uint64_t rest = a.bulk.n - begin, span = 1ull << spans->log2;
+  const uint32_t made = spans->made[blockIdx.x], as_it_came = made == TSR_AS_IT_CAME;
+  const uint32_t items = !as_it_came ? made : rest < span ? (uint32_t)rest : (uint32_t)span;
+  if (threadIdx.x == 0) before = 0;
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < blockIdx.x; at += TSR_SPAN_THREADS)
+    atomicAdd(&before, spans->made[at] == TSR_AS_IT_CAME ? span : spans->made[at]);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < items; i += TSR_SPAN_THREADS) {
+    ((io_key *)a.keys_to)[before + i] = (io_key)io_key_at(as_it_came ? a.bulk.keys : spans->keys, begin + i, 1);
+    ((io_payload *)a.values_to)[before + i] =
+        (io_payload)offered_at(&c, as_it_came ? a.bulk.values : spans->values, begin + i, 1);
+    a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
+  }
+}
 #endif

@@ -17,9 +17,8 @@
  * So a piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs
  * out and adds what they had before the piece, and their inputs are inserted again.
  *
- * Keys that repeat. Where the caller asks for no answers, a large piece is combined span by span before its first launch
- * (spans.h). What comes back then is a pair that was made of several items: complete, so that it is inserted again as it
- * is, or undone with its key as any other.
+ * Keys that repeat. Where nobody asks for answers a large batch is first made a list in which what neighbouring items offer
+ * for a key is one item (spans.h). That list is inserted: its pieces are complete pairs, which may come back like others.
  */
 #include "core/table/growth.h"
 
@@ -34,7 +33,7 @@
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
-enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21 };
+enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21, LIST_MAX = 1 << 23 };
 
 /* A pair to insert, or that came back, and the input of the piece whose result it decides. */
 typedef struct item {
@@ -52,9 +51,9 @@ typedef struct growing {
   uint32_t op;
   const tsr_call *call;
   const char *keys, *values; /* the caller's */
+  const uint32_t *counts;    /* of how many items each was made; NULL: of one */
   uint64_t n, done;
   uint64_t key_bytes, value_bytes;
-  bool combines; /* nobody asks for an answer of each item, so that those of one key may become one */
   bool looks;    /* a key that is present is not inserted */
   bool undoes;   /* and a launch may hand back pairs that are not its inputs' */
   uint64_t look; /* how many keys are looked up to find the end of a piece */
@@ -68,7 +67,6 @@ typedef struct growing {
   uint8_t *were;    /* of the find before it */
   item *now, *back, *next;
   undone *undone;
-  uint64_t left; /* what the last launch had no place for */
   uint64_t back_count, next_count;
 } growing;
 
@@ -307,21 +305,15 @@ static tsr_status find_olds(growing *g, uint64_t n, const void *keys, tsr_error 
                           g->call->stream, &tally, error);
 }
 
-/* combines: what the items offer for one key may become one item, so that an answer is one of what was made. */
-static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, bool combines, tsr_tally *tally,
+static tsr_status insert(growing *g, uint64_t n, const void *keys, const void *values, tsr_tally *tally,
                          tsr_error *error) {
-  const tsr_backend *backend = g->t->backend;
-  void *stream = g->call->stream, *memory = NULL;
-  tsr_bulk bulk = {.state = g->t->store.state, .n = n, .keys = keys, .values = values};
-  tsr_status status = combines ? tsr_spans_make(g->t, &bulk, stream, &memory, error) : TSR_OK;
-  if (status == TSR_OK && memory) status = backend->fill(g->t->device, g->results, 0, n, stream, error);
-  bulk.unplaced_keys = g->back_keys;
-  bulk.unplaced_values = g->back_values;
-  bulk.results = g->results;
-  if (status == TSR_OK) status = tsr_launch_alone(g->t, &g->t->store, g->op, &bulk, stream, tally, error);
-  if (!memory) return status;
-  const tsr_status freed = backend->free_in(g->t->device, memory, stream, status ? NULL : error);
-  return status ? status : freed;
+  tsr_bulk bulk = {.n = n,
+                   .keys = keys,
+                   .values = values,
+                   .unplaced_keys = g->back_keys,
+                   .unplaced_values = g->back_values,
+                   .results = g->results};
+  return tsr_launch_alone(g->t, &g->t->store, g->op, &bulk, g->call->stream, tally, error);
 }
 
 /* Takes the answers of a launch, and what came back, from the device. */
@@ -371,10 +363,9 @@ static tsr_status insert_piece(growing *g, uint64_t n, const void *keys, const v
     tsr_tally launched = {.hits = 0};
     const bool undoes = g->undoes && g->may_grow;
     if (undoes) status = find_olds(g, count, keys, error);
-    if (status == TSR_OK) status = insert(g, count, keys, values, !now && g->combines, &launched, error);
+    if (status == TSR_OK) status = insert(g, count, keys, values, &launched, error);
     if (status) return status;
     tsr_tally_add(tally, &launched);
-    g->left = launched.not_placed;
     if (g->call->results || launched.not_placed || now)
       status = take_answers(g, count, now, launched.not_placed != 0, error);
     if (status || !launched.not_placed || !g->may_grow || !growing_helps(g)) return status;
@@ -412,21 +403,19 @@ static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   return status;
 }
 
-/* What has become of a piece of n items in the end. Where they may have been combined: how many pairs the table has more,
- * and what the last launch has left. */
-static tsr_status count_again(growing *g, uint64_t n, tsr_tally *tally, tsr_error *error) {
-  tsr_bulk bulk = {.n = tsr_composition_refs(g->t->store.composition)};
-  tsr_tally counted = {.hits = 0};
-  tsr_status status = TSR_OK;
-  if (g->combines)
-    status = tsr_launch_alone(g->t, &g->t->store, TSR_BULK_size, &bulk, g->call->stream, &counted, error);
-  tally->hits = g->combines ? counted.hits - g->t->pairs : 0;
-  tally->not_placed = g->combines ? g->left : 0;
-  for (uint64_t i = 0; i < n && !g->combines; i++) {
-    tally->hits += g->codes[i] == TSR_INSERTED;
-    tally->not_placed += g->codes[i] == TSR_NOT_PLACED;
+/* How many items had no place in the end, of a piece whose items were made of several: all of which a pair was made that
+ * came back; one for another pair, which had to go. */
+static tsr_status count_unplaced(growing *g, uint64_t n, const void *keys, uint64_t *unplaced, tsr_error *error) {
+  uint32_t *const counts = g->host_values;
+  tsr_status status = copy(g, counts, g->counts + g->done, n * sizeof *counts, error);
+  if (status == TSR_OK) status = fetch(g, n, keys, NULL, error);
+  if (status) return status;
+  *unplaced = 0;
+  for (uint64_t i = 0; i < g->back_count; i++) {
+    const uint64_t index = g->back[i].index;
+    *unplaced += number_at(g->host_keys, g->key_bytes, index) == g->back[i].key ? counts[index] : 1;
   }
-  return status;
+  return TSR_OK;
 }
 
 /* The whole way of a piece. Whatever fails, its pairs are accounted for and told of. */
@@ -436,8 +425,13 @@ static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const voi
   if (g->call->results) memset(g->codes, 0, n);
   tsr_status status = insert_piece(g, n, keys, values, &tally, error);
   if (tally.not_placed) { /* the launches have counted pairs that were inserted again */
-    const tsr_status counted = count_again(g, n, &tally, status ? NULL : error);
-    if (status == TSR_OK) status = counted;
+    tally.hits = tally.not_placed = 0;
+    for (uint64_t i = 0; i < n; i++) {
+      tally.hits += g->codes[i] == TSR_INSERTED;
+      tally.not_placed += g->codes[i] == TSR_NOT_PLACED;
+    }
+    if (status == TSR_OK && g->counts && tally.not_placed)
+      status = count_unplaced(g, n, keys, &tally.not_placed, error);
   }
   tsr_tally_add(&g->t->counted, &tally);
   g->t->insert_keys += n;
@@ -545,8 +539,9 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   return TSR_OK;
 }
 
-tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
-                              const tsr_call *call, tsr_error *error) {
+/* counts: as in `growing`. */
+static tsr_status insert_list(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
+                              const uint32_t *counts, const tsr_call *call, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint32_t policy = op == TSR_BULK_find_or_insert ? TSR_DUPLICATES_FIRST : shape->duplicates;
   growing g = {.t = t,
@@ -554,10 +549,10 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                .call = call,
                .keys = keys,
                .values = values,
+               .counts = counts,
                .n = n,
                .key_bytes = shape->key_bits / 8,
                .value_bytes = shape->value_bits / 8,
-               .combines = op == TSR_BULK_insert && !call->results && !call->unplaced_keys && !call->unplaced_values,
                .looks = TSR_POLICY_LOOKS(policy) && shape->kind != TSR_KIND_MULTIMAP,
                .undoes = TSR_POLICY_LOOKS(policy) && shape->moves_pairs,
                .look = LOOK_MIN,
@@ -584,6 +579,49 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   tsr_status left = tsr_table_leave(t, call->stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
   if (status) t->knows_pairs = false;
+  return status;
+}
+
+/* Inserts so many of n items as make a list: *taken. All of them, as they are, where the first ones repeat no key. */
+static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, const char *values, const tsr_call *call,
+                                  uint64_t *taken, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint64_t first = n < LIST_MAX ? n : LIST_MAX;
+  tsr_array all[] = {{.users = (void *)(uintptr_t)keys, .bytes = first * (shape->key_bits / 8)},
+                     {.users = (void *)(uintptr_t)values, .bytes = first * (shape->value_bits / 8)}};
+  tsr_span_list list = {.n = 0};
+  tsr_status status = tsr_stage_in(t, &all[0], call->stream, error);
+  if (status == TSR_OK) status = tsr_stage_in(t, &all[1], call->stream, error);
+  const tsr_bulk batch = {.state = t->store.state, .n = first, .keys = all[0].devices, .values = all[1].devices};
+  if (status == TSR_OK) status = tsr_spans_list(t, &batch, call->stream, &list, error);
+  const bool is_whole = list.counts || first == n;
+  *taken = is_whole ? first : n;
+  if (status == TSR_OK && is_whole)
+    status = insert_list(t, TSR_BULK_insert, list.n, list.keys, list.values, list.counts, call, error);
+  else if (status == TSR_OK)
+    status = insert_list(t, TSR_BULK_insert, n, keys, values, NULL, call, error);
+  if (status == TSR_OK && is_whole) t->insert_keys += first - list.n;
+  tsr_status freed = TSR_OK;
+  if (list.memory) freed = t->backend->free_in(t->device, list.memory, call->stream, status ? NULL : error);
+  if (status == TSR_OK) status = freed;
+  for (uint32_t i = 0; i < 2; i++) {
+    freed = tsr_stage_out(t, &all[i], call->stream, true, status ? NULL : error);
+    if (status == TSR_OK) status = freed;
+  }
+  return status;
+}
+
+tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
+                              const tsr_call *call, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const bool combines = op == TSR_BULK_insert && tsr_composition_has_step(t->store.composition, TSR_PAGES_spans_list) &&
+                        !call->results && !call->unplaced_keys && !call->unplaced_values;
+  if (!combines) return insert_list(t, op, n, keys, values, NULL, call, error);
+  tsr_status status = TSR_OK;
+  for (uint64_t done = 0, taken; done < n && status == TSR_OK; done += taken)
+    status =
+        insert_combined(t, n - done, (const char *)keys + done * (shape->key_bits / 8),
+                        values ? (const char *)values + done * (shape->value_bits / 8) : NULL, call, &taken, error);
   return status;
 }
 

@@ -137,17 +137,20 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
           choices::Spec spec = choice.entries().parse();
           tsr_status status;
           tsr_error error = {};
+          ASSERT_EQ(tsr_spec_set(spec.get(), "table.growth=double", &error), TSR_OK) << error.message;
           linking::Composed composed(spec.get(), sm, &status, &error);
           ASSERT_EQ(status, TSR_OK) << error.message;
-          ASSERT_TRUE(tsr_composition_has_step(composed.composition, TSR_PAGES_spans));
           const tsr_composition link = tsr_composition_of_pages(composed.composition, false);
           const tsr_composition *tables[] = {&link};
-          tsr_kernels kernels;
-          linking::Link made;
-          ASSERT_EQ(tsr_pages_kernels(key_bits, value_bits, TSR_PAGES_spans, &kernels, &error), TSR_OK);
-          ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
-          EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
-          EXPECT_EQ(made.link.other_functions, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+          for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list}) {
+            ASSERT_TRUE(tsr_composition_has_step(composed.composition, step));
+            tsr_kernels kernels;
+            linking::Link made;
+            ASSERT_EQ(tsr_pages_kernels(key_bits, value_bits, step, &kernels, &error), TSR_OK);
+            ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
+            EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+            EXPECT_EQ(made.link.other_functions, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+          }
         }
 }
 
