@@ -277,8 +277,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans =
-          s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists && !s->is_mixed,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =

@@ -28,24 +28,13 @@ struct span_block {
   uint32_t made, repeats;
 };
 
-/* The next place for each lane with `mine`. Collective over the warp, where lanes meet. */
-static __device__ __forceinline__ uint32_t span_place(span_block *block, uint32_t mine) {
-#if LANES_MEET
-  const uint32_t lane = threadIdx.x % 32, all = __ballot_sync(0xFFFFFFFFu, mine);
-  uint32_t first = 0;
-  if (lane == 0 && all) first = atomicAdd(&block->made, (uint32_t)__popc(all));
-  return __shfl_sync(0xFFFFFFFFu, first, 0) + __popc(all & ((1u << lane) - 1u));
-#else
-  return mine ? atomicAdd(&block->made, 1u) : 0;
-#endif
-}
-
 /* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
- * made. Collective as span_place is. */
+ * made. Collective over the warp, where lanes meet: one atomic gives all of them their places. */
 static __device__ __forceinline__ void span_put(const tsr_pages *a, span_block *block, uint64_t begin, uint32_t mine,
                                                 io_key key, io_payload payload, uint32_t items) {
-  const uint64_t to = begin + span_place(block, mine);
+  lanes_meet();
   if (!mine) return;
+  const uint64_t to = begin + atomicAdd(&block->made, 1u);
   __stcs((io_key *)a->keys_to + to, key);
   __stcs((io_payload *)a->values_to + to, payload);
   __stcs(a->places_to + to, items);

@@ -127,7 +127,7 @@ TEST(StepsOfOneTable, ScatterLinksForEveryPolicy) {
 
 // What is combined before an insert by random access.
 TEST(StepsOfOneTable, SpansLinkForAllWidths) {
-  for (const char *policy : {"add", "min"})
+  for (const char *policy : {"add", "min", "replace"})
     for (uint32_t sm : {80u, 90u})
       for (uint32_t key_bits : {32u, 64u})
         for (uint32_t value_bits : {32u, 64u}) {

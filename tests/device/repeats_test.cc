@@ -140,7 +140,29 @@ TEST_P(Repeats, AreCombined) {
   EXPECT_TRUE(held == expected);
 }
 
-// The same into a table made for a small share of the keys, which grows, and so full that pairs come back.
+// Any value that a batch offers for a key may win; here all of them are one, which the next batch replaces.
+class Replaced : public Repeats {};
+
+TEST_P(Replaced, HaveTheValueOfTheLastBatch) {
+  const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
+  const Batch keys = keys_of(choice_, drawn_);
+  device::Table table = device::create(choice_, items(), 0.5);
+  ASSERT_TRUE(table);
+  Pairs expected;
+  for (uint64_t key : keys) expected.push_back({key, (key * 3 + 1) & mask});
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  for (uint64_t batch = 0; batch < 2; batch++) {
+    Batch values;
+    for (uint64_t key : keys) values.push_back((key * 3 + batch) & mask);
+    const tsr_report report = insert(table.get(), choice_, keys, values);
+    EXPECT_EQ(report.not_placed, 0u);
+    EXPECT_EQ(report.inserted, expected.size());
+  }
+  EXPECT_TRUE(device::pairs_of(table.get()) == expected);
+}
+
+// As AreCombined, into a table made for a small share of the keys, which grows, and so full that pairs come back.
 class Growing : public Repeats {};
 
 TEST_P(Growing, AreCombined) {
@@ -208,6 +230,13 @@ INSTANTIATE_TEST_SUITE_P(
                                      with(plain("packed", "linear", "min", 32, 32), "filter")),
                      testing::ValuesIn(kDrawn)),
     name_of);
+INSTANTIATE_TEST_SUITE_P(Large, Replaced,
+                         testing::Combine(testing::Values(plain("packed", "cuckoo", "replace", 32, 32),
+                                                          plain("packed", "linear", "replace", 64, 64),
+                                                          plain("soa", "double_hashing", "replace", 64, 32),
+                                                          plain("slab", "slab_list", "replace", 32, 32)),
+                                          testing::ValuesIn(kDrawn)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Large, Growing,
                          testing::Combine(testing::Values(with(plain("packed", "cuckoo", "add", 32, 32), "growth"),
                                                           with(plain("packed", "two_choice", "add", 32, 32), "growth"),

@@ -308,6 +308,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Combining{"layout=packed probing=linear duplicates=add", large, true, false},
                     Combining{"layout=packed probing=linear duplicates=first", large, false, false},
                     Combining{"layout=packed probing=cuckoo duplicates=min", large, false, true},
+                    Combining{"layout=soa probing=linear duplicates=replace", large, false, true},
                     Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, false, true},
                     Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, true, false},
                     Combining{"layout=packed probing=linear duplicates=add statistics=yes", large, false, true},
