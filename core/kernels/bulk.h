@@ -112,6 +112,7 @@ typedef struct tsr_bulk {
   uint64_t n;
   const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
   const void *keys, *values;             /* in */
+  uint32_t are_pairs;                    /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
   void *keys_out, *values_out;           /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
   uint64_t *counts;                      /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */
