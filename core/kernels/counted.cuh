@@ -383,7 +383,8 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
 static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                           page_left *left, uint32_t *gives_up) {
   const uint32_t items = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
-  uint32_t has = 0, hits = 0, next = threadIdx.x < TSR_PAGES_EVICTORS ? 0 : items;
+  const uint32_t begins = threadIdx.x < TSR_PAGES_EVICTORS && !*(volatile uint32_t *)gives_up; /* no key is reserved */
+  uint32_t has = 0, hits = 0, next = begins ? 0 : items;
   page_pair own;
   own.key = 0;
   own.payload = 0;
