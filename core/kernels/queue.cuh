@@ -154,17 +154,22 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it, and what
- * the scheme cannot place may find room along its walk. */
-TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
-  uint32_t is_reserved = mine && walk_is_reserved(own->key);
-  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+/* Whatever the scheme has not placed: reserved keys, and pairs for which it knows no place, which may find room along
+ * their walk. */
+TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t is_reserved) {
   if (TSR_FACT(c, falls_back_to_walk)) {
     run(c, own, is_reserved || (mine && own->result == NEEDS_WALK), OP_INSERT, 1, 1);
     return;
   }
   run(c, own, is_reserved, OP_PLACE_RESERVED, 0, 0);
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
+}
+
+/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it. */
+TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
+  uint32_t is_reserved = mine && walk_is_reserved(own->key);
+  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+  insert_unplaced(c, own, mine, is_reserved);
 }
 
 /* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. A key that is
