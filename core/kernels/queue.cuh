@@ -114,7 +114,8 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
   if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
-  if (kind == OP_FIND || kind == OP_INSERT || kind == OP_MIXED) own->payload = tells ? op->payload : own->payload;
+  if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
+    own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
@@ -184,7 +185,8 @@ TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_
   return passes;
 }
 
-/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
+/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS, OP_COUNT or OP_NOTE: own->result, or pairs, and the payload that was
+ * found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
   if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);
