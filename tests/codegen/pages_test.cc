@@ -92,7 +92,7 @@ void expect_steps_link(choices::Choice choice, const char *setting, uint32_t fir
 }
 
 TEST(StepsOfOneTable, OfPagesLink) {
-  choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "yes", 8, 1, 32, 32, 90, 8};
+  choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "no", 8, 8, 32, 32, 90, 8};
   choice.page_bytes = kPageBytes;
   expect_steps_link(choice, nullptr, TSR_PAGES_count, TSR_PAGES_rest_combine);
 }
