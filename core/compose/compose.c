@@ -277,8 +277,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists &&
-                     !s->is_mixed && !s->statistics && s->whole_pairs,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
       .counts_slots =
@@ -313,14 +313,16 @@ static tsr_status check_overlap(const tsr_composition *t, const tsr_spec *spec, 
 
 /* A lane has registers for 256 bytes of a bucket, but where the lanes of a tile share one, and so keep what each asks of the
  * others, not for more than half of that in two kernels: inserts of a scheme that moves pairs, and then goes along the
- * walk to the stash, and those into a page, whose blocks have more threads (tests/codegen/matrix_test.cc). */
+ * walk to the stash, and those into a page, whose blocks have more threads; and for a quarter there if they look for their
+ * key and then choose among buckets (tests/codegen/matrix_test.cc). */
 static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  enum { LANE_BYTES = 128 };
   const tsr_shape *s = &t->shape;
   const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
   const bool makes_pages = s->is_paged && t->settings.page_batch;
+  const bool looks_and_chooses = s->choices && TSR_POLICY_LOOKS(s->duplicates);
+  const uint32_t lane_bytes = makes_pages && looks_and_chooses ? 64 : 128;
   char where[512];
-  if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= LANE_BYTES * s->tile_lanes || !(moves_to_stash || makes_pages))
+  if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= lane_bytes * s->tile_lanes || !(moves_to_stash || makes_pages))
     return TSR_OK;
   tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
   return tsr_fail(
@@ -328,7 +330,7 @@ static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec
       "%s: a lane would hold %u bytes of a bucket, and %s leaves it room for %u: raise [layout] tile_lanes, "
       "lower bucket_slots, or use %s = 0",
       where, s->bucket_bytes / s->tile_lanes, makes_pages ? "inserting page by page" : "moving pairs before a stash",
-      LANE_BYTES, makes_pages ? "page_batch" : "stash");
+      lane_bytes, makes_pages ? "page_batch" : "stash");
 }
 
 static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
@@ -898,10 +900,14 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_spans:
     return t->facts.makes_spans;
+  case TSR_PAGES_spans_list:
+    return t->facts.makes_spans && t->settings.growth;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:
     return t->shape.is_paged;
+  case TSR_PAGES_spilled:
+    return t->shape.is_paged && t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   case TSR_PAGES_any_count:
   case TSR_PAGES_any_begin:
   case TSR_PAGES_any_place:

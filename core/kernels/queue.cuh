@@ -114,7 +114,8 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
   if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
-  if (kind == OP_FIND || kind == OP_INSERT || kind == OP_MIXED) own->payload = tells ? op->payload : own->payload;
+  if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
+    own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
@@ -154,17 +155,22 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it, and what
- * the scheme cannot place may find room along its walk. */
-TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
-  uint32_t is_reserved = mine && walk_is_reserved(own->key);
-  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+/* Whatever the scheme has not placed: reserved keys, and pairs for which it knows no place, which may find room along
+ * their walk. */
+TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t is_reserved) {
   if (TSR_FACT(c, falls_back_to_walk)) {
     run(c, own, is_reserved || (mine && own->result == NEEDS_WALK), OP_INSERT, 1, 1);
     return;
   }
   run(c, own, is_reserved, OP_PLACE_RESERVED, 0, 0);
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
+}
+
+/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it. */
+TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
+  uint32_t is_reserved = mine && walk_is_reserved(own->key);
+  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+  insert_unplaced(c, own, mine, is_reserved);
 }
 
 /* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. A key that is
@@ -179,7 +185,8 @@ TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_
   return passes;
 }
 
-/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
+/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS, OP_COUNT or OP_NOTE: own->result, or pairs, and the payload that was
+ * found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
   if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);

@@ -35,6 +35,9 @@ static job job_for(const tsr_table *t, const tsr_composition *composition, bool 
   j.makes_distinct = tsr_composition_set_room(composition) != 0;
   j.needs_made_results = j.makes_distinct && composition->facts.combines_later;
   j.partition.has_spare = j.makes_distinct;
+  j.partition.takes_pairs = s->sm && !has_answers && !composition->facts.filter_words &&
+                            (j.makes_distinct || s->guard == TSR_GUARD_NONE);
+  j.partition.may_guess = j.partition.takes_pairs && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   return j;
 }
 
@@ -156,7 +159,7 @@ static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *mad
   own.distinct = j->distinct;
   own.set_room = tsr_composition_set_room(j->partition.composition);
   own.keys_to = spare->keys;
-  own.values_to = spare->values;
+  own.values_to = own.pairs_to ? (char *)spare->keys + j->partition.composition->shape.key_bits / 8 : spare->values;
   own.bulk.results = has_answers ? j->results : NULL;
   tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &own, own.pages);
   if (status == TSR_OK) status = tsr_work_sum(b, own.tiles, own.pages);
@@ -229,6 +232,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status) return status;
   p.bulk.results = j->results;
   status = work_on_pages(j, bulk, &p, is_clear);
+  if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, &j->batch, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }

@@ -156,6 +156,8 @@ Entries Choice::entries() const {
   entries.set("table", "statistics", statistics);
   if (stash) entries.set("table", "stash", std::to_string(stash));
   if (filter) entries.set("table", "filter", std::to_string(filter));
+  if (grows_to) entries.set("table", "growth", "double");
+  if (grows_to) entries.set("table", "growth_limit", std::to_string(grows_to));
   if (page_bytes) {
     entries.set("table", "page_bytes", std::to_string(page_bytes));
     entries.set("table", "page_batch", "100"); // smaller ones go by random access
@@ -184,7 +186,7 @@ std::string Choice::name() const {
   return layout + "_" + std::to_string(bucket_slots) + "_" + std::to_string(tile_lanes) + "_" + probing + "_" + hasher +
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
          (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (filter ? "_filter" : "") +
-         (page_bytes ? "_pages" : "") + (lists.empty() ? "" : "_lists_" + lists) +
+         (grows_to ? "_grows" : "") + (page_bytes ? "_pages" : "") + (lists.empty() ? "" : "_lists_" + lists) +
          (sm ? "_sm" + std::to_string(sm) : "");
 }
 

@@ -59,6 +59,7 @@ struct Choice {
   uint32_t page_bytes = 0; // no dimension: what works on pages is linked apart (pages_test.cc)
   std::string lists = {};  // nor this: of a multimap whose values lie in buckets, the allocator of these
   uint32_t filter = 0;     // bits a key of the filter before the table
+  uint64_t grows_to = 0;   // no dimension either: the limit of growth = double; 0: it does not grow
 
   Entries entries() const;
   std::string name() const; // letters, digits and _: the name of a test case

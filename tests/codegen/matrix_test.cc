@@ -106,6 +106,22 @@ TEST(WidestLanes, LinkOrAreRefused) {
   EXPECT_FALSE(accepts(widest));
 }
 
+// Which of two buckets is chosen is seen in both, so that a page's kernel has registers for less of each.
+TEST(WidestLanes, OfTwoChoicesLinkOrAreRefused) {
+  choices::Choice widest = {"quotient", "iceberg", "murmur3", "min", "phased", "no", 32, 4, 32, 32, 90, 0};
+  widest.page_bytes = 60 << 10;
+  linking::Link link;
+  std::string refusal;
+  choices::Spec spec = widest.entries().parse();
+  ASSERT_TRUE(linking::link_spec(spec.get(), widest.sm, false, &link, &refusal)) << refusal;
+  linking::expect_sound(link.link, linking::operations_of(spec.get(), widest.sm),
+                        linking::registers_allowed(spec.get(), widest.sm));
+  widest.tile_lanes = 2;
+  EXPECT_FALSE(accepts(widest));
+  widest.duplicates = "promise_unique";
+  EXPECT_TRUE(accepts(widest));
+}
+
 // A lane without a slot is refused by every layout.
 TEST(MatrixSize, RefusesLanesWithoutSlots) {
   for (const std::string &layout : choices::plugins_of("layout"))

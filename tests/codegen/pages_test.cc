@@ -115,7 +115,7 @@ TEST(StepsOfOneTable, ScatterLinksForEveryPolicy) {
 
 // What is combined before an insert by random access.
 TEST(StepsOfOneTable, SpansLinkForAllWidths) {
-  for (const char *policy : {"add", "min"})
+  for (const char *policy : {"add", "min", "replace"})
     for (uint32_t sm : {80u, 90u})
       for (uint32_t key_bits : {32u, 64u})
         for (uint32_t value_bits : {32u, 64u}) {
@@ -125,11 +125,14 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
           choices::Spec spec = choice.entries().parse();
           tsr_status status;
           tsr_error error = {};
+          ASSERT_EQ(tsr_spec_set(spec.get(), "table.growth=double", &error), TSR_OK) << error.message;
           linking::Composed composed(spec.get(), sm, &status, &error);
           ASSERT_EQ(status, TSR_OK) << error.message;
-          ASSERT_TRUE(tsr_composition_has_step(composed.composition, TSR_PAGES_spans));
           SCOPED_TRACE(choice.name());
-          expect_step_links(composed.composition, TSR_PAGES_spans);
+          for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list}) {
+            ASSERT_TRUE(tsr_composition_has_step(composed.composition, step));
+            expect_step_links(composed.composition, step);
+          }
         }
 }
 
