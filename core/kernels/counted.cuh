@@ -261,11 +261,10 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
 
 /* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
  * are left: rows without an item cost as much as others. Collective. */
-template <uint32_t NARROW_ROWS>
+template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
-  enum { IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, ROWS = IS_WIDE ? NARROW_ROWS / 2 : NARROW_ROWS };
-  enum { LATER_ROWS = NARROW_ROWS > 4 && !IS_WIDE ? 4 : 2, LAST_ROWS = ROWS / 2 };
+  enum { LATER_ROWS = 2, LAST_ROWS = ROWS / 2 };
   const uint32_t lane = threadIdx.x % 32;
   uint32_t hits = 0, first = threadIdx.x;
 #pragma unroll 1

@@ -67,14 +67,18 @@ static __device__ __forceinline__ void read_offers(const tsr_ctx *c, const tsr_b
                                                    tsr_payload payload[ROWS]) {
   read_rows<ROWS>(bulk, first, at, rows, key, payload);
 #pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++)
-    payload[r] = bulk->values ? offered(c, payload[r]) : offered_at(c, NULL, 0, 0);
+  for (uint32_t r = 0; r < ROWS; r++) payload[r] = bulk->values ? offered(c, payload[r]) : offered_at(c, NULL, 0, 0);
 }
 
 /* ---- The partition --------------------------------------------------------------------------- */
 
 /* Atomics of the partition are relaxed, because they count items or give out places, and order nothing: a barrier of the
  * block, or the end of the kernel, comes before anybody reads what they have made. */
+
+enum {
+  TILE_ITEM_BYTES = sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0),
+  TILE_ITEMS = TSR_TILE_ITEMS(TILE_ITEM_BYTES)
+};
 
 /* A block's tile: items from `begin` on, all of one segment, whose bins begin at first_bin. */
 struct tile {
@@ -125,8 +129,8 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
     t.begin = a->ends[segment];
     end = end_of(a->ends, a->stops, segment);
   }
-  t.begin += at * TSR_TILE_ITEMS;
-  t.items = end - t.begin < TSR_TILE_ITEMS ? (uint32_t)(end - t.begin) : (uint32_t)TSR_TILE_ITEMS;
+  t.begin += at * TILE_ITEMS;
+  t.items = end - t.begin < TILE_ITEMS ? (uint32_t)(end - t.begin) : TILE_ITEMS;
   t.first_bin = (uint32_t)segment << a->fan_log2;
   const uint64_t bins = a->bins - t.first_bin;
   t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
@@ -140,10 +144,10 @@ static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pa
 
 enum {
   TILE_BINS = 1 << TSR_PAGES_FAN_LOG2,
-  TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
+  TILE_ROUNDS = TILE_ITEMS / TSR_TILE_THREADS,
   WARP_LANES = 32,
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, /* keys and payloads together would take too many registers */
-  TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0)) != 0
+  TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(TILE_ITEM_BYTES) != 0
 };
 static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 
@@ -207,7 +211,7 @@ extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pa
   const uint64_t i = io_item(0);
   if (i >= a.segments) return;
   const uint64_t items = end_of(a.ends, a.stops, i) - a.ends[i], piece = (uint64_t)1 << a.piece_log2;
-  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
+  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TILE_ITEMS - 1) / TILE_ITEMS;
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
@@ -220,7 +224,7 @@ struct tile_bins {
 /* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
 enum { BIN_SHIFT = 16 };
 #define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TSR_TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
@@ -282,9 +286,9 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   __shared__ typename scan::TempStorage scan_storage;
   __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile: its count is 0 then */
   io_key *keys = (io_key *)tsr_page_memory;
-  io_payload *payloads = (io_payload *)(keys + TSR_TILE_ITEMS);
-  uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TSR_TILE_ITEMS) : payloads);
-  uint16_t *bin_at = (uint16_t *)(places + (a.places_to ? TSR_TILE_ITEMS : 0));
+  io_payload *payloads = (io_payload *)(keys + TILE_ITEMS);
+  uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TILE_ITEMS) : payloads);
+  uint16_t *bin_at = (uint16_t *)(places + (a.places_to ? TILE_ITEMS : 0));
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
@@ -346,13 +350,14 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     if (a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
   }
   __syncthreads();
+  const uint32_t skips = spills;
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     if (i < placed) {
       const io_key moved = keys[i];
       const uint32_t of_bin = TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, moved), to = bins.shift[of_bin] + i;
-      if (spills && bins.count[of_bin] == 0) continue;
+      if (skips && bins.count[of_bin] == 0) continue;
       if (HAS_PAIRS && a.pairs_to) {
         ((io_pair *)a.keys_to)[to] = pair_of(moved, payloads[i]);
       } else {
@@ -575,7 +580,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     __shared__ page_left left;                                                                                         \
     const uint64_t page = blockIdx.x, begin = a.begins[page];                                                          \
     const uint32_t made = a.distinct ? distinct_items(&a, page) : 0, has_set = made != TSR_NO_SET;                     \
-    const uint64_t end = !a.distinct ? end_of(a.begins, a.stops, page) : begin + (has_set ? made : 0);                  \
+    const uint64_t end = !a.distinct ? end_of(a.begins, a.stops, page) : begin + (has_set ? made : 0);                 \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
     const uint32_t seeks = counts_distinct(&c) && !a.distinct;                                                         \
@@ -586,8 +591,8 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = !has_set || (a.barred && a.barred[page]);                                         \
-    page_prefetch((const char *)a.bulk.keys, item_place(&a.bulk, begin) * sizeof(io_key),                               \
-                  item_place(&a.bulk, end) * sizeof(io_key));                                                            \
+    page_prefetch((const char *)a.bulk.keys, item_place(&a.bulk, begin) * sizeof(io_key),                              \
+                  item_place(&a.bulk, end) * sizeof(io_key));                                                          \
     if (TSR_PAYLOAD_BITS && a.bulk.values && !a.bulk.are_pairs)                                                        \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
     if (counts && seeks) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                  \
@@ -616,13 +621,13 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
       }                                                                                                                \
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
-    if (rests && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
+    if (rests && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                 \
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }
-PAGES_INSERT(tsr_pages_insert_kernel, 8, __launch_bounds__(TSR_PAGES_THREADS, 3))
-PAGES_INSERT(tsr_medium_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 3))
-PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 1))
+PAGES_INSERT(tsr_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_medium_pages_insert_kernel, 2, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_roomy_pages_insert_kernel, 2, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
 /* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
  * threads leave a loop at once. */
@@ -656,7 +661,8 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   uint32_t hits = 0;
   bulk_begin_statistics(&c, &statistics);
   __syncthreads();
-  for (uint64_t row = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS; row < items; row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
+  for (uint64_t row = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS; row < items;
+       row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
     const uint64_t i = row + threadIdx.x, page = page_of_item(&c, a.pages, io_key_at(a.bulk.keys, i, i < items));
     const uint64_t bin = page >> a.shift;
     const uint32_t is_left = a.stops[page] > (page + 1) * a.room || a.cursors[bin] > room_begin(&a, bin + 1);

@@ -93,9 +93,11 @@ enum {
   TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
-  TSR_TILE_THREADS = 512,
-  TSR_TILE_ITEMS = 11 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
+  TSR_TILE_THREADS = 512
 };
+
+/* Items that a block of the GPU orders at once: as many as its threads have registers for. */
+#define TSR_TILE_ITEMS(item_bytes) (((item_bytes) > 8 ? 10u : 11u) * (uint32_t)TSR_TILE_THREADS)
 
 /* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
 #define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
@@ -146,13 +148,13 @@ typedef struct tsr_pages {
   /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
    * item of each goes */
   uint64_t *counts;
-  uint64_t *cursors;        /* bins: where the next item of each goes */
+  uint64_t *cursors; /* bins: where the next item of each goes */
   /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
    * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins */
   uint64_t room;
   uint32_t *spills;
-  uint32_t pairs_to;        /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
-  const uint32_t *places;   /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */

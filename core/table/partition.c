@@ -12,9 +12,10 @@ static const uint64_t PIECE_MIN = 1ull << 20;
 
 tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
                                  bool has_answers) {
+  const tsr_shape *s = &composition->shape;
   tsr_partition p = {.composition = composition,
                      .pages = pages,
-                     .tile_items = t->backend->tile_items,
+                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : t->backend->tile_items,
                      .passes = 1,
                      .has_answers = has_answers};
   while (1ull << p.log2_pages < pages) p.log2_pages++;
