@@ -904,6 +904,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:
     return t->shape.is_paged;
+  case TSR_PAGES_spilled:
+    return t->shape.is_paged && t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   case TSR_PAGES_any_count:
   case TSR_PAGES_any_begin:
   case TSR_PAGES_any_place:

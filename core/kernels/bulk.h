@@ -110,10 +110,11 @@ typedef struct tsr_spans {
 typedef struct tsr_bulk {
   tsr_state state;
   uint64_t n;
-  const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
-  const void *keys, *values;             /* in */
-  void *keys_out, *values_out;           /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
-  uint64_t *counts;                      /* count: out; retrieve: where each key's values begin, then their end */
+  const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
+  const void *keys, *values;   /* in */
+  uint32_t are_pairs;          /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
+  void *keys_out, *values_out; /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
+  uint64_t *counts;            /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
   uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */

@@ -11,9 +11,19 @@
 #include "core/kernels/chain.cuh"
 #include "core/kernels/merge.cuh"
 
+/* Where item i lies among the keys, and among the values: of pages both may be in one array (pages.cu). */
+#ifdef TSR_MAY_BE_PAIRS
+TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
+#else
+TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) {
+  (void)a;
+  return i;
+}
+#endif
+
 TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item;
-  item.key = io_key_at(a->keys, i, mine);
+  item.key = io_key_at(a->keys, item_place(a, i), mine);
   item.payload = 0;
   item.policy = 0;
   item.mixes = item.any_payload = 0;
@@ -64,8 +74,8 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
  * so that nobody waits for memory twice where none was made. */
 TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
   const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
-  item->key = io_key_at(a->keys, i, mine);
-  item->payload = offered_at(c, a->values, i, mine);
+  item->key = io_key_at(a->keys, item_place(a, i), mine);
+  item->payload = offered_at(c, a->values, item_place(a, i), mine);
   if (made == TSR_AS_IT_CAME) return mine;
   item->key = io_key_at(a->spans.keys, i, takes);
   item->payload = offered_at(c, a->spans.values, i, takes);
@@ -129,7 +139,7 @@ TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   const uint32_t appends = mine && at != unknown;
   i = item_again(c, i);
   const uint32_t appended =
-      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, i, appends), appends);
+      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, item_place(a, i), appends), appends);
   item.result = !mine ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
   hand_back(c, a, i, &item);
   put_result(a, i, mine, item.result);
@@ -171,7 +181,7 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
-  item.payload = offered_at(c, a->values, i, works_on);
+  item.payload = offered_at(c, a->values, item_place(a, i), works_on);
   item.policy = insert_policy(c);
   work(c, a, i, works_on, OP_INSERT, &item);
   *fails |= is_reserved || (works_on && item.result == TSR_RESULT_NOT_PLACED);
