@@ -106,15 +106,17 @@ TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   cpu_ask_for_next(c, kind, walk);
 }
 
-/* An insert that needs what a step cannot give begins again; a pair in hand goes on. */
+/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. */
 TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
   tsr_item item = item_of(bulk, walk->i, 0);
-  if (kind == OP_INSERT && walk->op.result >= TSR_RESULTS) return bulk_insert(c, bulk, walk->i, 1);
   item.key = walk->op.key;
   item.payload = walk->op.payload;
   item.policy = insert_policy(c);
   item.result = walk->op.result;
-  if (kind == OP_PLACE) insert_unplaced(c, &item, 1, walk_is_reserved(item.key));
+  if (kind == OP_PLACE)
+    insert_unplaced(c, &item, 1, walk_is_reserved(item.key));
+  else
+    insert_on(c, &item);
   hand_back(c, bulk, walk->i, &item);
   put_result(bulk, walk->i, 1, item.result);
   return item.result == TSR_RESULT_INSERTED;

@@ -196,6 +196,21 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
   run(c, own, passes_filter(c, own, mine), kind, 0, 0);
 }
 
+/* Goes on with inserts that need coherent looks or their key's lock, as own->result says. */
+TSR_INLINE void insert_on(const tsr_ctx *c, tsr_item *own) {
+  do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
+    if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
+    if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
+}
+
+/* Whether the table is so small, less than a GPU's L2, that many lanes meet at a bucket: who loses a slot would begin again,
+ * and does not if its first look is coherent (core/design/0004-uniqueness.md). */
+TSR_INLINE bool meets_often(const tsr_ctx *c) {
+  const uint32_t bucket_bytes = TSR_FACT(c, bucket_slots) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) / 8;
+  return TSR_FACT(c, guard) == TSR_GUARD_CLAIM && walk_tail(c) * bucket_bytes < (48ull << 20);
+}
+
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
  * the unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
@@ -210,11 +225,8 @@ TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
     insert_unseen(c, own, mine);
     return;
   }
-  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) run(c, own, mine, OP_INSERT, 0, 0);
-  do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
-    if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
-    if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
-  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
+  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) run(c, own, mine && !meets_often(c), OP_INSERT, 0, 0);
+  insert_on(c, own);
 }
 
 #endif
