@@ -10,11 +10,11 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/outputs.h"
 #include "core/cli/pairs.h"
 #include "core/cli/places.h"
 #include "core/cli/progress.h"
 #include "core/cli/stream.h"
+#include "core/lab/outputs.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 

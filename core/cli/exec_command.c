@@ -11,8 +11,8 @@
 
 #include "core/cli/command.h"
 #include "core/cli/dataset.h"
-#include "core/cli/outputs.h"
 #include "core/cli/pairs.h"
+#include "core/lab/outputs.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 #include "core/tessera_kernels.h"

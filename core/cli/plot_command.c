@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/outputs.h"
+#include "core/lab/outputs.h"
 #include "core/lab/plot_gnuplot.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/outputs.h"
+#include "core/lab/outputs.h"
 #include "core/lab/report_page.h"
 #include "core/spec/file.h"
 

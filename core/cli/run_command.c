@@ -8,7 +8,7 @@
 #include "core/cli/command.h"
 #include "core/cli/job_json.h"
 #include "core/cli/job_run.h"
-#include "core/cli/outputs.h"
+#include "core/lab/outputs.h"
 #include "core/spec/number.h"
 
 static const tsr_option options[] = {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/outputs.h"
 #include "core/cli/places.h"
+#include "core/lab/outputs.h"
 #include "core/lab/tune.h"
 #include "core/spec/number.h"
 

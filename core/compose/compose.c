@@ -277,10 +277,11 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_MERGES(s->duplicates) && !s->is_paged && !s->has_lists &&
-                     !s->is_mixed && !s->statistics && s->whole_pairs,
+      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
-      .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
+      .first_look_cached =
+          s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
       .counts_slots =
           (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
           (s->counts_slots || !has_place) && has_put && !s->statistics,
@@ -900,6 +901,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_spans:
     return t->facts.makes_spans;
+  case TSR_PAGES_spans_list:
+    return t->facts.makes_spans && t->settings.growth;
   case TSR_PAGES_bar:
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:

@@ -21,7 +21,8 @@
  * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine. spilled: of a batch that was not counted, the items of bins that had no room
  * for all of theirs, by random access.
- * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; spans_list: what
+ * they were made to becomes one list.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
  * what is in none. */
@@ -44,6 +45,7 @@
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
   F(spans)                                                                                                             \
+  F(spans_list)                                                                                                        \
   F(lists)                                                                                                             \
   F(large_count)                                                                                                       \
   F(large_sum)                                                                                                         \
@@ -154,7 +156,7 @@ typedef struct tsr_pages {
   uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
   const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
-  uint32_t *places_to; /* NULL: nobody wants to know them. spans: of how many items each pair was made */
+  uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
   tsr_hot hot;
   uint32_t is_hot; /* rest: 1: items are the slots of hot keys */

@@ -28,24 +28,13 @@ struct span_block {
   uint32_t made, repeats;
 };
 
-/* The next place for each lane with `mine`. Collective over the warp, where lanes meet. */
-static __device__ __forceinline__ uint32_t span_place(span_block *block, uint32_t mine) {
-#if LANES_MEET
-  const uint32_t lane = threadIdx.x % 32, all = __ballot_sync(0xFFFFFFFFu, mine);
-  uint32_t first = 0;
-  if (lane == 0 && all) first = atomicAdd(&block->made, (uint32_t)__popc(all));
-  return __shfl_sync(0xFFFFFFFFu, first, 0) + __popc(all & ((1u << lane) - 1u));
-#else
-  return mine ? atomicAdd(&block->made, 1u) : 0;
-#endif
-}
-
 /* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
- * made. Collective as span_place is. */
+ * made. Collective over the warp, where lanes meet: one atomic gives all of them their places. */
 static __device__ __forceinline__ void span_put(const tsr_pages *a, span_block *block, uint64_t begin, uint32_t mine,
                                                 io_key key, io_payload payload, uint32_t items) {
-  const uint64_t to = begin + span_place(block, mine);
+  lanes_meet();
   if (!mine) return;
+  const uint64_t to = begin + atomicAdd(&block->made, 1u);
   __stcs((io_key *)a->keys_to + to, key);
   __stcs((io_payload *)a->values_to + to, payload);
   __stcs(a->places_to + to, items);
@@ -143,4 +132,28 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block 
   }
 PAGES_SPANS(tsr_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
 PAGES_SPANS(tsr_roomy_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, 1))
+
+/* Copies what a block's span was made to behind that of the spans before it. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
+    tsr_pages_spans_list_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ unsigned long long before;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_spans *spans = &a.bulk.spans;
+  const uint64_t begin = (uint64_t)blockIdx.x << spans->log2;
+  const uint64_t rest = a.bulk.n - begin, span = 1ull << spans->log2;
+  const uint32_t made = spans->made[blockIdx.x], as_it_came = made == TSR_AS_IT_CAME;
+  const uint32_t items = !as_it_came ? made : rest < span ? (uint32_t)rest : (uint32_t)span;
+  if (threadIdx.x == 0) before = 0;
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < blockIdx.x; at += TSR_SPAN_THREADS)
+    atomicAdd(&before, spans->made[at] == TSR_AS_IT_CAME ? span : spans->made[at]);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < items; i += TSR_SPAN_THREADS) {
+    ((io_key *)a.keys_to)[before + i] = (io_key)io_key_at(as_it_came ? a.bulk.keys : spans->keys, begin + i, 1);
+    ((io_payload *)a.values_to)[before + i] =
+        (io_payload)offered_at(&c, as_it_came ? a.bulk.values : spans->values, begin + i, 1);
+    a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
+  }
+}
 #endif

@@ -2,17 +2,16 @@
  *
  * `tessera bench`: the specs of a command line, measured and compared. Read next: bench_session.h.
  */
-#define _POSIX_C_SOURCE 200809L /* stat */
 #include "core/lab/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/lab/bench_devices.h"
 #include "core/lab/bench_pool.h"
 #include "core/lab/bench_session.h"
+#include "core/lab/outputs.h"
 #include "core/lab/words.h"
 
 typedef struct bench {
@@ -142,24 +141,23 @@ static tsr_status measure_pools(bench *b, tsr_error *error) {
   return status;
 }
 
-/* By whatever path or link. */
-static bool is_a_spec(const tsr_bench_options *o, const char *path) {
-  struct stat file, spec;
-  for (size_t i = 0; i < o->spec_count; i++)
-    if (stat(path, &file) == 0 && stat(o->specs[i], &spec) == 0 && file.st_dev == spec.st_dev &&
-        file.st_ino == spec.st_ino)
-      return true;
-  return false;
+/* Of the outputs none may be another one, a spec, or a file of keys. */
+static tsr_status check_outputs(const tsr_bench_options *o, tsr_error *error) {
+  const tsr_named_path outputs[] = {{"--csv", o->csv}, {"--append", o->append}, {"--json", o->json}};
+  tsr_named_path *inputs = calloc(o->spec_count + o->key_count, sizeof *inputs);
+  if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the names of files");
+  for (size_t i = 0; i < o->spec_count; i++) inputs[i] = (tsr_named_path){"SPEC", o->specs[i]};
+  for (size_t i = 0; i < o->key_count; i++) inputs[o->spec_count + i] = (tsr_named_path){"--keys", o->keys[i].path};
+  tsr_status status =
+      tsr_outputs_check(outputs, sizeof outputs / sizeof outputs[0], inputs, o->spec_count + o->key_count, error);
+  free(inputs);
+  return status;
 }
 
 static tsr_status run(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  const char *const files[][2] = {{"--csv", o->csv}, {"--append", o->append}, {"--json", o->json}};
-  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-    if (files[i][1] && is_a_spec(o, files[i][1]))
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: is one of the specs and would replace it", files[i][0],
-                      files[i][1]);
-  tsr_status status = read_specs(b, error);
+  tsr_status status = check_outputs(o, error);
+  if (status == TSR_OK) status = read_specs(b, error);
   if (status) return status;
   if (o->devices) return measure_devices(b, error);
   return tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);

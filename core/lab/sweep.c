@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/lab/front.h"
+#include "core/lab/outputs.h"
 #include "core/lab/sweep_run.h"
 #include "core/lab/words.h"
 #include "core/spec/number.h"
@@ -135,14 +135,6 @@ static tsr_status print_front(const tsr_plan *plan, const char *csv, tsr_error *
   return status;
 }
 
-/* Of the sweep's own file nothing is overwritten. */
-static tsr_status check_csv(const request *r, const char *csv, tsr_error *error) {
-  struct stat of_file, of_csv;
-  if (stat(r->file, &of_file) != 0 || stat(csv, &of_csv) != 0) return TSR_OK;
-  if (of_file.st_dev != of_csv.st_dev || of_file.st_ino != of_csv.st_ino) return TSR_OK;
-  return tsr_fail(error, TSR_BAD_ARGUMENT, "--csv %s and %s are one file: rows need a file of their own", csv, r->file);
-}
-
 static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
   tsr_plan plan = {0};
   tsr_status status = tsr_plan_read(r->file, &r->plan, &plan, error);
@@ -158,7 +150,8 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
     print_plan(&plan);
   else if (r->link_sm)
     status = tsr_plan_link(stdout, &plan, r->link_sm, error);
-  else if ((status = check_csv(r, csv, error)) == TSR_OK)
+  else if ((status = tsr_outputs_check(&(tsr_named_path){"--csv", csv}, 1, &(tsr_named_path){"FILE", r->file}, 1,
+                                       error)) == TSR_OK)
     status = tsr_plan_measure(&plan, csv, NULL, all_right, error);
   if (status == TSR_OK && !r->only_plan && !r->link_sm) {
     fprintf(stderr, "tessera: the rows are in %s\n", csv);

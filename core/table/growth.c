@@ -16,6 +16,9 @@
  * one that was in the table before, and a later input of the same launch may have inserted its key as if it were new.
  * So a piece of such a table begins with a find, and the keys that come back are undone: the rebuild leaves their pairs
  * out and adds what they had before the piece, and their inputs are inserted again.
+ *
+ * Keys that repeat. Where nobody asks for answers a large batch is first made a list in which what neighbouring items offer
+ * for a key is one item (spans.h). That list is inserted: its pieces are complete pairs, which may come back like others.
  */
 #include "core/table/growth.h"
 
@@ -26,10 +29,11 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 #include "core/table/sketch.h"
+#include "core/table/spans.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
-enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21 };
+enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21, LIST_MAX = 1 << 23 };
 
 /* A pair to insert, or that came back, and the input of the piece whose result it decides. */
 typedef struct item {
@@ -47,6 +51,7 @@ typedef struct growing {
   uint32_t op;
   const tsr_call *call;
   const char *keys, *values; /* the caller's */
+  const uint32_t *counts;    /* of how many items each was made; NULL: of one */
   uint64_t n, done;
   uint64_t key_bytes, value_bytes;
   bool looks;    /* a key that is present is not inserted */
@@ -398,6 +403,21 @@ static tsr_status tell(growing *g, uint64_t n, tsr_error *error) {
   return status;
 }
 
+/* How many items had no place in the end, of a piece whose items were made of several: all of which a pair was made that
+ * came back; one for another pair, which had to go. */
+static tsr_status count_unplaced(growing *g, uint64_t n, const void *keys, uint64_t *unplaced, tsr_error *error) {
+  uint32_t *const counts = g->host_values;
+  tsr_status status = copy(g, counts, g->counts + g->done, n * sizeof *counts, error);
+  if (status == TSR_OK) status = fetch(g, n, keys, NULL, error);
+  if (status) return status;
+  *unplaced = 0;
+  for (uint64_t i = 0; i < g->back_count; i++) {
+    const uint64_t index = g->back[i].index;
+    *unplaced += number_at(g->host_keys, g->key_bytes, index) == g->back[i].key ? counts[index] : 1;
+  }
+  return TSR_OK;
+}
+
 /* The whole way of a piece. Whatever fails, its pairs are accounted for and told of. */
 static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const void *values, tsr_error *error) {
   tsr_tally tally = {.hits = 0};
@@ -410,6 +430,8 @@ static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const voi
       tally.hits += g->codes[i] == TSR_INSERTED;
       tally.not_placed += g->codes[i] == TSR_NOT_PLACED;
     }
+    if (status == TSR_OK && g->counts && tally.not_placed)
+      status = count_unplaced(g, n, keys, &tally.not_placed, error);
   }
   tsr_tally_add(&g->t->counted, &tally);
   g->t->insert_keys += n;
@@ -517,8 +539,9 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   return TSR_OK;
 }
 
-tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
-                              const tsr_call *call, tsr_error *error) {
+/* counts: as in `growing`. */
+static tsr_status insert_list(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
+                              const uint32_t *counts, const tsr_call *call, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint32_t policy = op == TSR_BULK_find_or_insert ? TSR_DUPLICATES_FIRST : shape->duplicates;
   growing g = {.t = t,
@@ -526,6 +549,7 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
                .call = call,
                .keys = keys,
                .values = values,
+               .counts = counts,
                .n = n,
                .key_bytes = shape->key_bits / 8,
                .value_bytes = shape->value_bits / 8,
@@ -555,6 +579,49 @@ tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void 
   tsr_status left = tsr_table_leave(t, call->stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
   if (status) t->knows_pairs = false;
+  return status;
+}
+
+/* Inserts so many of n items as make a list: *taken. All of them, as they are, where the first ones repeat no key. */
+static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, const char *values, const tsr_call *call,
+                                  uint64_t *taken, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint64_t first = n < LIST_MAX ? n : LIST_MAX;
+  tsr_array all[] = {{.users = (void *)(uintptr_t)keys, .bytes = first * (shape->key_bits / 8)},
+                     {.users = (void *)(uintptr_t)values, .bytes = first * (shape->value_bits / 8)}};
+  tsr_span_list list = {.n = 0};
+  tsr_status status = tsr_stage_in(t, &all[0], call->stream, error);
+  if (status == TSR_OK) status = tsr_stage_in(t, &all[1], call->stream, error);
+  const tsr_bulk batch = {.state = t->store.state, .n = first, .keys = all[0].devices, .values = all[1].devices};
+  if (status == TSR_OK) status = tsr_spans_list(t, &batch, call->stream, &list, error);
+  const bool is_whole = list.counts || first == n;
+  *taken = is_whole ? first : n;
+  if (status == TSR_OK && is_whole)
+    status = insert_list(t, TSR_BULK_insert, list.n, list.keys, list.values, list.counts, call, error);
+  else if (status == TSR_OK)
+    status = insert_list(t, TSR_BULK_insert, n, keys, values, NULL, call, error);
+  if (status == TSR_OK && is_whole) t->insert_keys += first - list.n;
+  tsr_status freed = TSR_OK;
+  if (list.memory) freed = t->backend->free_in(t->device, list.memory, call->stream, status ? NULL : error);
+  if (status == TSR_OK) status = freed;
+  for (uint32_t i = 0; i < 2; i++) {
+    freed = tsr_stage_out(t, &all[i], call->stream, true, status ? NULL : error);
+    if (status == TSR_OK) status = freed;
+  }
+  return status;
+}
+
+tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
+                              const tsr_call *call, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const bool combines = op == TSR_BULK_insert && tsr_composition_has_step(t->store.composition, TSR_PAGES_spans_list) &&
+                        !call->results && !call->unplaced_keys && !call->unplaced_values;
+  if (!combines) return insert_list(t, op, n, keys, values, NULL, call, error);
+  tsr_status status = TSR_OK;
+  for (uint64_t done = 0, taken; done < n && status == TSR_OK; done += taken)
+    status =
+        insert_combined(t, n - done, (const char *)keys + done * (shape->key_bits / 8),
+                        values ? (const char *)values + done * (shape->value_bits / 8) : NULL, call, &taken, error);
   return status;
 }
 

@@ -13,4 +13,16 @@
 tsr_status tsr_spans_make(const tsr_table *table, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error)
     TSR_MUST_CHECK;
 
+/* A batch as one list, with one item for what neighbouring ones offered for a key. */
+typedef struct tsr_span_list {
+  uint64_t n;
+  const void *keys, *values;
+  const uint32_t *counts; /* of how many items each was made; NULL: the list is the batch itself */
+  void *memory;           /* of the list, which the caller frees in the stream's order; NULL: none */
+} tsr_span_list;
+
+/* Makes it of the batch bulk->keys and bulk->values, where that may pay, and waits to know how long it is. */
+tsr_status tsr_spans_list(const tsr_table *table, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
+                          tsr_error *error) TSR_MUST_CHECK;
+
 #endif

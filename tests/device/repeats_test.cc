@@ -34,6 +34,13 @@ Choice plain(const std::string &layout, const std::string &probing, const std::s
   return choice;
 }
 
+Choice with(Choice choice, const std::string &what) {
+  if (what == "statistics") choice.statistics = "yes";
+  if (what == "filter") choice.filter = 8;
+  if (what == "growth") choice.grows_to = uint64_t{1} << 40;
+  return choice;
+}
+
 // The numbers of the keys of n items.
 struct Drawn {
   const char *name;
@@ -133,6 +140,64 @@ TEST_P(Repeats, AreCombined) {
   EXPECT_TRUE(held == expected);
 }
 
+// Any value that a batch offers for a key may win; here all of them are one, which the next batch replaces.
+class Replaced : public Repeats {};
+
+TEST_P(Replaced, HaveTheValueOfTheLastBatch) {
+  const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
+  const Batch keys = keys_of(choice_, drawn_);
+  device::Table table = device::create(choice_, items(), 0.5);
+  ASSERT_TRUE(table);
+  Pairs expected;
+  for (uint64_t key : keys) expected.push_back({key, (key * 3 + 1) & mask});
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  for (uint64_t batch = 0; batch < 2; batch++) {
+    Batch values;
+    for (uint64_t key : keys) values.push_back((key * 3 + batch) & mask);
+    const tsr_report report = insert(table.get(), choice_, keys, values);
+    EXPECT_EQ(report.not_placed, 0u);
+    EXPECT_EQ(report.inserted, expected.size());
+  }
+  EXPECT_TRUE(device::pairs_of(table.get()) == expected);
+}
+
+// As AreCombined, into a table made for a small share of the keys, which grows, and so full that pairs come back.
+class Growing : public Repeats {};
+
+TEST_P(Growing, AreCombined) {
+  const Batch keys = keys_of(choice_, drawn_);
+  Pairs offers;
+  for (uint64_t i = 0; i < items(); i++) offers.insert(offers.end(), 2, {keys[i], i & 0xFFFFFF});
+  Batch values;
+  for (uint64_t i = 0; i < items(); i++) values.push_back(i & 0xFFFFFF);
+  device::Table table = device::create(choice_, items() / 50, 0.95);
+  ASSERT_TRUE(table);
+  insert(table.get(), choice_, keys, values);
+  const tsr_report report = insert(table.get(), choice_, keys, values);
+  const Pairs expected = combined(choice_, std::move(offers)), held = device::pairs_of(table.get());
+  EXPECT_EQ(report.not_placed, 0u);
+  EXPECT_EQ(report.insert_keys, 2 * items());
+  EXPECT_EQ(report.inserted, expected.size());
+  EXPECT_TRUE(held == expected);
+}
+
+// Growth ends at once: each item that is in no pair of the table was counted.
+class Limited : public Repeats {};
+
+TEST_P(Limited, CountsItemsWithoutAPlace) {
+  Choice choice = choice_;
+  choice.grows_to = items() / 4096 + 8;
+  device::Table table = device::create(choice, choice.grows_to, 1);
+  ASSERT_TRUE(table);
+  const tsr_report report = insert(table.get(), choice, keys_of(choice, drawn_), Batch(items(), 1));
+  const Pairs pairs = device::pairs_of(table.get());
+  uint64_t sum = 0;
+  for (const auto &pair : pairs) sum += pair.second;
+  EXPECT_EQ(report.inserted, pairs.size());
+  EXPECT_EQ(sum + report.not_placed, items());
+}
+
 // Of tables that add, whose sums tell, where pairs stay, because who finds no place in others tries for long, and may be full.
 class Overfull : public Repeats {};
 
@@ -152,14 +217,34 @@ std::string name_of(const testing::TestParamInfo<std::tuple<Choice, Drawn>> &inf
   return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Large, Repeats,
-                         testing::Combine(testing::Values(plain("packed", "cuckoo", "add", 32, 32),
-                                                          plain("packed", "cuckoo", "min", 64, 64),
-                                                          plain("packed", "robin_hood", "add", 32, 32),
-                                                          plain("packed", "robin_hood", "max", 64, 64),
-                                                          plain("packed", "linear", "add", 64, 64),
-                                                          plain("packed", "double_hashing", "add", 64, 32),
-                                                          plain("slab", "slab_list", "add", 32, 32)),
+INSTANTIATE_TEST_SUITE_P(
+    Large, Repeats,
+    testing::Combine(testing::Values(plain("packed", "cuckoo", "add", 32, 32), plain("packed", "cuckoo", "min", 64, 64),
+                                     plain("packed", "robin_hood", "add", 32, 32),
+                                     plain("packed", "robin_hood", "max", 64, 64),
+                                     plain("packed", "linear", "add", 64, 64),
+                                     plain("packed", "double_hashing", "add", 64, 32),
+                                     plain("slab", "slab_list", "add", 32, 32), plain("soa", "linear", "add", 32, 32),
+                                     plain("aos", "double_hashing", "max", 32, 64),
+                                     with(plain("packed", "cuckoo", "add", 32, 32), "statistics"),
+                                     with(plain("packed", "linear", "min", 32, 32), "filter")),
+                     testing::ValuesIn(kDrawn)),
+    name_of);
+INSTANTIATE_TEST_SUITE_P(Large, Replaced,
+                         testing::Combine(testing::Values(plain("packed", "cuckoo", "replace", 32, 32),
+                                                          plain("packed", "linear", "replace", 64, 64),
+                                                          plain("soa", "double_hashing", "replace", 64, 32),
+                                                          plain("slab", "slab_list", "replace", 32, 32)),
+                                          testing::ValuesIn(kDrawn)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Large, Growing,
+                         testing::Combine(testing::Values(with(plain("packed", "cuckoo", "add", 32, 32), "growth"),
+                                                          with(plain("packed", "two_choice", "add", 32, 32), "growth"),
+                                                          with(plain("soa", "linear", "max", 64, 32), "growth")),
+                                          testing::ValuesIn(kDrawn)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Large, Limited,
+                         testing::Combine(testing::Values(with(plain("packed", "linear", "add", 64, 64), "growth")),
                                           testing::ValuesIn(kDrawn)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Large, Overfull,

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/backend.h"
+#include "core/kernels/pages.h"
 #include "core/kernels/roofline.h"
 #include "core/tessera_tools.h"
 #include "plugins/table.h"
@@ -90,7 +91,10 @@ TEST_P(EveryCall, MayFail) {
     }
     const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they lie
     const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
-    EXPECT_TRUE(failures || !failed_before_end || finds_another_way || may_be_silent(failed)) << "nobody heard of it";
+    // A rehash of several devices ends the tables of before, which wait for their work with nobody left to hear of it.
+    const bool ends_tables = tsr_spec_get(spec, "table", "devices") && failed.find("Synchronize") != std::string::npos;
+    const bool may_be = finds_another_way || ends_tables || may_be_silent(failed);
+    EXPECT_TRUE(failures || !failed_before_end || may_be) << "nobody heard of it";
     if (HasFailure()) break;
     ASSERT_LT(k, calls_max) << "it never works";
   }
@@ -254,6 +258,65 @@ TEST_F(Streams, ThatAreOneRecordOneEventACall) {
   for (int i = 0; i < 60; i++) call("iiffef"[i % 6], 1);
   EXPECT_EQ(fake().records, before + 60);
 }
+
+// What neighbouring items offer for one key is combined on GPUs only, and no answer tells of it: only the launches do.
+struct Combining {
+  const char *words;
+  uint64_t n;
+  bool asks, combines;
+};
+void PrintTo(const Combining &c, std::ostream *out) {
+  *out << c.words << " " << c.n << (c.asks ? " with answers" : "");
+}
+
+// And each span becomes three items.
+void note_spans(const char *kernel, void **parameters) {
+  note_launch(kernel, parameters);
+  const tsr_pages *p = static_cast<const tsr_pages *>(parameters[0]);
+  if (launched.back().phase.find("_spans_kernel") == std::string::npos) return;
+  for (uint64_t span = 0; span << p->piece_log2 < p->bulk.n; span++) p->distinct[span] = 3;
+}
+
+class Spans : public testing::TestWithParam<Combining> {};
+
+TEST_P(Spans, AreCombinedBeforeTheInsert) {
+  heal();
+  const Combining &c = GetParam();
+  tsr_table *table = table_of(std::string("backend=cuda capacity=2M load_factor=0.5 ") + c.words);
+  fake().launch = note_spans;
+  launched.clear();
+  const std::vector<uint32_t> keys(c.n, 7), values(c.n, 1);
+  std::vector<uint8_t> codes(c.n);
+  tsr_call call = {};
+  if (c.asks) call.results = codes.data();
+  tsr_error error = {};
+  EXPECT_EQ(tsr_insert(table, c.n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
+  std::string order;
+  for (const Launched &l : launched) {
+    order += l.phase.find("_spans_kernel") != std::string::npos ? "spans " : "";
+    order += l.phase.find("_spans_list_") != std::string::npos ? "list " : "";
+    order += l.phase.find("_insert_") != std::string::npos ? "insert " : "";
+  }
+  const bool grows = std::string(c.words).find("growth") != std::string::npos;
+  EXPECT_EQ(order, !c.combines ? "insert " : grows ? "spans list insert " : "spans insert ");
+  fake().launch = nullptr;
+  tsr_table_destroy(table);
+}
+
+const uint64_t large = uint64_t{1} << 20;
+INSTANTIATE_TEST_SUITE_P(
+    All, Spans,
+    testing::Values(Combining{"layout=packed probing=linear duplicates=add", large, false, true},
+                    Combining{"layout=packed probing=linear duplicates=add", large - 1, false, false},
+                    Combining{"layout=packed probing=linear duplicates=add", large, true, false},
+                    Combining{"layout=packed probing=linear duplicates=first", large, false, false},
+                    Combining{"layout=packed probing=cuckoo duplicates=min", large, false, true},
+                    Combining{"layout=soa probing=linear duplicates=replace", large, false, true},
+                    Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, false, true},
+                    Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, true, false},
+                    Combining{"layout=packed probing=linear duplicates=add statistics=yes", large, false, true},
+                    Combining{"layout=packed probing=linear duplicates=add filter=8", large, false, true},
+                    Combining{"layout=soa probing=linear duplicates=max", large, false, true}));
 
 TEST(HostArrays, OfMoreKeysThanAGridCountsAreRefused) {
   tsr_table *table = table_of("");

@@ -3,7 +3,7 @@
  * Outputs that would destroy something (outputs.h).
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
-#include "core/cli/outputs.h"
+#include "core/lab/outputs.h"
 
 #include <stdbool.h>
 #include <string.h>
