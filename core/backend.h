@@ -54,7 +54,7 @@ typedef struct tsr_wires {
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
-  uint64_t tile_items;    /* that a partition orders at once */
+  uint64_t tile_items;    /* that a partition orders at once; of a GPU as kernels/pages.h says */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
   void (*close)(tsr_device *device);

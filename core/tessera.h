@@ -238,8 +238,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_keys, inserted, not_placed; /* insert_keys - inserted - not_placed were present */
   uint64_t find_keys, found;                  /* find, contains, count_all, find_all: keys */
   uint64_t erase_keys, erased;
-  /* The rest is 0 without `statistics = yes`; items of one key that a GPU combined before it inserted them are one key there.
-   * Buckets looked at, in all and at most for one key: */
+  /* 0 without `statistics = yes`; what a GPU combines first is one key. Buckets seen, in all and at most of a key: */
   uint64_t insert_probes, insert_probes_max, find_probes, find_probes_max, erase_probes, erase_probes_max;
   uint64_t insert_moves, insert_moves_max; /* pairs evicted, in all and at most by one key: the longest chain */
   uint64_t insert_lost_claims;             /* claims that failed because another thread had changed the slot */

@@ -56,7 +56,7 @@ enum {
  * Where the stream of a call (tsr_call) is being captured into a CUDA graph, the call is recorded: it runs with each launch
  * of the graph, on what the arrays hold then. It takes device arrays and code that this function has made, and no event is
  * recorded: order a launch against other calls on the table by its stream. TSR_UNSUPPORTED, and the capture goes on, where
- * the host would have to wait: growth = double, lists made in bulk, several devices; an insert that combines values where pairs move needs `results`. tsr_find_all adds a memory node. The report's
+ * the host would have to wait: growth = double, lists made in bulk, several devices; an insert that combines values where pairs move needs `results`. tsr_find_all adds memory nodes. The report's
  * keys (insert_keys, ..) count calls that ran, its other numbers what launches did, too. A graph is of the table's memory:
  * after tsr_rehash or tsr_build capture anew. Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);

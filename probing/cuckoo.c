@@ -11,11 +11,9 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
                     "probing = cuckoo moves pairs, and this layout cannot swap a key together with its value: use "
                     "layout = packed, or a scheme that moves nothing");
   if (own->neighbours && own->hash_functions < 3)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "[probing] neighbours = 1 with hash_functions = %u: a pair could go to its neighbour and nowhere else: "
-        "use hash_functions = 3 or 4, or neighbours = 0",
-        own->hash_functions);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[probing] neighbours = 1 with hash_functions = 2: a pair could go to its neighbour and nowhere "
+                    "else: use hash_functions = 3 or 4, or neighbours = 0");
   if (own->neighbours) plan->probing.buckets += plan->probing.buckets % 2;
   plan->probing.moves_pairs = 1;
   plan->probing.asks_for_room = 1;
@@ -23,9 +21,8 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
   plan->probing.ends_at_empty = !own->least_loaded;
   plan->probing.choices = own->least_loaded ? own->hash_functions : 0;
   plan->probing.first_slots = own->least_loaded ? 0 : shape->bucket_slots;
-  uint64_t log2_slots = 0, slots = plan->probing.buckets * shape->bucket_slots;
-  while (slots >> log2_slots > 1) log2_slots++;
-  uint64_t chain = 7 * log2_slots;
+  uint64_t chain = 0; /* 7 log2(slots) */
+  for (uint64_t slots = plan->probing.buckets * shape->bucket_slots; slots > 1; slots >>= 1) chain += 7;
   plan->state[CUCKOO_MAX_CHAIN] = own->max_chain ? own->max_chain : chain < 64 ? 64 : chain;
   return own->least_loaded ? tsr_plan_two_buckets(shape, "cuckoo", error) : TSR_OK;
 }

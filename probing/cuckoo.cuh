@@ -31,7 +31,8 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
 /* The bucket after `from` in the key's own order; from the last one back to the first. In BGHT's order that is the next
  * function's, which may be the same bucket again. With one slot two keys of which that is true would evict each other
  * for ever, so there it is the next other bucket; among several slots the random victim ends it. */
-TSR_INLINE uint64_t cuckoo_bucket_after(const tsr_ctx *c, tsr_key key, uint64_t from) {
+TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t from, tsr_placing *placing) {
+  (void)placing;
   uint32_t functions = TSR_PARAMETER(c, hash_functions), next = 0;
   TSR_NO_UNROLL
   for (uint32_t i = 0; i < functions; i++)
@@ -48,11 +49,6 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
   if (seen->has_room) return tsr_claim();
   if (placing->passed >= TSR_WORD(c, CUCKOO_MAX_CHAIN)) return tsr_nowhere();
   return tsr_evict(tsr_random_slot(c, key, placing));
-}
-
-TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
-  (void)placing;
-  return cuckoo_bucket_after(c, key, ref);
 }
 
 TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));

@@ -116,6 +116,7 @@ static void print_windows(FILE *out, const tsr_composition *t) {
 
 static void print_memory(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
+  const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
   if (is_filter(t))
     print_filter(out, t);
   else if (s->buckets)
@@ -129,10 +130,14 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   if (s->is_paged && tsr_composition_page_batch(t) == UINT64_MAX)
     fprintf(out, "inserts go by random access\n");
   else if (s->is_paged)
-    fprintf(out, "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch%s\n",
-            (unsigned long long)tsr_composition_page_batch(t),
-            s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
-                                                                   : "");
+    fprintf(
+        out,
+        "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch, some %u bytes a "
+        "pair, or %u with answers%s\n",
+        (unsigned long long)tsr_composition_page_batch(t), 2 * pair_bytes,
+        2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,
+        s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
+                                                               : "");
   if (t->window_pages) print_windows(out, t);
   if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)

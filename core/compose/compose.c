@@ -280,7 +280,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .makes_spans = s->sm && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) && !s->is_paged && !s->has_lists &&
                      !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
-      .first_look_cached = s->tile_lanes == 1 && !s->is_mixed,
+      .first_look_cached =
+          s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
       .counts_slots =
           (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
           (s->counts_slots || !has_place) && has_put && !s->statistics,
@@ -906,6 +907,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_insert:
   case TSR_PAGES_rest_combine:
     return t->shape.is_paged;
+  case TSR_PAGES_spilled:
+    return t->shape.is_paged && t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   case TSR_PAGES_any_count:
   case TSR_PAGES_any_begin:
   case TSR_PAGES_any_place:

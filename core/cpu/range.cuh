@@ -67,29 +67,65 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   tsr_probe probe;
   if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
   if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
+  if (operation == TSR_BULK_retrieve && (HAS_CHAINS(c) || is_noted(bulk, i))) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
-/* ---- Finds ----------------------------------------------------------------------------------- */
+/* ---- Walks ----------------------------------------------------------------------------------- */
 
-/* A walk asks for its next bucket and lets the others go on meanwhile: so it waits for none but the first. Writes do not
- * wait for each other so, for of two items of one key in flight the second would not see what the first has done. */
+/* A walk asks for its next bucket and lets the others go on meanwhile: so it waits for none but the first. Of two items of
+ * one key in flight either may be first, as on a GPU, and their guard keeps the key unique. */
 typedef struct cpu_walk {
   tsr_op op;
   uint64_t i;
 } cpu_walk;
 
-TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, cpu_walk *walk) {
-  const tsr_item item = item_of(bulk, i, 1);
-  take_item(c, &item, 0, kind, &walk->op);
-  walk->op.result = TSR_RESULT_MISSING;
-  begin(c, &item, 0, kind, 1, 0, &walk->op);
-  walk->i = i;
-  cpu_ask_for(c, walk->op.probe.ref);
+/* Asks for the bucket that a walk looks at next; of a new pair for all that it chooses from. */
+TSR_INLINE void cpu_ask_for_next(const tsr_ctx *c, uint32_t kind, const cpu_walk *walk) {
+  const tsr_placing *placing = &walk->op.placing;
+  tsr_probe probe = {placing->ref, {0, 0}, 0, 0, placing->page};
+  if (kind != OP_PLACE || !TSR_FACT(c, choices) || TSR_FACT(c, first_slots) || !has_choice(c, placing)) {
+    cpu_ask_for(c, kind == OP_PLACE ? placing->ref : walk->op.probe.ref);
+    return;
+  }
+  for (; probe.visited < TSR_FACT(c, choices); probe.visited++)
+    if (walk_scheme(c, walk->op.key, &probe)) cpu_ask_for(c, probe.ref);
 }
 
-TSR_INLINE uint32_t cpu_answer_walk(const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
+TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, cpu_walk *walk) {
+  tsr_item item = item_of(bulk, i, 1);
+  if (op_has_payload(kind)) {
+    item.payload = offered_at(c, bulk->values, i, 1);
+    item.policy = insert_policy(c);
+  }
+  take_item(c, &item, 0, kind, &walk->op);
+  walk->op.result = kind == OP_PLACE ? TSR_RESULT_NONE : TSR_RESULT_MISSING;
+  begin(c, &item, 0, kind, 1, 0, &walk->op);
+  if (kind == OP_PLACE) walk->op.walking = !walk_is_reserved(item.key);
+  walk->i = i;
+  cpu_ask_for_next(c, kind, walk);
+}
+
+/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. */
+TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
+  tsr_item item = item_of(bulk, walk->i, 0);
+  item.key = walk->op.key;
+  item.payload = walk->op.payload;
+  item.policy = insert_policy(c);
+  item.result = walk->op.result;
+  if (kind == OP_PLACE)
+    insert_unplaced(c, &item, 1, walk_is_reserved(item.key));
+  else
+    insert_on(c, &item);
+  hand_back(c, bulk, walk->i, &item);
+  put_result(bulk, walk->i, 1, item.result);
+  return item.result == TSR_RESULT_INSERTED;
+}
+
+/* Returns whether the item is a hit. */
+TSR_INLINE uint32_t cpu_answer_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
   const uint32_t found = walk->op.result == TSR_RESULT_FOUND;
+  if (op_has_payload(kind)) return cpu_answer_insert(c, bulk, kind, walk);
   if (kind == OP_FIND) {
     io_put_payload(bulk->values_out, walk->i, found ? walk->op.payload : (tsr_payload)bulk->missing);
     put_presence(bulk, walk->i, 1, found, TSR_RESULT_FOUND);
@@ -99,20 +135,20 @@ TSR_INLINE uint32_t cpu_answer_walk(const tsr_bulk *bulk, uint32_t kind, const c
   return found;
 }
 
-/* Answers items that the filter before the table stops; returns the first one that passes. */
+/* Answers finds that the filter before the table stops; returns the first item that passes. */
 TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end) {
-  for (; filter_is_before(c) && i < end; i++) {
+  for (; op_looks(kind) && filter_is_before(c) && i < end; i++) {
     if (i + CPU_AHEAD < end) cpu_ask_for_block(c, bulk, i + CPU_AHEAD);
     if (filter_contains(c, io_key_at(bulk->keys, i, 1), 1)) break;
     cpu_walk stopped;
     stopped.op.result = TSR_RESULT_MISSING;
     stopped.i = i;
-    cpu_answer_walk(bulk, kind, &stopped);
+    cpu_answer_walk(c, bulk, kind, &stopped);
   }
   return i;
 }
 
-/* As bulk_find and bulk_contains, without statistics, which are of one key at a time. Returns the hits. */
+/* As bulk_find, bulk_contains and bulk_insert, without statistics, which are of one key at a time. Returns the hits. */
 TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t begin, uint64_t end) {
   cpu_walk walks[CPU_WALKS];
   uint32_t count = 0, hits = 0;
@@ -122,13 +158,13 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
   while (count)
     for (uint32_t w = 0; w < count;) {
       cpu_walk *walk = &walks[w];
-      step(c, &walk->op, kind, 0);
+      if (walk->op.walking) take_step(c, &walk->op, kind, !op_looks(kind));
       if (walk->op.walking) {
-        cpu_ask_for(c, walk->op.probe.ref);
+        cpu_ask_for_next(c, kind, walk);
         w++;
         continue;
       }
-      hits += cpu_answer_walk(bulk, kind, walk);
+      hits += cpu_answer_walk(c, bulk, kind, walk);
       if (begin < end) {
         cpu_begin_walk(c, bulk, kind, begin, walk);
         begin = cpu_pass_filter(c, bulk, kind, begin + 1, end);
@@ -140,10 +176,7 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
   return hits;
 }
 
-/* The kind of an operation that goes so; a constant. */
-#define CPU_WALK_KIND(bulk) ((bulk) == TSR_BULK_find ? OP_FIND : (bulk) == TSR_BULK_contains ? OP_CONTAINS : OP_INSERT)
-
-/* ---- Inserts --------------------------------------------------------------------------------- */
+/* ---- Inserts of keys that come again --------------------------------------------------------- */
 
 /* Items of one key behind each other are combined into the first, where the policy combines, as a warp's are: threads
  * that share a hot key would take turns at its slot for each of them. Returns the item behind them. */
@@ -174,6 +207,24 @@ TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
+/* Works through items as walks, if an operation does so; the kinds are constants. */
+TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t operation, uint64_t begin, uint64_t end,
+                          tsr_tally *tally) {
+  const bool inserts = operation == TSR_BULK_insert;
+  if (operation != TSR_BULK_find && operation != TSR_BULK_contains && !inserts) return false;
+  if (TSR_FACT(c, statistics) || TSR_FACT(c, is_filter) || HAS_CHAINS(c)) return false;
+  if (!inserts) {
+    count_hits(tally, cpu_walk_all(c, bulk, operation == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, end));
+  } else if (TSR_FACT(c, places_first)) {
+    count_hits(tally, cpu_walk_all(c, bulk, OP_PLACE, begin, end));
+  } else if (BEGINS_WITH_STEPS(c) && !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates))) {
+    count_hits(tally, cpu_walk_all(c, bulk, OP_INSERT, begin, end));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 #define CPU_RANGE(op)                                                                                                  \
   static void range_##op(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {      \
     for (uint64_t from = begin, to; from < end; from = to) {                                                           \
@@ -181,10 +232,7 @@ TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
       uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
-      const uint32_t kind = CPU_WALK_KIND(TSR_BULK_##op);                                                              \
-      if (kind != OP_INSERT && !TSR_FACT(&c, statistics) && !TSR_FACT(&c, is_filter) && !HAS_CHAINS(&c))               \
-        count_hits(tally, cpu_walk_all(&c, bulk, kind, from, to));                                                     \
-      else                                                                                                             \
+      if (!cpu_walks(&c, bulk, TSR_BULK_##op, from, to, tally))                                                        \
         for (uint64_t i = from; i < to;) {                                                                             \
           if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
           if (TSR_BULK_##op == TSR_BULK_insert && cpu_combines(&c)) {                                                  \

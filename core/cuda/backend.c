@@ -445,8 +445,8 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_count_pages)
     of_threads = (grid){n, TSR_COUNT_THREADS, (uint32_t)pages->bins * (uint32_t)sizeof(uint32_t)};
   if (step == TSR_PAGES_scatter)
-    of_threads =
-        (grid){n, TSR_TILE_THREADS, TSR_TILE_ITEMS * (item_bytes + place_bytes + TSR_TILE_BIN_BYTES(item_bytes))};
+    of_threads = (grid){n, TSR_TILE_THREADS,
+                        TSR_TILE_ITEMS(item_bytes) * (item_bytes + place_bytes + TSR_TILE_BIN_BYTES(item_bytes))};
   if (step == TSR_PAGES_mark) of_threads = (grid){n, TSR_TILE_THREADS, pages->mark_bytes};
   if (step == TSR_PAGES_distinct || step == TSR_PAGES_merge)
     of_threads = (grid){n, TSR_SET_THREADS, pages->set_room * item_bytes};
@@ -456,7 +456,8 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
   if (step == TSR_PAGES_choose) of_threads = (grid){1, TSR_TILE_THREADS, 0};
-  if (step == TSR_PAGES_hot_answer && of_threads.blocks > REST_BLOCKS) of_threads.blocks = REST_BLOCKS;
+  if ((step == TSR_PAGES_hot_answer || step == TSR_PAGES_spilled) && of_threads.blocks > REST_BLOCKS)
+    of_threads.blocks = REST_BLOCKS;
   if (step == TSR_PAGES_lists) of_threads = (grid){n, TSR_LISTS_THREADS, TSR_LISTS_STAGED * item_bytes};
   if (step == TSR_PAGES_large_count || step == TSR_PAGES_large_place)
     of_threads = (grid){REST_BLOCKS, TSR_LISTS_THREADS, 0};
@@ -679,7 +680,6 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
 const tsr_backend tsr_cuda_backend = {
     .wires = &tsr_nccl_wires,
     .name = "cuda",
-    .tile_items = TSR_TILE_ITEMS,
     .open = cuda_open,
     .close = cuda_close,
     .allocate = cuda_allocate,

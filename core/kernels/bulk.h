@@ -10,10 +10,11 @@
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
  * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
- * pairs move (fact combines_later); size counts the table's pairs, count those of each key; retrieve writes all values
- * of each key to places that were summed from these counts; erase_pair erases one pair of the key; apply does what each
- * item's operation says, but where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the
- * list of a bucket; mark sets the bits of keys that are about to be inserted behind a filter. */
+ * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so, too, and
+ * notes of each key what retrieve would look for again; retrieve writes all values of each key to places that were
+ * summed from these counts; erase_pair erases one pair of the key; apply does what each item's operation says, but
+ * where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the list of a bucket; mark sets
+ * the bits of keys that are about to be inserted behind a filter. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -23,6 +24,7 @@
   F(export)                                                                                                            \
   F(find_or_insert)                                                                                                    \
   F(count)                                                                                                             \
+  F(note)                                                                                                              \
   F(retrieve)                                                                                                          \
   F(erase_pair)                                                                                                        \
   F(combine)                                                                                                           \
@@ -110,10 +112,11 @@ typedef struct tsr_spans {
 typedef struct tsr_bulk {
   tsr_state state;
   uint64_t n;
-  const uint8_t *operations;             /* in, apply: TSR_APPLY_ */
-  const void *keys, *values;             /* in */
-  void *keys_out, *values_out;           /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
-  uint64_t *counts;                      /* count: out; retrieve: where each key's values begin, then their end */
+  const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
+  const void *keys, *values;   /* in; values of retrieve: notes, or NULL */
+  uint32_t are_pairs;          /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
+  void *keys_out, *values_out; /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
+  uint64_t *counts;            /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */
   uint8_t *results;                      /* TSR_RESULT_ per key; contains: 0 or 1 */
   uint64_t *times;                       /* apply: when item i began and ended, at 2 i and 2 i + 1 */

@@ -11,9 +11,10 @@
  * places, and a barrier comes before anybody reads what is put there.
  */
 
-struct page_left {
+struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint32_t next;          /* of the latter, the first that nobody evicts for yet */
+  uint32_t handed;        /* pairs in hand for which there was no place; they lie where `first` was */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
   uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
@@ -23,7 +24,7 @@ struct page_left {
 static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
   uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
   for (uint32_t at = threadIdx.x; at < (buckets + 1) / 2; at += blockDim.x) counts[at] = 0;
-  if (threadIdx.x == 0) left->firsts = left->items = left->next = 0;
+  if (threadIdx.x == 0) left->firsts = left->items = left->next = left->handed = 0;
 }
 
 static __device__ __forceinline__ uint32_t *count_of(const tsr_pages *a, uint64_t bucket) {
@@ -124,7 +125,7 @@ static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const
   repeats_clear(a, left);
   __syncthreads();
   for (uint32_t item = threadIdx.x; item < items; item += TSR_PAGES_THREADS) {
-    const tsr_key key = ((const io_key *)a->bulk.keys)[begin + item];
+    const tsr_key key = ((const io_key *)a->bulk.keys)[item_place(&a->bulk, begin + item)];
     if (walk_is_reserved(key) || !repeats_add(a, key, gives_up)) continue;
     atomicOr(&left->repeats[item / 32], 1u << item % 32);
     put_result(&a->bulk, begin + item, 1, result_for_present(TSR_FACT(c, duplicates)));
@@ -214,11 +215,7 @@ static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const 
                                                         const uint32_t item[ROWS], uint32_t rows, page_left *left,
                                                         uint32_t *gives_up) {
   item_rows<ROWS> own;
-#pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) {
-    own.key[r] = io_key_at(a->bulk.keys, begin + item[r], rows >> r & 1u);
-    own.payload[r] = io_payload_at(a->bulk.values, begin + item[r], rows >> r & 1u);
-  }
+  read_rows<ROWS>(&a->bulk, begin, item, rows, own.key, own.payload);
   const uint32_t placed = put_later<ROWS>(c, a, &own, rows);
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++) put_result(&a->bulk, begin + item[r], placed >> r & 1u, TSR_RESULT_INSERTED);
@@ -226,46 +223,54 @@ static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const 
   return __popc(placed);
 }
 
-/* Returns how many items of this thread got a slot; so many are under way at a time: all are read before the first asks.
- * Collective. */
-template <uint32_t NARROW_ROWS>
-static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
-                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
-  enum { IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, ROWS = IS_WIDE ? NARROW_ROWS / 2 : NARROW_ROWS };
-  enum { LATER_ROWS = NARROW_ROWS > 4 && !IS_WIDE ? 4 : 2 };
-  const uint32_t lane = threadIdx.x % 32;
-  uint32_t hits = 0, reserved = 0;
-#pragma unroll 1
-  for (uint32_t first = threadIdx.x; first - lane < items; first += ROWS * TSR_PAGES_THREADS) {
-    item_rows<ROWS> own;
-    uint32_t item[ROWS], rows = rows_before<ROWS>(first, items);
+/* Rows of a thread from item `first` on: all are read before the first asks. Returns how many got a slot. */
+template <uint32_t ROWS>
+static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                       uint32_t first, uint32_t items, page_left *left,
+                                                       uint32_t *gives_up) {
+  item_rows<ROWS> own;
+  uint32_t at[ROWS], item[ROWS], reserved = 0, rows = rows_before<ROWS>(first, items);
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      item[r] = first + r * TSR_PAGES_THREADS;
-      own.key[r] = io_key_at((const io_key *)a->bulk.keys + begin + first, r * TSR_PAGES_THREADS, rows >> r & 1u);
-      own.payload[r] =
-          io_payload_at((const io_payload *)a->bulk.values + begin + first, r * TSR_PAGES_THREADS, rows >> r & 1u);
-      if ((rows >> r & 1u) && is_repeat(c, a, left, item[r])) rows &= ~(1u << r);
-    }
+  for (uint32_t r = 0; r < ROWS; r++) at[r] = r * TSR_PAGES_THREADS;
+  read_rows<ROWS>(&a->bulk, begin + first, at, rows, own.key, own.payload);
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      walk_page(c, own.key[r], &own.probe[r]);
-      reserved |= walk_is_reserved(own.key[r]);
-    }
-    const uint32_t placed = put_rows<ROWS>(c, a, &own, rows, 0);
-    if (a->bulk.results)
+  for (uint32_t r = 0; r < ROWS; r++) {
+    item[r] = first + at[r];
+    if ((rows >> r & 1u) && is_repeat(c, a, left, item[r])) rows &= ~(1u << r);
+  }
 #pragma unroll
-      for (uint32_t r = 0; r < ROWS; r++) put_result(&a->bulk, begin + item[r], placed >> r & 1u, TSR_RESULT_INSERTED);
-    hits += __popc(placed);
-    uint32_t late = list_rows<ROWS>(&left->firsts, left->first, TSR_PAGES_FIRSTS, item, rows & ~placed);
-#pragma unroll 1
-    while (lanes_any(late)) { /* the list is full */
-      const uint32_t one[1] = {first + (late ? tsr_lowest(late) : 0) * TSR_PAGES_THREADS};
-      hits += insert_later<1>(c, a, begin, one, late != 0, left, gives_up);
-      late &= late - 1;
-    }
+  for (uint32_t r = 0; r < ROWS; r++) {
+    walk_page(c, own.key[r], &own.probe[r]);
+    reserved |= walk_is_reserved(own.key[r]);
   }
   if (reserved) *gives_up = 1;
+  const uint32_t placed = put_rows<ROWS>(c, a, &own, rows, 0);
+  if (a->bulk.results)
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) put_result(&a->bulk, begin + item[r], placed >> r & 1u, TSR_RESULT_INSERTED);
+  uint32_t hits = __popc(placed);
+  uint32_t late = list_rows<ROWS>(&left->firsts, left->first, TSR_PAGES_FIRSTS, item, rows & ~placed);
+#pragma unroll 1
+  while (lanes_any(late)) { /* the list is full */
+    const uint32_t one[1] = {first + (late ? tsr_lowest(late) : 0) * TSR_PAGES_THREADS};
+    hits += insert_later<1>(c, a, begin, one, late != 0, left, gives_up);
+    late &= late - 1;
+  }
+  return hits;
+}
+
+/* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
+ * are left: rows without an item cost as much as others. Collective. */
+template <uint32_t ROWS>
+static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
+  enum { LATER_ROWS = 2, LAST_ROWS = ROWS / 2 };
+  const uint32_t lane = threadIdx.x % 32;
+  uint32_t hits = 0, first = threadIdx.x;
+#pragma unroll 1
+  for (; first - lane + LAST_ROWS * TSR_PAGES_THREADS < items; first += ROWS * TSR_PAGES_THREADS)
+    hits += insert_rows<ROWS>(c, a, begin, first, items, left, gives_up);
+  if (first - lane < items) hits += insert_rows<LAST_ROWS>(c, a, begin, first, items, left, gives_up);
   __syncthreads();
   const uint32_t firsts = left->firsts < TSR_PAGES_FIRSTS ? left->firsts : TSR_PAGES_FIRSTS;
 #pragma unroll 1
@@ -300,69 +305,85 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* Whether a bucket of the key's walk has slots to give; the first one has none, or the pair would not have been passed on,
- * or be in the way. Without a branch, so that all looks are under way together. */
-static __device__ __forceinline__ uint32_t has_room(const tsr_ctx *c, const tsr_pages *a, tsr_key key) {
-  tsr_probe probe;
-  uint32_t there = 1, room = 0;
-  walk_page(c, key, &probe);
+/* A slot whose pair has room elsewhere: in a bucket with slots to give, after so many of its walk. */
+struct page_room {
+  uint32_t found, slot, passed;
+  uint64_t ref;
+};
+
+/* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
+ * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
+ * are under way together. */
+static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b) {
+  page_room room = {0, 0, 0, 0};
+  const uint32_t vacant = layout_vacant(c, b);
+#pragma unroll 8
+  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++) {
+    const tsr_key key = layout_key(c, b, slot);
+    uint32_t there = 1, seeks = ~vacant >> slot & 1u;
+    tsr_probe probe;
+    walk_page(c, key, &probe);
 #pragma unroll
-  for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
-    there &= walk_page_on(c, key, &probe);
-    room |= there && has_slots(c, a, probe.ref);
+    for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
+      there &= walk_page_on(c, key, &probe);
+      if (!there || !has_slots(c, a, probe.ref) || !seeks) continue;
+      room = {1, slot, i, probe.ref};
+      seeks = 0;
+    }
   }
   return room;
 }
 
-/* The slots of a bucket whose pairs have room elsewhere. */
-static __device__ __forceinline__ uint32_t slots_with_room(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b) {
-  uint32_t slots = 0;
-#pragma unroll 8
-  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++)
-    slots |= has_room(c, a, layout_key(c, b, slot)) << slot;
-  return slots & ~layout_vacant(c, b);
+/* A page in which few pairs have no place is done but for these, where nobody wants answers: they are its items then, and go by
+ * random access. So its block need not wait for the longest chains. */
+enum { HANDED = sizeof(uint16_t) * TSR_PAGES_FIRSTS / (sizeof(io_key) + sizeof(io_payload)), HANDED_AFTER = 32 };
+
+static __device__ __forceinline__ uint32_t hands_over(const tsr_pages *a) {
+  return a->stops && !a->bulk.results && !a->distinct;
 }
 
-/* Gives a pair that was evicted a slot of a bucket of its walk, if one has any, and returns whether. Nothing is counted where
- * a bucket is full, so that any number may ask. Collective. */
-static __device__ __forceinline__ uint32_t put_evicted(const tsr_ctx *c, const tsr_pages *a, tsr_key key,
-                                                       tsr_payload payload, uint32_t wants) {
-  tsr_probe probe;
-  uint32_t placed = 0;
-  walk_page(c, key, &probe);
-#pragma unroll 1
-  for (uint32_t i = 1; i < TSR_PAGES_COUNTED; i++) {
-    wants = wants && walk_page_on(c, key, &probe);
-    if (!lanes_any(wants)) break;
-    uint32_t slot = TSR_FACT(c, bucket_slots);
-    if (wants && has_slots(c, a, probe.ref)) slot = count_slot(a, probe.ref, 1);
-    if (slot < TSR_FACT(c, bucket_slots)) {
-      if (TSR_FACT(c, ends_at_flag)) raise_counted(c, key, i);
-      put_seen(c, probe.ref, slot, key, payload);
-      placed = 1;
-      wants = 0;
-    }
-    lanes_meet();
+static __device__ __forceinline__ io_key *handed_keys(page_left *left) { return (io_key *)left->first; }
+static __device__ __forceinline__ io_payload *handed_payloads(page_left *left) {
+  return (io_payload *)(handed_keys(left) + HANDED);
+}
+
+/* Returns whether there is room for the pair. */
+static __device__ __forceinline__ uint32_t hand_over(const tsr_pages *a, page_left *left, const page_pair *own) {
+  const uint32_t at = hands_over(a) ? atomicAdd(&left->handed, 1u) : (uint32_t)HANDED;
+  if (at >= HANDED) return 0;
+  handed_keys(left)[at] = own->key;
+  if (TSR_PAYLOAD_BITS > 0) handed_payloads(left)[at] = own->payload;
+  return 1;
+}
+
+/* All pairs that were handed over become the page's items; returns how many they are. To be called after a barrier. */
+static __device__ __forceinline__ uint32_t page_hand_over(const tsr_pages *a, uint64_t page, uint64_t begin,
+                                                          page_left *left) {
+  for (uint32_t i = threadIdx.x; i < left->handed; i += TSR_PAGES_THREADS) {
+    const uint64_t to = item_place(&a->bulk, begin + i);
+    ((io_key *)a->bulk.keys)[to] = handed_keys(left)[i];
+    if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->bulk.values)[to] = handed_payloads(left)[i];
   }
-  return placed;
+  if (left->handed && threadIdx.x == 0) a->stops[page] = begin + left->handed;
+  return left->handed;
 }
 
-/* One eviction, of lanes that have a pair in hand. Returns whether it, or the one that it evicted, has a slot now; *gives_up:
+/* One eviction, of lanes that have a pair in hand. Returns whether it, or the one that it evicted, has a slot now; *ends:
  * the scheme knows no place for it. Collective. */
 static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
-                                                         uint32_t has, uint32_t *gives_up) {
+                                                         uint32_t has, uint32_t *ends) {
   tsr_bucket b;
   const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
   look_at(c, ref, 1, &b);
-  const uint32_t rooms = slots_with_room(c, a, &b);
+  const page_room room = seek_room(c, a, &b);
   const tsr_sight seen = {&b, ref - begin, 0};
   tsr_choice choice = place_decide(c, own->key, &seen, &own->placing);
-  if (rooms) choice = tsr_evict(tsr_lowest(rooms));
-  if (has && !(choice.passes | choice.evicts)) *gives_up = 1;
+  if (room.found) choice = tsr_evict(room.slot);
+  *ends = has && !(choice.passes | choice.evicts);
   const tsr_key victim = layout_key(c, &b, choice.slot);
   const tsr_payload payload = layout_payload(c, &b, choice.slot);
   const uint32_t tries = has & choice.evicts;
-  uint32_t evicts = tries && !(layout_vacant(c, &b) >> choice.slot & 1u), leaves = has & choice.passes;
+  uint32_t evicts = tries && !(layout_vacant(c, &b) >> choice.slot & 1u), slot = TSR_FACT(c, bucket_slots);
   lanes_meet();
   if (evicts && TSR_FACT(c, ends_at_flag)) walk_raise_before(c, own->key, ref);
   if (evicts) evicts = layout_cas(c, &b, choice.slot, own->key, own->payload);
@@ -370,9 +391,12 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   own->key = evicts ? victim : own->key;
   own->payload = evicts ? payload : own->payload;
   lanes_meet();
-  const uint32_t placed = put_evicted(c, a, own->key, own->payload, evicts);
-  leaves |= evicts & (placed ^ 1u);
-  if (leaves) {
+  if (evicts & room.found) slot = count_slot(a, room.ref, 1);
+  const uint32_t placed = slot < TSR_FACT(c, bucket_slots);
+  if (placed && TSR_FACT(c, ends_at_flag)) raise_counted(c, own->key, room.passed);
+  if (placed) put_seen(c, room.ref, slot, own->key, own->payload);
+  lanes_meet();
+  if ((has & choice.passes) | (evicts & (placed ^ 1u))) {
     own->placing.passed++;
     own->placing.ref = begin + probing_after(c, own->key, ref - begin, &own->placing);
   }
@@ -394,16 +418,20 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
     if (!has && next < items) next = atomicAdd(&left->next, 1u);
     if (!has && next < items) {
       own.item = left->item[next];
-      own.key = ((const io_key *)a->bulk.keys)[begin + own.item];
-      own.payload = io_payload_at(a->bulk.values, begin + own.item, 1);
+      own.key = io_key_at(a->bulk.keys, item_place(&a->bulk, begin + own.item), 1);
+      own.payload = io_payload_at(a->bulk.values, item_place(&a->bulk, begin + own.item), 1);
       place_begin(c, own.key, &own.placing);
       has = 1;
     }
     if (!lanes_any(has)) break;
-    const uint32_t placed = evict_counted(c, a, &own, has, gives_up);
+    uint32_t ends;
+    const uint32_t placed = evict_counted(c, a, &own, has, &ends);
     put_result(&a->bulk, begin + own.item, placed, TSR_RESULT_INSERTED);
     hits += placed;
     has &= placed ^ 1u;
+    ends |= has && own.placing.passed >= HANDED_AFTER && hands_over(a);
+    if (ends && !hand_over(a, left, &own)) *gives_up = 1;
+    has &= ends ^ 1u;
     if (*(volatile uint32_t *)gives_up) { /* the page is as it was */
       has = 0;
       next = items;

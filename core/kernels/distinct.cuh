@@ -38,7 +38,22 @@ static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
   return h ^ h >> 16;
 }
 
-/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next place of each of its
+/* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
+ * their order, and only the first that is empty is taken: so no key gets two. */
+enum { SET_GROUP = 16 / sizeof(io_key) };
+static __device__ __forceinline__ void set_look(const key_set *set, uint32_t group, io_key found[SET_GROUP]) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(set->keys + group * SET_GROUP);
+#if TSR_KEY_BITS == 64
+  asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];" : "=l"(found[0]), "=l"(found[1]) : "r"(at) : "memory");
+#else
+  asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(found[0]), "=r"(found[1]), "=r"(found[2]), "=r"(found[3])
+               : "r"(at)
+               : "memory");
+#endif
+}
+
+/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of its
  * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
  * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
 template <uint32_t ROWS>
@@ -46,9 +61,10 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
                                                const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
                                                uint64_t first, uint32_t *fails) {
   enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
-  uint32_t at[ROWS];
+  const uint32_t groups = set.room / SET_GROUP;
+  uint32_t group[ROWS];
 #pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) at[r] = __umulhi(set_hash(key[r]), set.room);
+  for (uint32_t r = 0; r < ROWS; r++) group[r] = __umulhi(set_hash(key[r]), groups);
 #pragma unroll 1
   for (uint32_t tries = 0; lanes_any(rows); tries++) {
     if (tries == TRIES) {
@@ -58,18 +74,28 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       if (rows >> r & 1u) {
-        io_key found = *(volatile io_key *)&set.keys[at[r]];
-        if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
-        if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
-          tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), payload[r]);
+        io_key seen[SET_GROUP], found = 0;
+        uint32_t at = SET_GROUP;
+        set_look(&set, group[r], seen);
+#pragma unroll
+        for (uint32_t i = SET_GROUP; i-- > 0;)
+          if (seen[i] == (io_key)TSR_EMPTY_KEY || seen[i] == (io_key)key[r]) {
+            at = i;
+            found = seen[i];
+          }
+        const uint32_t place = group[r] * SET_GROUP + at;
+        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY)
+          found = atomicCAS(&set.keys[place], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
+        if (at == SET_GROUP) {
+          group[r] += 1 + set_hash(key[r]) % STEPS;
+          group[r] -= group[r] < groups ? 0 : groups;
+        } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
+          tsr_combine_at((tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
           if (results)
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
           rows &= ~(1u << r);
-        } else {
-          at[r] += 1 + set_hash(key[r]) % STEPS;
-          at[r] -= at[r] < set.room ? 0 : set.room;
-        }
+        } /* else another key came first: the next look sees it */
       }
       lanes_meet();
     }
@@ -77,21 +103,20 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
 }
 
 /* Adds items to the set, and tells `results` of them; *fails: a key is reserved, or has no place in it. */
-static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const void *keys, const void *values,
-                                                uint64_t begin, uint64_t end, uint8_t *results, uint32_t *fails) {
+static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const tsr_bulk *bulk, uint64_t begin,
+                                                uint64_t end, uint8_t *results, uint32_t *fails) {
   enum { ROWS = TSR_SET_ROWS };
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += ROWS * TSR_SET_THREADS) {
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
-    uint32_t rows = 0;
+    uint32_t at[ROWS], rows = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_SET_THREADS + threadIdx.x;
-      key[r] = io_key_at(keys, i, i < end);
-      payload[r] = offered_at(c, values, i, i < end);
-      rows |= (uint32_t)(i < end) << r;
+      at[r] = r * TSR_SET_THREADS;
+      rows |= (uint32_t)(row + threadIdx.x + at[r] < end) << r;
     }
+    read_offers<ROWS>(c, bulk, row + threadIdx.x, at, rows, key, payload);
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++)
       if ((rows >> r & 1u) && walk_is_reserved(key[r])) {
@@ -108,8 +133,12 @@ static __device__ __forceinline__ void set_write(const tsr_pages *a, key_set set
     const io_key key = set.keys[at];
     if (key == (io_key)TSR_EMPTY_KEY) continue;
     const uint64_t to = begin + atomicAdd(count, 1u);
-    ((io_key *)a->keys_to)[to] = key;
-    if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->values_to)[to] = set.sums[at];
+    if (HAS_PAIRS && a->pairs_to) {
+      ((io_pair *)a->keys_to)[to] = pair_of(key, set.sums[at]);
+    } else {
+      ((io_key *)a->keys_to)[to] = key;
+      if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->values_to)[to] = set.sums[at];
+    }
   }
 }
 
@@ -129,16 +158,14 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
-  const uint64_t piece = blockIdx.x, pieces = a.tiles[a.pages];
-  const uint64_t page = piece < pieces ? segment_of(a.tiles, a.pages, piece) : 0;
+  const uint64_t piece = blockIdx.x, found = segment_of(a.tiles, a.pages, piece), page = found < a.pages ? found : 0;
   const uint64_t begin = a.begins[page] + ((piece - a.tiles[page]) << a.piece_log2);
-  uint64_t end = a.begins[page + 1];
+  uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
   if (end - begin > (uint64_t)1 << a.piece_log2) end = begin + ((uint64_t)1 << a.piece_log2);
-  if (piece >= pieces) end = begin;
   if (threadIdx.x == 0) block.count = block.fails = 0;
   set_clear(&c, set);
   __syncthreads();
-  set_take(&c, set, a.bulk.keys, a.bulk.values, begin, end, a.bulk.results, &block.fails);
+  set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
   set_write(&a, set, begin, &block.count);
   set_end(&a, &block, blockIdx.x);
@@ -152,6 +179,10 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
   const uint64_t page = blockIdx.x, first = a.tiles[page];
+  tsr_bulk made = a.bulk;
+  made.keys = a.keys_to;
+  made.values = a.values_to;
+  made.are_pairs = a.pairs_to;
   uint64_t pieces = a.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
@@ -163,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     if (count == TSR_NO_SET)
       block.fails = 1;
     else
-      set_take(&c, set, a.keys_to, a.values_to, begin, begin + count, NULL, &block.fails);
+      set_take(&c, set, &made, begin, begin + count, NULL, &block.fails);
   }
   __syncthreads();
   set_write(&a, set, a.begins[page], &block.count);

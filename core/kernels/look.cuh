@@ -14,6 +14,7 @@ enum {
   OP_CONTAINS, /* as find, without reading the payload */
   OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
   OP_COUNT,    /* how many pairs the key has */
+  OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */
   OP_INSERT,   /* as far as it needs no lock */
   OP_COMBINE,  /* the payload with that of the present pair, while nothing else happens to pairs */
@@ -81,7 +82,7 @@ TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TA
 TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
 TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
-TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_RETRIEVE; }
+TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_NOTE || kind == OP_RETRIEVE; }
 
 /* How a step of this kind looks. Nothing writes while a table of phases is only read; an insert that locates its key
  * looks past L1. */

@@ -11,9 +11,19 @@
 #include "core/kernels/chain.cuh"
 #include "core/kernels/merge.cuh"
 
+/* Where item i lies among the keys, and among the values: of pages both may be in one array (pages.cu). */
+#ifdef TSR_MAY_BE_PAIRS
+TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
+#else
+TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) {
+  (void)a;
+  return i;
+}
+#endif
+
 TSR_INLINE tsr_item item_of(const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item;
-  item.key = io_key_at(a->keys, i, mine);
+  item.key = io_key_at(a->keys, item_place(a, i), mine);
   item.payload = 0;
   item.policy = 0;
   item.mixes = item.any_payload = 0;
@@ -64,8 +74,8 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
  * so that nobody waits for memory twice where none was made. */
 TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
   const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
-  item->key = io_key_at(a->keys, i, mine);
-  item->payload = offered_at(c, a->values, i, mine);
+  item->key = io_key_at(a->keys, item_place(a, i), mine);
+  item->payload = offered_at(c, a->values, item_place(a, i), mine);
   if (made == TSR_AS_IT_CAME) return mine;
   item->key = io_key_at(a->spans.keys, i, takes);
   item->payload = offered_at(c, a->spans.values, i, takes);
@@ -129,7 +139,7 @@ TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   const uint32_t appends = mine && at != unknown;
   i = item_again(c, i);
   const uint32_t appended =
-      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, i, appends), appends);
+      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, item_place(a, i), appends), appends);
   item.result = !mine ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
   hand_back(c, a, i, &item);
   put_result(a, i, mine, item.result);
@@ -171,7 +181,7 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
-  item.payload = offered_at(c, a->values, i, works_on);
+  item.payload = offered_at(c, a->values, item_place(a, i), works_on);
   item.policy = insert_policy(c);
   work(c, a, i, works_on, OP_INSERT, &item);
   *fails |= is_reserved || (works_on && item.result == TSR_RESULT_NOT_PLACED);
@@ -264,22 +274,46 @@ TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
   return found;
 }
 
-TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+/* kind: OP_COUNT or OP_NOTE. */
+TSR_INLINE uint32_t count_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind) {
   tsr_item item = item_of(a, i, mine);
-  if (HAS_CHAINS(c))
-    item.pairs = chain_count(look_up_chain(c, &item, mine));
-  else
-    look_up(c, &item, mine, OP_COUNT);
+  uint64_t chain = 0;
+  if (HAS_CHAINS(c)) {
+    chain = look_up_chain(c, &item, mine);
+    item.pairs = chain_count(chain);
+  } else {
+    look_up(c, &item, mine, kind);
+  }
   i = io_item(i);
   mine = i < a->n;
   if (mine) a->counts[i] = item.pairs;
+  if (kind == OP_NOTE && mine && a->values_out) {
+    if (HAS_CHAINS(c))
+      ((uint64_t *)a->values_out)[i] = chain;
+    else if (item.pairs == 1)
+      io_put_payload(a->values_out, i, item.payload);
+  }
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
 }
 
+TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return count_item(c, a, i, mine, OP_COUNT);
+}
+
+/* Notes of each key its value, if it has one alone, or its chain: then nobody walks to it again. */
+TSR_INLINE uint32_t bulk_note(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return count_item(c, a, i, mine, OP_NOTE);
+}
+
+/* Whether retrieve has all that it needs of item i without a walk. */
+TSR_INLINE uint32_t is_noted(const tsr_bulk *a, uint64_t i) {
+  return a->values && a->counts[i + 1] - a->counts[i] <= 1;
+}
+
 /* A tile copies the chain of one lane after another. */
-TSR_INLINE uint32_t retrieve_chains(const tsr_ctx *c, const tsr_bulk *a, uint32_t mine, tsr_item *item) {
-  const uint64_t begin = item->at, chain = look_up_chain(c, item, mine);
+TSR_INLINE uint32_t retrieve_chains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
+  const uint64_t begin = item->at, chain = mine ? ((const uint64_t *)a->values)[i] : 0;
   const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
@@ -293,14 +327,16 @@ TSR_INLINE uint32_t retrieve_chains(const tsr_ctx *c, const tsr_bulk *a, uint32_
 }
 
 TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  tsr_item item = item_of(a, i, mine);
+  const uint32_t knows = HAS_CHAINS(c) || (mine && is_noted(a, i));
+  tsr_item item = item_of(a, i, mine && !knows);
   if (mine) {
     item.at = a->counts[i];
     item.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
   }
-  if (HAS_CHAINS(c)) return retrieve_chains(c, a, mine, &item);
-  run(c, &item, passes_filter(c, &item, mine), OP_RETRIEVE, 0, 0);
-  return item.pairs != 0;
+  if (HAS_CHAINS(c)) return retrieve_chains(c, a, i, mine, &item);
+  if (mine && knows && item.at < item.end) io_put_payload(a->values_out, item.at, io_payload_at(a->values, i, 1));
+  run(c, &item, passes_filter(c, &item, mine && !knows), OP_RETRIEVE, 0, 0);
+  return item.pairs != 0 || (knows && item.at < item.end);
 }
 
 /* ---- Erases ---------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
  * is done so, and what it costs: ../design/0014-pages.md.
  */
 #define TSR_ONE_TABLE
+#define TSR_MAY_BE_PAIRS
 #include "core/kernels/bins.cuh"
 #include "core/kernels/context.cuh"
 #include "core/kernels/pages.h"
@@ -20,8 +21,53 @@ static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_p
   return mine && walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
 }
 
+/* Keys and values of one width may lie as pairs: then runs are twice as long. */
+enum { HAS_PAIRS = TSR_KEY_BITS == TSR_PAYLOAD_BITS };
+#if TSR_KEY_BITS == 64
+typedef ulonglong2 io_pair;
+#else
+typedef uint2 io_pair;
+#endif
+static __device__ __forceinline__ io_pair pair_of(tsr_key key, tsr_payload payload) {
+  io_pair pair;
+  pair.x = (io_key)key;
+  pair.y = (io_key)payload;
+  return pair;
+}
+
+/* Items of a thread, `at` after item `first`; those whose bit is not set are 0, and values that there are none. */
+template <uint32_t ROWS>
+static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t first, const uint32_t at[ROWS],
+                                                 uint32_t rows, tsr_key key[ROWS], tsr_payload payload[ROWS]) {
+  if (HAS_PAIRS && bulk->are_pairs) {
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      io_pair pair = pair_of(0, 0);
+      if (rows >> r & 1u) pair = __ldcs((const io_pair *)bulk->keys + first + at[r]);
+      key[r] = pair.x;
+      payload[r] = pair.y;
+    }
+    return;
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < ROWS; r++) {
+    key[r] = io_key_at((const io_key *)bulk->keys + first, at[r], rows >> r & 1u);
+    payload[r] = io_payload_at((const io_payload *)bulk->values + first, at[r], bulk->values && (rows >> r & 1u));
+  }
+}
+
 static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
   return kernel_context(&a->bulk.state, scratch);
+}
+
+/* What such items offer. */
+template <uint32_t ROWS>
+static __device__ __forceinline__ void read_offers(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t first,
+                                                   const uint32_t at[ROWS], uint32_t rows, tsr_key key[ROWS],
+                                                   tsr_payload payload[ROWS]) {
+  read_rows<ROWS>(bulk, first, at, rows, key, payload);
+#pragma unroll
+  for (uint32_t r = 0; r < ROWS; r++) payload[r] = bulk->values ? offered(c, payload[r]) : offered_at(c, NULL, 0, 0);
 }
 
 /* ---- The partition --------------------------------------------------------------------------- */
@@ -29,41 +75,63 @@ static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_
 /* Atomics of the partition are relaxed, because they count items or give out places, and order nothing: a barrier of the
  * block, or the end of the kernel, comes before anybody reads what they have made. */
 
-/* A block's tile: items from `begin` to before `end`, all of one segment, whose bins begin at first_bin. */
-struct tile {
-  uint64_t begin, end, first_bin;
-  uint32_t bins; /* 0, and no items: there is no such tile */
+enum {
+  TILE_ITEM_BYTES = sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0),
+  TILE_ITEMS = TSR_TILE_ITEMS(TILE_ITEM_BYTES)
 };
 
-/* The last segment with no more tiles before it than this one has. */
+/* A block's tile: items from `begin` on, all of one segment, whose bins begin at first_bin. */
+struct tile {
+  uint64_t begin;
+  uint32_t items, first_bin, bins; /* 0: there is no such tile */
+};
+
+/* Where segment, or page, i ends. What had no room for all of its items has none. */
+static __device__ __forceinline__ uint64_t end_of(const uint64_t *begins, const uint64_t *stops, uint64_t i) {
+  const uint64_t next = begins[i + 1], stop = stops ? stops[i] : next;
+  return stop <= next ? stop : begins[i];
+}
+
+/* Where the room of a bin begins, and that of the one before ends, of a batch that nobody has counted. */
+static __device__ __forceinline__ uint64_t room_begin(const tsr_pages *a, uint64_t bin) {
+  const uint64_t page = bin << a->shift;
+  return (page < a->pages ? page : a->pages) * a->room;
+}
+
+/* The segment that a tile belongs to, or `segments`, where there is no such tile. All threads of the block look, each at the
+ * begin of a part of the segments that are left, so that it waits for memory once for 512 of them. */
 static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uint64_t segments, uint64_t tile) {
-  uint64_t segment = 0, after = segments;
-  while (after - segment > 1) {
-    const uint64_t middle = (segment + after) / 2;
-    if (tiles[middle] <= tile)
-      segment = middle;
-    else
-      after = middle;
-  }
-  return segment;
+  enum { PARTS_LOG2 = 9 };
+  static_assert(TSR_TILE_THREADS == 1 << PARTS_LOG2 && TSR_SET_THREADS == TSR_TILE_THREADS, "a thread looks at a part");
+  __shared__ uint64_t found;
+  uint64_t first = 0, end = segments;
+  if (threadIdx.x == 0) found = segments;
+  __syncthreads();
+  do {
+    const uint64_t part = (end - first + (1u << PARTS_LOG2) - 1) >> PARTS_LOG2, own = first + threadIdx.x * part;
+    const uint64_t next = own + part < end ? own + part : end;
+    if (own < end && tiles[own] <= tile && tile < tiles[next]) found = own;
+    __syncthreads();
+    first = found;
+    end = first + part < end ? first + part : end;
+    __syncthreads();
+  } while (end > first + 1);
+  return first;
 }
 
 static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
-  uint64_t segment = 0, at = blockIdx.x;
-  tile t = {0, a->bulk.n, 0, 0};
-  if (a->ends && at >= a->tiles[a->segments]) {
-    t.end = 0;
-    return t;
-  }
+  tile t = {0, 0, 0, 0};
+  uint64_t segment = 0, at = blockIdx.x, end = a->bulk.n;
   if (a->ends) {
     segment = segment_of(a->tiles, a->segments, at);
+    if (segment == a->segments) return t;
     at -= a->tiles[segment];
     t.begin = a->ends[segment];
-    t.end = a->ends[segment + 1];
+    end = end_of(a->ends, a->stops, segment);
   }
-  t.begin += at * TSR_TILE_ITEMS;
-  if (t.end > t.begin + TSR_TILE_ITEMS) t.end = t.begin + TSR_TILE_ITEMS;
-  t.first_bin = segment << a->fan_log2;
+  t.begin += at * TILE_ITEMS;
+  t.items = end - t.begin < TILE_ITEMS ? (uint32_t)(end - t.begin) : TILE_ITEMS;
+  t.first_bin = (uint32_t)segment << a->fan_log2;
   const uint64_t bins = a->bins - t.first_bin;
   t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
   return t;
@@ -71,16 +139,15 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
 
 /* Which of its tile's bins a key falls into. */
 static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pages *a, const tile *t, tsr_key key) {
-  return (uint32_t)((page_of_item(c, a->pages, key) >> a->shift) - t->first_bin);
+  return (page_of_item(c, a->pages, key) >> a->shift) - t->first_bin;
 }
 
 enum {
   TILE_BINS = 1 << TSR_PAGES_FAN_LOG2,
-  TILE_ROUNDS = TSR_TILE_ITEMS / TSR_TILE_THREADS,
+  TILE_ROUNDS = TILE_ITEMS / TSR_TILE_THREADS,
   WARP_LANES = 32,
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64, /* keys and payloads together would take too many registers */
-  TILE_HAS_PAIRS = TSR_KEY_BITS == 32 && TSR_PAYLOAD_BITS == 32,
-  TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0)) != 0
+  TILE_KEEPS_BINS = TSR_TILE_BIN_BYTES(TILE_ITEM_BYTES) != 0
 };
 static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 
@@ -96,8 +163,8 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   const uint32_t has_hot = hot_load(&c, &a, hot);
   count[threadIdx.x] = 0;
   __syncthreads();
-  for (uint64_t i = t.begin + threadIdx.x; i < t.end; i += TSR_TILE_THREADS) {
-    const tsr_key key = io_key_at(a.bulk.keys, a.pairs ? 2 * i : i, 1);
+  for (uint32_t i = threadIdx.x; i < t.items; i += TSR_TILE_THREADS) {
+    const tsr_key key = io_key_at(a.bulk.keys, item_place(&a.bulk, t.begin + i), 1);
     if (has_hot && hot_find(hot, key) != HOT_NONE) continue;
     atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u);
   }
@@ -137,14 +204,14 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
 
 extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t bin = io_item(0), page = bin << a.shift;
-  if (bin <= a.bins) a.counts[bin] = a.page_ends[page < a.pages ? page : a.pages];
+  if (bin <= a.bins) a.counts[bin] = a.room ? room_begin(&a, bin) : a.page_ends[page < a.pages ? page : a.pages];
 }
 
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
   if (i >= a.segments) return;
-  const uint64_t items = a.ends[i + 1] - a.ends[i], piece = (uint64_t)1 << a.piece_log2;
-  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TSR_TILE_ITEMS - 1) / TSR_TILE_ITEMS;
+  const uint64_t items = end_of(a.ends, a.stops, i) - a.ends[i], piece = (uint64_t)1 << a.piece_log2;
+  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TILE_ITEMS - 1) / TILE_ITEMS;
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
@@ -157,7 +224,7 @@ struct tile_bins {
 /* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
 enum { BIN_SHIFT = 16 };
 #define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TSR_TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
@@ -185,23 +252,27 @@ static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t 
  * the first is used, so that a tile waits for memory once. A column that is NULL has none. */
 template <class T>
 static __device__ __forceinline__ void tile_column(const T *column, const tile *t, T item[TILE_ROUNDS]) {
+  const uint32_t items = column ? t->items : 0;
+  const T *own = column + t->begin + threadIdx.x;
 #pragma unroll
-  for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
-    if (column && i < t->end) item[r] = __ldcs(column + i);
-  }
+  for (uint32_t r = 0; r < TILE_ROUNDS; r++)
+    if (r * TSR_TILE_THREADS + threadIdx.x < items) item[r] = __ldcs(own + r * TSR_TILE_THREADS);
 }
 
-/* The same of keys and values that lie together. */
+/* The same of keys and values that lie together. Wide values are read later; until then the caches keep them. */
 static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile *t, io_key key[TILE_ROUNDS],
                                                   io_payload payload[TILE_ROUNDS]) {
+  const io_pair *own = (const io_pair *)pairs + t->begin + threadIdx.x;
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    const uint64_t i = t->begin + r * TSR_TILE_THREADS + threadIdx.x;
-    if (i >= t->end) continue;
-    const uint2 pair = __ldcs((const uint2 *)pairs + i);
-    key[r] = pair.x;
-    payload[r] = pair.y;
+    if (r * TSR_TILE_THREADS + threadIdx.x >= t->items) continue;
+    if (TILE_IS_WIDE) {
+      key[r] = __ldcg(&own[r * TSR_TILE_THREADS].x);
+    } else {
+      const io_pair pair = __ldcs(own + r * TSR_TILE_THREADS);
+      key[r] = pair.x;
+      payload[r] = pair.y;
+    }
   }
 }
 
@@ -213,32 +284,34 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
+  __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile: its count is 0 then */
   io_key *keys = (io_key *)tsr_page_memory;
-  io_payload *payloads = (io_payload *)(keys + TSR_TILE_ITEMS);
-  uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TSR_TILE_ITEMS) : payloads);
-  uint16_t *bin_at = (uint16_t *)(places + (a.places_to ? TSR_TILE_ITEMS : 0));
+  io_payload *payloads = (io_payload *)(keys + TILE_ITEMS);
+  uint32_t *places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(payloads + TILE_ITEMS) : payloads);
+  uint16_t *bin_at = (uint16_t *)(places + (a.places_to ? TILE_ITEMS : 0));
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
-  const uint32_t items = (uint32_t)(t.end - t.begin), bin = threadIdx.x;
+  const uint32_t bin = threadIdx.x;
   const hot_tile hot = hot_tile_in(tsr_page_memory);
   const uint32_t has_hot = hot_begin(&c, &a, hot);
   uint32_t position[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
   io_payload payload[TILE_ROUNDS];
-  if (TILE_HAS_PAIRS && a.pairs) {
+  if (HAS_PAIRS && a.bulk.are_pairs) {
     tile_pairs(a.bulk.keys, &t, key, payload);
   } else {
     tile_column((const io_key *)a.bulk.keys, &t, key);
     if (!TILE_IS_WIDE) tile_column((const io_payload *)a.bulk.values, &t, payload);
   }
   bins.count[bin] = 0;
+  if (bin == 0) spills = 0;
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     position[r] = NO_PLACE;
-    if (i < items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
+    if (i < t.items && !(has_hot && hot_takes(&c, hot, key[r], payload[r], a.bulk.values, t.begin + i)))
       position[r] =
           TSR_FACT(&c, has_lists) ? bin_of(&c, &a, &t, key[r]) : place_in_bin(&bins, bin_of(&c, &a, &t, key[r]));
   }
@@ -249,7 +322,14 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   scan(scan_storage).ExclusiveSum(count, before, placed);
   if (has_hot) hot_end(&c, &a, hot);
   bins.before[bin] = before;
-  if (count) bins.shift[bin] = (uint32_t)IO_ADD(&a.cursors[t.first_bin + bin], count) - before;
+  if (count) {
+    const uint64_t first = IO_ADD(&a.cursors[t.first_bin + bin], count);
+    bins.shift[bin] = (uint32_t)first - before;
+    if (a.room && first + count > room_begin(&a, t.first_bin + bin + 1)) {
+      bins.count[bin] = 0;
+      *a.spills = spills = 1; /* plain: all who write write 1 */
+    }
+  }
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++)
@@ -264,19 +344,22 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     if (position[r] == NO_PLACE) continue;
     if (TSR_PAYLOAD_BITS && a.values_to)
-      payloads[position[r]] = TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + t.begin + i) : payload[r];
+      payloads[position[r]] =
+          TILE_IS_WIDE ? __ldcs((const io_payload *)a.bulk.values + item_place(&a.bulk, t.begin + i)) : payload[r];
     /* numbers of items are below 2^32: the plan sees to it */
     if (a.places_to) places[position[r]] = a.places ? a.places[t.begin + i] : (uint32_t)(t.begin + i);
   }
   __syncthreads();
+  const uint32_t skips = spills;
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     if (i < placed) {
       const io_key moved = keys[i];
-      const uint32_t to = bins.shift[TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, moved)] + i;
-      if (TILE_HAS_PAIRS && a.pairs_to) {
-        ((uint2 *)a.keys_to)[to] = make_uint2((uint32_t)moved, (uint32_t)payloads[i]);
+      const uint32_t of_bin = TILE_KEEPS_BINS ? bin_at[i] : bin_of(&c, &a, &t, moved), to = bins.shift[of_bin] + i;
+      if (skips && bins.count[of_bin] == 0) continue;
+      if (HAS_PAIRS && a.pairs_to) {
+        ((io_pair *)a.keys_to)[to] = pair_of(moved, payloads[i]);
       } else {
         ((io_key *)a.keys_to)[to] = moved;
         if (TSR_PAYLOAD_BITS && a.values_to) ((io_payload *)a.values_to)[to] = payloads[i];
@@ -316,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   const tile t = tile_of(&a);
   const uint64_t first = (uint64_t)((double)(t.first_bin >> a.fan_log2) * a.mark_blocks);
   const uint64_t last = filter_blocks(&c), most = a.mark_bytes / (4 * TSR_FACT(&c, filter_words));
-  const uint32_t blocks = t.begin == t.end ? 0 : (uint32_t)(last - first < most ? last - first : most);
+  const uint32_t blocks = t.items == 0 ? 0 : (uint32_t)(last - first < most ? last - first : most);
   const uint32_t pairs = blocks * TSR_FACT(&c, filter_words) / 2;
   pair *table = (pair *)filter_block(&c, first), *here = (pair *)tsr_page_memory;
   uint32_t hits = 0;
@@ -326,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
-    if (t.begin + r * TSR_TILE_THREADS + threadIdx.x >= t.end) continue;
+    if (r * TSR_TILE_THREADS + threadIdx.x >= t.items) continue;
     const filter_place place = filter_place_of(&c, key[r]);
     const uint64_t block = place.block - first; /* huge for one before */
     hits += block < blocks ? mark_block(&c, (uint32_t *)here + block * TSR_FACT(&c, filter_words), &place)
@@ -457,13 +540,14 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     const uint32_t stops = *(volatile uint32_t *)gives_up;
     tsr_key key[ROWS];
     tsr_payload payload[ROWS];
+    uint32_t at[ROWS], rows = 0;
     if (threadIdx.x == 0) left->firsts = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t item = chunk + r * TSR_PAGES_THREADS + threadIdx.x;
-      key[r] = io_key_at(a->bulk.keys, begin + item, item < items);
-      payload[r] = offered_at(c, a->bulk.values, begin + item, item < items);
+      at[r] = r * TSR_PAGES_THREADS;
+      rows |= (uint32_t)(chunk + at[r] + threadIdx.x < items) << r;
     }
+    read_offers<ROWS>(c, &a->bulk, begin + chunk + threadIdx.x, at, rows, key, payload);
     __syncthreads();
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
@@ -496,7 +580,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     __shared__ page_left left;                                                                                         \
     const uint64_t page = blockIdx.x, begin = a.begins[page];                                                          \
     const uint32_t made = a.distinct ? distinct_items(&a, page) : 0, has_set = made != TSR_NO_SET;                     \
-    const uint64_t end = !a.distinct ? a.begins[page + 1] : begin + (has_set ? made : 0);                              \
+    const uint64_t end = !a.distinct ? end_of(a.begins, a.stops, page) : begin + (has_set ? made : 0);                 \
     tsr_scratch scratch;                                                                                               \
     tsr_ctx c = pages_context(&a, &scratch);                                                                           \
     const uint32_t seeks = counts_distinct(&c) && !a.distinct;                                                         \
@@ -507,8 +591,9 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     if (threadIdx.x == 0) gives_up = !has_set || (a.barred && a.barred[page]);                                         \
-    page_prefetch((const char *)a.bulk.keys, begin * sizeof(io_key), end * sizeof(io_key));                            \
-    if (TSR_PAYLOAD_BITS && a.bulk.values)                                                                             \
+    page_prefetch((const char *)a.bulk.keys, item_place(&a.bulk, begin) * sizeof(io_key),                              \
+                  item_place(&a.bulk, end) * sizeof(io_key));                                                          \
+    if (TSR_PAYLOAD_BITS && a.bulk.values && !a.bulk.are_pairs)                                                        \
       page_prefetch((const char *)a.bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));                \
     if (counts && seeks) page_find_repeats(&c, &a, begin, (uint32_t)(end - begin), &left, &gives_up);                  \
     if (begin < end) page_load(&a, page);                                                                              \
@@ -528,7 +613,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
       if (fails) gives_up = 1;                                                                                         \
     }                                                                                                                  \
     __syncthreads();                                                                                                   \
-    const uint32_t keeps = !gives_up;                                                                                  \
+    const uint32_t keeps = !gives_up, rests = !keeps || (evicts && page_hand_over(&a, page, begin, &left));            \
     if (TSR_FACT(&c, combines_later))                                                                                  \
       for (uint64_t row = begin; row < end; row += TSR_PAGES_THREADS) {                                                \
         const uint64_t i = row + threadIdx.x;                                                                          \
@@ -536,13 +621,13 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
       }                                                                                                                \
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
-    if (!keeps && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                \
+    if (rests && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                 \
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }
-PAGES_INSERT(tsr_pages_insert_kernel, 6, __launch_bounds__(TSR_PAGES_THREADS, 3))
-PAGES_INSERT(tsr_medium_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 3))
-PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 1))
+PAGES_INSERT(tsr_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_medium_pages_insert_kernel, 2, __launch_bounds__(TSR_PAGES_THREADS, 3))
+PAGES_INSERT(tsr_roomy_pages_insert_kernel, 2, __launch_bounds__(TSR_PAGES_THREADS, 1))
 
 /* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
  * threads leave a loop at once. */
@@ -554,7 +639,7 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREA
     uint32_t hits = 0;                                                                                                 \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     for (uint32_t at = blockIdx.x; at < a.rest[0]; at += gridDim.x) {                                                  \
-      const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = a.begins[page + 1];                          \
+      const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = end_of(a.begins, a.stops, page);             \
       for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {                                                \
         const uint64_t i = row + threadIdx.x;                                                                          \
         hits += work(&c, &a.bulk, i, is_rest(&c, &a, i, i < end));                                                     \
@@ -565,6 +650,27 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, 4, __launch_bounds__(TSR_PAGES_THREA
   }
 PAGES_REST(tsr_pages_rest_kernel, bulk_insert)
 PAGES_REST(tsr_pages_rest_combine_kernel, bulk_combine)
+
+/* Items are those of the batch as it came. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
+    tsr_pages_spilled_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ bulk_statistics statistics;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const uint64_t items = *a.spills ? a.bulk.n : 0;
+  uint32_t hits = 0;
+  bulk_begin_statistics(&c, &statistics);
+  __syncthreads();
+  for (uint64_t row = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS; row < items;
+       row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
+    const uint64_t i = row + threadIdx.x, page = page_of_item(&c, a.pages, io_key_at(a.bulk.keys, i, i < items));
+    const uint64_t bin = page >> a.shift;
+    const uint32_t is_left = a.stops[page] > (page + 1) * a.room || a.cursors[bin] > room_begin(&a, bin + 1);
+    hits += bulk_insert(&c, &a.bulk, i, is_left && i < items);
+  }
+  bulk_add(a.bulk.tally, hits);
+  bulk_end_statistics(&c, &statistics, a.bulk.tally);
+}
 
 #include "core/kernels/spans.cuh"
 

@@ -19,7 +19,8 @@
  * A filter, as the table or before it. mark: sets the bits of a tile's keys, all of one page.
  * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
  * key become one (distinct.cuh). insert: a page.
- * rest_combine: what `rest` has left to combine.
+ * rest_combine: what `rest` has left to combine. spilled: of a batch that was not counted, the items of bins that had no room
+ * for all of theirs, by random access.
  * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; spans_list: what
  * they were made to becomes one list.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
@@ -37,6 +38,7 @@
   F(hot_answer)                                                                                                        \
   F(mark)                                                                                                              \
   F(rest)                                                                                                              \
+  F(spilled)                                                                                                           \
   F(bar)                                                                                                               \
   F(distinct)                                                                                                          \
   F(merge)                                                                                                             \
@@ -91,9 +93,11 @@ enum {
   TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
-  TSR_TILE_THREADS = 512,
-  TSR_TILE_ITEMS = 10 * TSR_TILE_THREADS /* items that a block of the GPU orders at once */
+  TSR_TILE_THREADS = 512
 };
+
+/* Items that a block of the GPU orders at once: as many as its threads have registers for. */
+#define TSR_TILE_ITEMS(item_bytes) (((item_bytes) > 8 ? 10u : 11u) * (uint32_t)TSR_TILE_THREADS)
 
 /* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
 #define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
@@ -139,13 +143,18 @@ typedef struct tsr_pages {
   uint64_t segments;         /* of the items; tiles counts theirs */
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
   const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
+  uint64_t *stops;           /* where each of `ends`, or of `begins`, ends; NULL: where the next one begins */
   uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
   /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
    * item of each goes */
   uint64_t *counts;
-  uint64_t *cursors;        /* bins: where the next item of each goes */
-  uint32_t pairs, pairs_to; /* 1: keys and values lie, or are to lie, as pairs from the first key on; of 32 bits each */
-  const uint32_t *places;   /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  uint64_t *cursors; /* bins: where the next item of each goes */
+  /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
+   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins */
+  uint64_t room;
+  uint32_t *spills;
+  uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */

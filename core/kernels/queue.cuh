@@ -114,7 +114,8 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
   if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
-  if (kind == OP_FIND || kind == OP_INSERT || kind == OP_MIXED) own->payload = tells ? op->payload : own->payload;
+  if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
+    own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
@@ -154,17 +155,22 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it, and what
- * the scheme cannot place may find room along its walk. */
-TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
-  uint32_t is_reserved = mine && walk_is_reserved(own->key);
-  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+/* Whatever the scheme has not placed: reserved keys, and pairs for which it knows no place, which may find room along
+ * their walk. */
+TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t is_reserved) {
   if (TSR_FACT(c, falls_back_to_walk)) {
     run(c, own, is_reserved || (mine && own->result == NEEDS_WALK), OP_INSERT, 1, 1);
     return;
   }
   run(c, own, is_reserved, OP_PLACE_RESERVED, 0, 0);
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
+}
+
+/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it. */
+TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
+  uint32_t is_reserved = mine && walk_is_reserved(own->key);
+  run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
+  insert_unplaced(c, own, mine, is_reserved);
 }
 
 /* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. A key that is
@@ -179,7 +185,8 @@ TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_
   return passes;
 }
 
-/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS or OP_COUNT: own->result, or pairs, and the payload that was found. */
+/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS, OP_COUNT or OP_NOTE: own->result, or pairs, and the payload that was
+ * found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
   if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);
@@ -187,6 +194,21 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
     return;
   }
   run(c, own, passes_filter(c, own, mine), kind, 0, 0);
+}
+
+/* Goes on with inserts that need coherent looks or their key's lock, as own->result says. */
+TSR_INLINE void insert_on(const tsr_ctx *c, tsr_item *own) {
+  do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
+    if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
+    if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
+}
+
+/* Whether the table is so small, less than a GPU's L2, that many lanes meet at a bucket: who loses a slot would begin again,
+ * and does not if its first look is coherent (core/design/0004-uniqueness.md). */
+TSR_INLINE bool meets_often(const tsr_ctx *c) {
+  const uint32_t bucket_bytes = TSR_FACT(c, bucket_slots) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) / 8;
+  return TSR_FACT(c, guard) == TSR_GUARD_CLAIM && walk_tail(c) * bucket_bytes < (48ull << 20);
 }
 
 /* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
@@ -203,11 +225,8 @@ TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
     insert_unseen(c, own, mine);
     return;
   }
-  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) run(c, own, mine, OP_INSERT, 0, 0);
-  do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
-    if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
-    if (HAS_GUARD(c)) run(c, own, own->result == NEEDS_LOCK, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
-  } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
+  if (BEGINS_WITH_STEPS(c) && TSR_FACT(c, first_look_cached)) run(c, own, mine && !meets_often(c), OP_INSERT, 0, 0);
+  insert_on(c, own);
 }
 
 #endif

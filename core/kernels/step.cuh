@@ -185,6 +185,10 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
   a.needs = op->walking ? a.needs : (uint32_t)NEEDS_NOTHING;
   if (op_counts(kind)) op->pairs += tsr_count_bits(v.matches);
   if (kind == OP_RETRIEVE) retrieve(c, op, &b, v.matches);
+  if (kind == OP_NOTE && tsr_warp_any(c, v.matches != 0)) {
+    const tsr_payload payload = layout_payload(c, &b, v.matches ? tsr_lowest(v.matches) : 0);
+    op->payload = v.matches ? payload : op->payload;
+  }
 
   const uint32_t writes = a.takes | a.combines | a.claims | a.erases;
   uint32_t stop = NEEDS_NOTHING, stays = 0;

@@ -20,7 +20,7 @@ static bool has_code(const tsr_table *t, const tsr_request *r) {
   tsr_program *program = t->store.code->program;
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   return t->backend->is_prepared(program, r->op) &&
-         (r->op != TSR_BULK_retrieve || t->backend->is_prepared(program, TSR_BULK_count)) &&
+         (r->op != TSR_BULK_retrieve || t->backend->is_prepared(program, TSR_BULK_note)) &&
          (!combines || t->backend->is_prepared(program, TSR_BULK_combine)) &&
          (!tsr_composition_marks(t->store.composition, r->op) || t->backend->is_prepared(program, TSR_BULK_mark));
 }

@@ -57,6 +57,8 @@ static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, 
   return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, stream, error);
 }
 
+uint32_t tsr_counts_by(const tsr_store *store) { return store->windows ? TSR_BULK_count : TSR_BULK_note; }
+
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                       tsr_error *error) {
   const bool travels = tsr_travels(store, op, bulk->n);

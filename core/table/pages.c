@@ -35,6 +35,9 @@ static job job_for(const tsr_table *t, const tsr_composition *composition, bool 
   j.makes_distinct = tsr_composition_set_room(composition) != 0;
   j.needs_made_results = j.makes_distinct && composition->facts.combines_later;
   j.partition.has_spare = j.makes_distinct;
+  j.partition.takes_pairs =
+      s->sm && !has_answers && !composition->facts.filter_words && (j.makes_distinct || s->guard == TSR_GUARD_NONE);
+  j.partition.may_guess = j.partition.takes_pairs && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   return j;
 }
 
@@ -64,11 +67,6 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   if (j->makes_distinct) j->distinct = tsr_partition_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
-}
-
-uint64_t tsr_pages_scratch_bytes(const tsr_table *t, const tsr_composition *composition, uint64_t n, bool has_answers) {
-  job j = job_for(t, composition, has_answers);
-  return lay_out(&j, n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX, NULL);
 }
 
 /* What a block needs to hold a page, and the state of the table that this page is. */
@@ -156,7 +154,7 @@ static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *mad
   own.distinct = j->distinct;
   own.set_room = tsr_composition_set_room(j->partition.composition);
   own.keys_to = spare->keys;
-  own.values_to = spare->values;
+  own.values_to = own.pairs_to ? (char *)spare->keys + j->partition.composition->shape.key_bits / 8 : spare->values;
   own.bulk.results = has_answers ? j->results : NULL;
   tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &own, own.pages);
   if (status == TSR_OK) status = tsr_work_sum(b, own.tiles, own.pages);
@@ -229,6 +227,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status) return status;
   p.bulk.results = j->results;
   status = work_on_pages(j, bulk, &p, is_clear);
+  if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, &j->batch, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }

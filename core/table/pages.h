@@ -7,11 +7,6 @@
 
 #include "core/table/partition.h"
 
-/* The most device memory that such a batch of n pairs needs meanwhile, beside its own arrays. has_answers: its results, or
- * the pairs without a place, are wanted. */
-uint64_t tsr_pages_scratch_bytes(const tsr_table *table, const tsr_composition *composition, uint64_t n,
-                                 bool has_answers);
-
 /* The heart of it, for pages from `first` on: inserts the items of *p, which lie in the order of their pages, p->begins[0]
  * where those of the first one begin. p: bulk.state is the table's or a window's; is_clear. A page that a block cannot do
  * alone is left as it was, and its items are inserted by random access: so whatever happens there means what it always

@@ -12,9 +12,10 @@ static const uint64_t PIECE_MIN = 1ull << 20;
 
 tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
                                  bool has_answers) {
+  const tsr_shape *s = &composition->shape;
   tsr_partition p = {.composition = composition,
                      .pages = pages,
-                     .tile_items = t->backend->tile_items,
+                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : t->backend->tile_items,
                      .passes = 1,
                      .has_answers = has_answers};
   while (1ull << p.log2_pages < pages) p.log2_pages++;
@@ -32,6 +33,16 @@ static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
 }
 static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
 
+/* Where keys are distinct a page gets so many items of n that one in 10^9 has more; pages of few items would need much more
+ * room than they fill, and counting them costs little. */
+static uint64_t room_for(const tsr_partition *p, uint64_t n) {
+  enum { LEAST = 2048, DEVIATIONS = 6 };
+  const uint64_t mean = n / p->pages + 1;
+  uint64_t deviation = 1;
+  while (deviation * deviation < mean) deviation++;
+  return p->may_guess && p->passes == 2 && mean >= LEAST ? mean + DEVIATIONS * deviation : 0;
+}
+
 void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
   void *taken = memory ? memory + *used : NULL;
   *used += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
@@ -40,16 +51,20 @@ void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
 
 void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t *used) {
   const tsr_shape *shape = &p->composition->shape;
+  p->room = room_for(p, n);
+  if (p->room) n = p->room * p->pages;
   for (uint32_t i = 0; i < TSR_COPIES && (i < p->passes || p->has_spare); i++) {
     p->copy[i].keys = tsr_partition_take(memory, used, n * (shape->key_bits / 8));
     if (shape->payload_bits) p->copy[i].values = tsr_partition_take(memory, used, n * (shape->payload_bits / 8));
     if (p->has_answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));
   }
-  for (uint32_t pass = 0; pass < p->passes; pass++)
+  for (uint32_t pass = 0; pass < p->passes; pass++) {
     p->counts[pass] = tsr_partition_take(memory, used, (bins_of(p, pass) + 1) * sizeof(uint64_t));
-  p->cursors = tsr_partition_take(memory, used, p->pages * sizeof(uint64_t));
+    p->cursors[pass] = tsr_partition_take(memory, used, bins_of(p, pass) * sizeof(uint64_t));
+  }
   p->tiles = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint64_t));
   p->rest = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint32_t));
+  p->spills = tsr_partition_take(memory, used, sizeof(uint32_t));
 }
 
 tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
@@ -117,6 +132,7 @@ static bool counts_once(const tsr_partition *partition, uint64_t n) {
 
 static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b, tsr_pages *p) {
   uint64_t *ends = partition->counts[partition->passes - 1];
+  if (partition->room) return tsr_work_zero(b, p->spills, sizeof *p->spills);
   if (!counts_once(partition, p->bulk.n)) return TSR_OK;
   p->bins = partition->pages;
   p->counts = ends;
@@ -130,18 +146,18 @@ static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b,
 
 /* How many items each bin of this pass has, summed up. */
 static tsr_status count_bins(const tsr_work *b, const tsr_pages *p, uint64_t tiles) {
-  if (p->page_ends == p->counts) return TSR_OK;
-  if (p->page_ends) return tsr_work_step(b, TSR_PAGES_bins, p, p->bins + 1);
+  if (p->page_ends && p->page_ends == p->counts) return TSR_OK;
+  if (p->page_ends || p->room) return tsr_work_step(b, TSR_PAGES_bins, p, p->bins + 1);
   tsr_status status = tsr_work_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_count, p, tiles);
   return status ? status : tsr_work_sum(b, p->counts, p->bins);
 }
 
-/* Whether keys and values lie together between this pass and the next, from the copy's keys on: then runs are twice as long.
- * Only where a thread holds both at once. */
+/* Whether keys and values lie together after this pass, from the copy's keys on: then runs are twice as long. */
 static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_pages *p) {
   const tsr_shape *s = &partition->composition->shape;
-  return s->sm && pass + 1 < partition->passes && s->key_bits == 32 && s->payload_bits == 32 && p->values_to;
+  return s->sm && s->key_bits == s->payload_bits && p->values_to &&
+         (pass + 1 < partition->passes || partition->takes_pairs);
 }
 
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
@@ -153,10 +169,10 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->fan_log2 = fan_log2_of(partition, pass);
   p->bins = bins_of(partition, pass);
   p->counts = partition->counts[pass];
+  p->cursors = partition->cursors[pass];
   p->keys_to = to->keys;
   p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
   p->places_to = to->places;
-  p->pairs = p->pairs_to;
   p->pairs_to = goes_as_pairs(partition, pass, p);
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
   uint64_t tiles;
@@ -166,9 +182,11 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
     status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
   p->bulk.keys = to->keys;
-  p->bulk.values = p->values_to;
+  p->bulk.values = p->pairs_to ? (char *)to->keys + partition->composition->shape.key_bits / 8 : p->values_to;
+  p->bulk.are_pairs = p->pairs_to;
   p->places = to->places;
   p->ends = p->counts;
+  p->stops = partition->takes_pairs ? p->cursors : NULL;
   p->segments = p->bins;
   return status;
 }
@@ -178,7 +196,8 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
                    .tile_items = partition->tile_items,
                    .pages = partition->pages,
                    .tiles = partition->tiles,
-                   .cursors = partition->cursors,
+                   .room = partition->room,
+                   .spills = partition->spills,
                    .rest = partition->rest};
   tsr_status status = count_pages(partition, b, p);
   for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
@@ -189,6 +208,17 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   p->bulk.unplaced_keys = partition->has_answers ? last->keys : NULL;
   p->bulk.unplaced_values = partition->has_answers ? last->values : NULL;
   return status;
+}
+
+tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk) {
+  const tsr_pages p = {.bulk = *bulk,
+                       .shift = shift_of(partition, 0),
+                       .pages = partition->pages,
+                       .room = partition->room,
+                       .spills = partition->spills,
+                       .cursors = partition->cursors[0],
+                       .stops = partition->cursors[1]};
+  return partition->room ? tsr_work_step(b, TSR_PAGES_spilled, &p, bulk->n) : TSR_OK;
 }
 
 tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {

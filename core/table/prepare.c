@@ -7,6 +7,7 @@
 #include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/table/form.h"
+#include "core/table/launch.h"
 #include "core/tessera_tools.h"
 
 typedef struct call {
@@ -18,7 +19,7 @@ static const call calls[] = {{"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert
                              {"tsr_find", TSR_PREPARE_FIND, {TSR_BULK_find}, 1},
                              {"tsr_contains", TSR_PREPARE_CONTAINS, {TSR_BULK_contains}, 1},
                              {"tsr_count_all", TSR_PREPARE_COUNT_ALL, {TSR_BULK_count}, 1},
-                             {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_count, TSR_BULK_retrieve}, 2},
+                             {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_note, TSR_BULK_retrieve}, 2},
                              {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1},
                              {"tsr_erase_pairs", TSR_PREPARE_ERASE_PAIRS, {TSR_BULK_erase_pair}, 1},
                              {"tsr_find_or_insert", TSR_PREPARE_FIND_OR_INSERT, {TSR_BULK_find_or_insert}, 1},
@@ -63,6 +64,10 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   return t->form->prepare(t, wanted, error);
 }
 
+static uint32_t operation_of(const tsr_table *t, uint32_t operation) {
+  return operation == TSR_BULK_note ? tsr_counts_by(&t->store) : operation;
+}
+
 tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_program *program = t->store.code->program;
   tsr_status status = TSR_OK;
@@ -71,7 +76,7 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
     if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
-      status = t->backend->prepare(program, calls[i].operations[j], error);
+      status = t->backend->prepare(program, operation_of(t, calls[i].operations[j]), error);
     if (status == TSR_OK && tsr_composition_marks(t->store.composition, calls[i].operations[0]))
       status = t->backend->prepare(program, TSR_BULK_mark, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);

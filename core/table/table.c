@@ -69,11 +69,26 @@ static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *
 
 /* Counts each key's pairs, sums the counts to places, and writes the values there. */
 static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
-  tsr_status status = launch(t, TSR_BULK_count, bulk, stream, error);
+  const uint32_t op = tsr_counts_by(&t->store);
+  const uint64_t note_bytes =
+      t->store.composition->facts.chain_first ? sizeof(uint64_t) : t->store.composition->shape.payload_bits / 8;
+  tsr_bulk counting = *bulk;
+  void *notes = NULL;
+  tsr_status status = TSR_OK;
+  if (op == TSR_BULK_note && bulk->values_out && bulk->n)
+    status = t->backend->allocate_in(t->device, bulk->n * note_bytes, stream, &notes, error);
+  if (status) return status;
+  counting.values_out = notes;
+  status = launch(t, op, &counting, stream, error);
   if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, stream, error);
-  if (status || !bulk->values_out) return status;
-  bulk->tally = t->tallies + TSR_TALLY_UNREAD;
-  return launch(t, TSR_BULK_retrieve, bulk, stream, error);
+  if (status == TSR_OK && bulk->values_out) {
+    bulk->values = notes;
+    bulk->tally = t->tallies + TSR_TALLY_UNREAD;
+    status = launch(t, TSR_BULK_retrieve, bulk, stream, error);
+  }
+  if (!notes) return status;
+  const tsr_status freed = t->backend->free_in(t->device, notes, stream, status ? NULL : error);
+  return status ? status : freed;
 }
 
 /* Inserts, and when no insert moves pairs any more combines what was offered for keys that were present: core/kernels,

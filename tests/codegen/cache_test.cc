@@ -26,17 +26,16 @@ choices::Choice choice() {
   return {"soa", "linear", "multiply_shift", "promise_unique", "phased", "no", 4, 1, 32, 0, 90, 0};
 }
 
-// Links one table through the cache.
-void link_table(linking::Link *link, const choices::Choice &what = choice()) {
-  std::string refusal;
-  ASSERT_TRUE(linking::link_spec(what.entries().parse().get(), 90, true, link, &refusal)) << refusal;
+// Links an operation of one table.
+void link_table(linking::Link *link, const choices::Choice &what = choice(), bool use_cache = true) {
+  ASSERT_NO_FATAL_FAILURE(
+      linking::link_operations(what.entries().parse().get(), what.sm, TSR_BULK_size, 1, link, use_cache));
 }
 
 const std::string &fresh_cubin() {
   static const std::string cubin = [] {
     linking::Link link;
-    std::string refusal;
-    EXPECT_TRUE(linking::link_spec(choice().entries().parse().get(), 90, false, &link, &refusal)) << refusal;
+    link_table(&link, choice(), false);
     EXPECT_FALSE(link.link.cached);
     return link.cubin();
   }();
@@ -82,7 +81,6 @@ protected:
     linking::Link link;
     link_table(&link);
     EXPECT_TRUE(link.cubin() == fresh_cubin());
-    EXPECT_EQ(link.link.kernel_count, size_t{TSR_BULK_apply}); // it is phased, and has no lists
     if (link.link.cached) {
       EXPECT_EQ(link.link.glue_ms + link.link.link_ms, 0);
     }
@@ -128,15 +126,20 @@ TEST_F(Cache, KnowsOneTableFromAnother) {
   }
   EXPECT_EQ(files_in(folder).size(), 5u);
   linking::Link sm_80;
-  std::string refusal;
-  ASSERT_TRUE(linking::link_spec(choice().entries().parse().get(), 80, true, &sm_80, &refusal)) << refusal;
+  choices::Choice what = choice();
+  what.sm = 80;
+  ASSERT_NO_FATAL_FAILURE(link_table(&sm_80, what));
   EXPECT_FALSE(sm_80.link.cached);
 }
 
 // Sizes and seeds are state: another capacity never links again.
 TEST_F(Cache, P15_HitsForAnotherCapacityAndSeed) {
-  EXPECT_FALSE(cached());
   choices::Entries entries = choice().entries();
+  linking::Link first;
+  std::string refusal;
+  ASSERT_TRUE(linking::link_spec(entries.parse().get(), 90, true, &first, &refusal)) << refusal;
+  EXPECT_FALSE(first.link.cached);
+  EXPECT_EQ(first.link.kernel_count, size_t{TSR_BULK_apply}); // it is phased, and has no lists
   entries.set("table", "seed", "77");
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
@@ -340,8 +343,8 @@ TEST(CacheKey, DependsOnEveryByteAndBorder) {
 int main(int count, char **arguments) {
   if (count == 3 && std::string(arguments[1]) == "--link") {
     linking::Link link;
-    std::string refusal;
-    if (!linking::link_spec(choice().entries().parse().get(), 90, true, &link, &refusal)) return 1;
+    link_table(&link);
+    if (!link.link.cubin) return 1;
     write_file(arguments[2], link.cubin());
     return 0;
   }

@@ -232,19 +232,20 @@ Choice choice_of(const Options &o, const Pick &p) {
   return c;
 }
 
-// A hasher meets schemes, key widths and targets; what lies beside it in a bucket is nothing to it.
-bool may_matter(uint32_t a, uint32_t b) {
+// A hasher meets schemes, key widths and targets; what lies beside it in a bucket is nothing to it. To code it is a function
+// of a key, and who asks is nothing to it either.
+bool may_matter(uint32_t a, uint32_t b, bool is_linked_only) {
   enum { kProbing = 1, kHasher = 2, kWidths = 7, kTarget = 8 };
   if (a == kHasher) std::swap(a, b);
-  return b != kHasher || a == kProbing || a == kWidths || a == kTarget;
+  return b != kHasher || (a == kProbing && !is_linked_only) || a == kWidths || a == kTarget;
 }
 
 // All pairs of a pick that may matter, each as a number.
-std::vector<uint32_t> pairs_of(const Pick &p) {
+std::vector<uint32_t> pairs_of(const Pick &p, bool is_linked_only) {
   std::vector<uint32_t> pairs;
   for (uint32_t i = 0; i < kDimensions; i++)
     for (uint32_t j = 0; j < i; j++)
-      if (may_matter(i, j)) pairs.push_back((i << 28) + (j << 24) + (p[i] << 12) + p[j]);
+      if (may_matter(i, j, is_linked_only)) pairs.push_back((i << 28) + (j << 24) + (p[i] << 12) + p[j]);
   return pairs;
 }
 
@@ -262,16 +263,21 @@ std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((state >> 33) % bound);
   };
+  auto gain_of = [&covered, &o](const Pick &pick) {
+    uint32_t gain = 0;
+    for (uint32_t pair : pairs_of(pick, o.is_linked_only)) gain += !covered.count(pair);
+    return gain;
+  };
   // Of some random picks the one with most new pairs, until many in a row have none.
-  enum { kCandidates = 300, kFruitless = 6 };
+  enum { kFruitless = 6 };
+  const uint32_t candidates = o.is_linked_only ? 3000 : 300; // the more, the fewer choices
   for (uint32_t fruitless = 0; fruitless < kFruitless;) {
     Pick best{};
     uint32_t best_gain = 0;
-    for (uint32_t candidate = 0; candidate < kCandidates; candidate++) {
+    for (uint32_t candidate = 0; candidate < candidates; candidate++) {
       Pick pick;
       for (uint32_t i = 0; i < kDimensions; i++) pick[i] = below(sizes[i]);
-      uint32_t gain = 0;
-      for (uint32_t pair : pairs_of(pick)) gain += !covered.count(pair);
+      uint32_t gain = gain_of(pick);
       if (gain > best_gain && accepts(choice_of(o, pick))) {
         best = pick;
         best_gain = gain;
@@ -279,7 +285,12 @@ std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const
     }
     fruitless = best_gain ? 0 : fruitless + 1;
     if (!best_gain) continue;
-    for (uint32_t pair : pairs_of(best)) covered.insert(pair);
+    for (uint32_t i = 0; o.is_linked_only && i < kDimensions; i++) {
+      Pick plainer = best;
+      plainer[i] = 0;
+      if (gain_of(plainer) == best_gain && accepts(choice_of(o, plainer))) best = plainer;
+    }
+    for (uint32_t pair : pairs_of(best, o.is_linked_only)) covered.insert(pair);
     chosen.push_back(choice_of(o, best));
   }
   return chosen;

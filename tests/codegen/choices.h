@@ -73,6 +73,9 @@ struct Options {
   std::vector<std::array<uint32_t, 2>> shapes; // bucket_slots, tile_lanes
   std::vector<Widths> widths;
   std::vector<uint32_t> sms, stashes, filters;
+  // Whether the choices are linked and not run. Then hashers meet no schemes, and an option that brings no new pair gives
+  // way to the first of its dimension: what takes long to link, such as statistics, is there no more than it has to be.
+  bool is_linked_only = false;
 
   static Options all(); // every part found, every shape whose lanes have a slot each
 };

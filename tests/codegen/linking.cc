@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/kernels/bulk.h"
@@ -42,6 +43,20 @@ bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, st
   expect_refusal(status, error);
   *refusal = error.message;
   return false;
+}
+
+void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Link *link, bool use_cache) {
+  tsr_status status;
+  tsr_error error = {};
+  tsr_kernels kernels;
+  Composed composed(spec, sm, &status, &error);
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  const tsr_composition *table = composed.composition;
+  if (first != TSR_BULK_mark) count = std::min(count, static_cast<uint32_t>(TSR_BULKS_OF(&table->shape)) - first);
+  ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, first, count, &kernels, &error), TSR_OK)
+      << error.message;
+  ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, sm, use_cache, &link->link, &error), TSR_OK) << error.message;
+  EXPECT_EQ(link->link.kernel_count, count);
 }
 
 size_t operations_of(const tsr_spec *spec, uint32_t sm) {

@@ -29,6 +29,10 @@ public:
 // false); any other failure is a failed test.
 bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal);
 
+// Links `count` bulk operations from `first` on, or those of them that the table has; a failure is a failed test.
+void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Link *link,
+                     bool use_cache = false);
+
 // That parts which do not fit together, or a value that does not, are refused with a sentence.
 void expect_refusal(tsr_status status, const tsr_error &error);
 

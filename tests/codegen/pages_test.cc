@@ -30,6 +30,8 @@ std::vector<choices::Choice> tables() {
   options.hashers = {"murmur3"};
   options.concurrencies = {"phased"};
   options.statistics = {"no"};
+  options.filters = {0};
+  options.is_linked_only = true;
   std::vector<choices::Choice> chosen = choices::cover_pairs(options, accepts);
   for (choices::Choice &choice : chosen) choice.page_bytes = kPageBytes;
   return chosen;
@@ -37,22 +39,22 @@ std::vector<choices::Choice> tables() {
 
 std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
 
-class Pages : public testing::TestWithParam<choices::Choice> {
-protected:
-  void expect_step(const tsr_composition *table, uint32_t step) {
-    const tsr_composition link = tsr_composition_of_pages(table, step == TSR_PAGES_insert);
-    const tsr_composition *tables[] = {&link};
-    tsr_kernels kernels;
-    tsr_error error = {};
-    linking::Link made;
-    ASSERT_EQ(tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, &error), TSR_OK)
-        << error.message;
-    ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, false, &made.link, &error), TSR_OK) << error.message;
-    ASSERT_EQ(made.link.kernel_count, 1u);
-    EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0];
-    EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << kernels.names[0];
-  }
-};
+void expect_step_links(const tsr_composition *table, uint32_t step) {
+  const tsr_composition link = tsr_composition_of_pages(table, step == TSR_PAGES_insert);
+  const tsr_composition *tables[] = {&link};
+  tsr_kernels kernels;
+  tsr_error error = {};
+  linking::Link made;
+  ASSERT_EQ(tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, &error), TSR_OK)
+      << error.message;
+  SCOPED_TRACE(std::string(kernels.names[0]) + " for sm_" + std::to_string(link.shape.sm));
+  ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, false, &made.link, &error), TSR_OK) << error.message;
+  ASSERT_EQ(made.link.kernel_count, 1u);
+  EXPECT_EQ(made.link.other_functions, 0u);
+  EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);
+}
+
+class Pages : public testing::TestWithParam<choices::Choice> {};
 
 TEST_P(Pages, StepsLink) {
   choices::Spec spec = GetParam().entries().parse();
@@ -60,19 +62,20 @@ TEST_P(Pages, StepsLink) {
   tsr_error error = {};
   linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
-  expect_step(composed.composition, TSR_PAGES_insert);
-  expect_step(composed.composition, TSR_PAGES_rest);
+  expect_step_links(composed.composition, TSR_PAGES_insert);
+  expect_step_links(composed.composition, TSR_PAGES_rest);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);
 
-// What no part has a say in: of pages, of lists in their order, of lists by random access.
-void expect_all_steps(choices::Choice choice, const char *setting, uint32_t first, uint32_t last) {
+// Steps in which no part has a say: those of a table from `first` to `last` that it has, of which these two must be.
+void expect_steps_link(choices::Choice choice, const char *setting, uint32_t first, uint32_t last) {
   for (uint32_t sm : {80u, 90u})
     for (uint32_t bits : {32u, 64u}) {
       if (bits == 64 && sm == 80) continue; // pairs of 128 bits
       choice.key_bits = choice.value_bits = bits;
       choice.sm = sm;
+      SCOPED_TRACE(choice.name());
       choices::Spec spec = choice.entries().parse();
       tsr_status status;
       tsr_error error = {};
@@ -83,46 +86,31 @@ void expect_all_steps(choices::Choice choice, const char *setting, uint32_t firs
       ASSERT_EQ(status, TSR_OK) << error.message;
       EXPECT_TRUE(tsr_composition_has_step(composed.composition, first));
       EXPECT_TRUE(tsr_composition_has_step(composed.composition, last));
-      for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++) {
-        if (!tsr_composition_has_step(composed.composition, step)) continue;
-        const tsr_composition link = tsr_composition_of_pages(composed.composition, step == TSR_PAGES_insert);
-        const tsr_composition *tables[] = {&link};
-        tsr_kernels kernels;
-        linking::Link made;
-        ASSERT_EQ(tsr_pages_kernels(bits, bits, step, &kernels, &error), TSR_OK) << error.message;
-        ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
-        EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << kernels.names[0] << " for sm_" << sm;
-        EXPECT_EQ(made.link.other_functions, 0u) << kernels.names[0] << " for sm_" << sm;
-      }
+      for (uint32_t step = first; step <= last; step++)
+        if (tsr_composition_has_step(composed.composition, step)) expect_step_links(composed.composition, step);
     }
 }
 
 TEST(StepsOfOneTable, OfPagesLink) {
-  choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "yes", 8, 1, 32, 32, 90, 8};
+  choices::Choice choice = {"packed", "cuckoo", "murmur3", "add", "phased", "no", 8, 8, 32, 32, 90, 8};
   choice.page_bytes = kPageBytes;
-  expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_insert);
+  expect_steps_link(choice, nullptr, TSR_PAGES_count, TSR_PAGES_rest_combine);
+}
+
+TEST(StepsOfOneTable, OfAFilterLinks) {
+  choices::Choice choice = {"packed", "linear", "murmur3", "first", "phased", "no", 8, 1, 32, 32, 90, 0};
+  choice.page_bytes = kPageBytes;
+  choice.filter = 8;
+  expect_steps_link(choice, nullptr, TSR_PAGES_mark, TSR_PAGES_mark);
 }
 
 // Where a tile's items move, and what is done to keys that repeat meanwhile.
 TEST(StepsOfOneTable, ScatterLinksForEveryPolicy) {
-  for (const char *policy : {"first", "replace", "add", "min", "max", "promise_unique"})
-    for (uint32_t sm : {80u, 90u})
-      for (uint32_t bits : {32u, 64u}) {
-        choices::Choice choice = {"soa", "linear", "murmur3", policy, "phased", "no", 8, 1, bits, bits, sm, 0};
-        choice.page_bytes = kPageBytes;
-        choices::Spec spec = choice.entries().parse();
-        tsr_status status;
-        tsr_error error = {};
-        linking::Composed composed(spec.get(), sm, &status, &error);
-        ASSERT_EQ(status, TSR_OK) << error.message;
-        const tsr_composition link = tsr_composition_of_pages(composed.composition, false);
-        const tsr_composition *tables[] = {&link};
-        tsr_kernels kernels;
-        linking::Link made;
-        ASSERT_EQ(tsr_pages_kernels(bits, bits, TSR_PAGES_scatter, &kernels, &error), TSR_OK) << error.message;
-        ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
-        EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << bits << " for sm_" << sm;
-      }
+  for (const char *policy : {"first", "replace", "add", "min", "max", "promise_unique"}) {
+    choices::Choice choice = {"aos", "linear", "murmur3", policy, "phased", "no", 8, 1, 32, 32, 90, 0};
+    choice.page_bytes = kPageBytes;
+    expect_steps_link(choice, nullptr, TSR_PAGES_scatter, TSR_PAGES_scatter);
+  }
 }
 
 // What is combined before an insert by random access.
@@ -140,24 +128,18 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
           ASSERT_EQ(tsr_spec_set(spec.get(), "table.growth=double", &error), TSR_OK) << error.message;
           linking::Composed composed(spec.get(), sm, &status, &error);
           ASSERT_EQ(status, TSR_OK) << error.message;
-          const tsr_composition link = tsr_composition_of_pages(composed.composition, false);
-          const tsr_composition *tables[] = {&link};
+          SCOPED_TRACE(choice.name());
           for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list}) {
             ASSERT_TRUE(tsr_composition_has_step(composed.composition, step));
-            tsr_kernels kernels;
-            linking::Link made;
-            ASSERT_EQ(tsr_pages_kernels(key_bits, value_bits, step, &kernels, &error), TSR_OK);
-            ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &made.link, &error), TSR_OK) << error.message;
-            EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
-            EXPECT_EQ(made.link.other_functions, 0u) << policy << key_bits << value_bits << " for sm_" << sm;
+            expect_step_links(composed.composition, step);
           }
         }
 }
 
 TEST(StepsOfOneTable, OfListsLink) {
   choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
-  expect_all_steps(choice, nullptr, TSR_PAGES_count, TSR_PAGES_large_place);
-  expect_all_steps(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_place);
+  expect_steps_link(choice, nullptr, TSR_PAGES_rest, TSR_PAGES_large_place);
+  expect_steps_link(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_rest);
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every recipe of specs/ links for sm_80 and sm_90 without a GPU: every part is inlined, nothing lies on a stack. At the
-// other widths it composes, or the parts refuse it with a sentence. Read next: matrix_test.cc, for the tables that no
-// recipe describes.
+// Every recipe of specs/ links without a GPU, for sm_90 all that it has, for sm_80 inserts, finds and erases: every part is
+// inlined, nothing lies on a stack. At the other widths it composes, or the parts refuse it with a sentence. Read next:
+// matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80.
 #include <glob.h>
 #include <gtest/gtest.h>
 
@@ -77,22 +77,34 @@ void expect_kept(const std::string &recipe, const tsr_link &link) {
       }
 }
 
+// insert, find, contains and erase, the first operations
+constexpr uint32_t kOfAllTables = TSR_BULK_erase + 1;
+
 class Recipe : public testing::TestWithParam<Case> {};
 
 TEST_P(Recipe, P22_P26_Links) {
   choices::Spec spec = read(GetParam().recipe);
   ASSERT_TRUE(spec);
   linking::Link link;
-  std::string refusal;
-  if (!linking::link_spec(spec.get(), GetParam().sm, false, &link, &refusal)) {
-    // A recipe may be meant for newer devices, but has to link where it says that it can.
-    EXPECT_LT(GetParam().sm, 90u) << refusal;
-    EXPECT_NE(refusal.find("compute capability 9.0"), refusal.npos) << refusal;
+  if (GetParam().sm == 90) {
+    std::string refusal;
+    ASSERT_TRUE(linking::link_spec(spec.get(), 90, false, &link, &refusal)) << refusal;
+    linking::expect_sound(link.link, linking::operations_of(spec.get(), 90),
+                          linking::registers_allowed(spec.get(), 90));
+    expect_kept(GetParam().recipe, link.link);
     return;
   }
-  linking::expect_sound(link.link, linking::operations_of(spec.get(), GetParam().sm),
-                        linking::registers_allowed(spec.get(), GetParam().sm));
-  if (GetParam().sm == 90) expect_kept(GetParam().recipe, link.link);
+  tsr_status status;
+  tsr_error error = {};
+  linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
+  if (status) {
+    // A recipe may be meant for newer devices, but has to link where it says that it can.
+    linking::expect_refusal(status, error);
+    EXPECT_NE(std::string(error.message).find("compute capability 9.0"), std::string::npos) << error.message;
+    return;
+  }
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link));
+  linking::expect_sound(link.link, link.link.kernel_count, linking::registers_allowed(spec.get(), GetParam().sm));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);
@@ -109,10 +121,8 @@ TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
       choices::Spec spec = entries.parse();
       ASSERT_TRUE(spec);
       linking::Link link;
-      std::string refusal;
-      ASSERT_TRUE(linking::link_spec(spec.get(), 80, false, &link, &refusal)) << refusal;
-      linking::expect_sound(link.link, linking::operations_of(spec.get(), 80),
-                            linking::registers_allowed(spec.get(), 80));
+      ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link));
+      linking::expect_sound(link.link, kOfAllTables, linking::registers_allowed(spec.get(), 80));
     }
 }
 

@@ -272,17 +272,25 @@ std::string LaneTable::count_all(Batch &batch) {
   return launch(TSR_BULK_count, &bulk);
 }
 
-// As tsr_find_all: count, sum up, gather.
+// As tsr_find_all: note, sum up, gather.
 std::string LaneTable::find_all(Batch &batch, uint64_t room) {
-  std::string complaint = count_all(batch);
-  batch.counts.push_back(0);
-  uint64_t sum = 0;
-  for (uint64_t &count : batch.counts) sum += std::exchange(count, sum);
+  batch.codes.assign(batch.keys.size(), 255);
+  batch.counts.assign(batch.keys.size(), canary);
+  std::vector<uint64_t> notes(batch.keys.size(), canary); // each has room for a value or a chain
   Array keys(key_bits, batch.keys), values(value_bits, std::vector<uint64_t>(room + 1, canary));
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
   bulk.keys = keys.data();
   bulk.counts = batch.counts.data();
+  bulk.values_out = notes.data();
+  bulk.results = batch.codes.data();
+  std::string complaint = launch(TSR_BULK_note, &bulk);
+  batch.counts.push_back(0);
+  uint64_t sum = 0;
+  for (uint64_t &count : batch.counts) sum += std::exchange(count, sum);
+  bulk.counts = batch.counts.data();
+  bulk.results = nullptr;
+  bulk.values = notes.data();
   bulk.values_out = values.data();
   bulk.room = room;
   if (complaint.empty()) complaint = launch(TSR_BULK_retrieve, &bulk);

@@ -18,7 +18,7 @@ struct Case {
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
-  return out << c.made.words << " devices=" << c.devices << " " << c.split;
+  return out << c.made.words << "\ndevices=" << c.devices << "\n" << c.split;
 }
 
 std::vector<Case> cases() {
@@ -90,7 +90,7 @@ TEST_P(Shards, Growing) {
   EXPECT_TRUE(made.policy == TSR_DUPLICATES_KEEP || exercise.oracle().handed_back() == 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Shards, testing::ValuesIn(cases()));
+INSTANTIATE_TEST_SUITE_P(All, Shards, testing::ValuesIn(enough_for_races(cases())));
 
 TEST(Mixed, OperationsOfAllKinds) {
   TSR_TRACE_SEED;

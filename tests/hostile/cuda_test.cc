@@ -91,7 +91,10 @@ TEST_P(EveryCall, MayFail) {
     }
     const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they lie
     const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
-    EXPECT_TRUE(failures || !failed_before_end || finds_another_way || may_be_silent(failed)) << "nobody heard of it";
+    // A rehash of several devices ends the tables of before, which wait for their work with nobody left to hear of it.
+    const bool ends_tables = tsr_spec_get(spec, "table", "devices") && failed.find("Synchronize") != std::string::npos;
+    const bool may_be = finds_another_way || ends_tables || may_be_silent(failed);
+    EXPECT_TRUE(failures || !failed_before_end || may_be) << "nobody heard of it";
     if (HasFailure()) break;
     ASSERT_LT(k, calls_max) << "it never works";
   }

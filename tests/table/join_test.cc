@@ -233,7 +233,7 @@ TEST(Join, OfEmptyTablesAndOfATableWithItself) {
 TEST(Join, OfListsGoesPageByPage) {
   const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 0}, {64, 64}}, {{64, 64}, {64, 0}}};
   for (const auto &width : widths)
-    for (int multi = 0; multi < 4; multi++) {
+    for (int multi = finds_races ? 3 : 0; multi < 4; multi++) {
       SCOPED_TRACE(testing::Message() << "multi " << multi);
       const Shape shape = {
           std::get<0>(width), (multi & 1) != 0, 9000, multi & 1 ? 7000u : 11000u, Place::kLists, false, 50, 12000};
@@ -305,6 +305,7 @@ TEST(Join, OfSkewedKeysAgreesWithMaps) {
   for (const Keys keys : {Keys::kZipf, Keys::kEqual})
     for (const Place place : places)
       for (const Place other : places) {
+        if (finds_races && place != other) continue;
         SCOPED_TRACE(testing::Message() << static_cast<int>(keys) << static_cast<int>(place)
                                         << static_cast<int>(other));
         const uint64_t lefts = keys == Keys::kZipf ? 2500 : 250,
