@@ -116,8 +116,19 @@ INSTANTIATE_TEST_SUITE_P(CountedAs, Paged, testing::ValuesIn(paged_tables({"prom
 TEST(CrowdedPages, GetAllTheirPairs) {
   const uint64_t capacity = 4200000, n = capacity / 2;
   for (uint32_t bits : {32u, 64u}) {
-    const Choice choice = {"packed", "linear", "identity", "promise_unique", "phased", "no", 4, 1, bits, bits,
-                           device::sm(), 8, bits == 32 ? 60u << 10 : 120u << 10};
+    const Choice choice = {"packed",
+                           "linear",
+                           "identity",
+                           "promise_unique",
+                           "phased",
+                           "no",
+                           4,
+                           1,
+                           bits,
+                           bits,
+                           device::sm(),
+                           8,
+                           bits == 32 ? 60u << 10 : 120u << 10};
     device::Table table = device::create(choice, capacity, 0.9);
     ASSERT_TRUE(table);
     std::vector<uint64_t> keys, values;

@@ -176,7 +176,8 @@ TEST(Sweep, RowsNeedAFileOfTheirOwn) {
   for (const std::string &csv : {path, link}) {
     Outcome outcome = sweep(path, csv);
     EXPECT_EQ(outcome.status, 2);
-    EXPECT_NE(outcome.err.find("are one file: the output would replace what is read"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("are one file: the output would replace what is read"), std::string::npos)
+        << outcome.err;
   }
   std::remove(link.c_str());
   Outcome outcome = sweep(path, "-");
