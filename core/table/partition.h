@@ -24,10 +24,10 @@ typedef struct tsr_partition {
   const tsr_composition *composition;
   uint64_t pages, tile_items;
   uint32_t passes, log2_pages;
-  bool has_answers;             /* what becomes of each item is wanted */
-  bool has_spare;               /* the copy that the last pass has not written is wanted, too */
-  bool takes_pairs;             /* what follows can read keys and values that lie as pairs */
-  bool may_guess;               /* keys are distinct, so that a page gets as many items as others, and need not count them */
+  bool has_answers; /* what becomes of each item is wanted */
+  bool has_spare;   /* the copy that the last pass has not written is wanted, too */
+  bool takes_pairs; /* what follows can read keys and values that lie as pairs */
+  bool may_guess;   /* keys are distinct, so that a page gets as many items as others, and need not count them */
   tsr_columns copy[TSR_COPIES]; /* passes go to and fro between them */
   uint64_t room;                /* items that each page has room for, where they are not counted; 0: they are */
   uint64_t *counts[TSR_PASSES_MAX], *cursors[TSR_PASSES_MAX];
@@ -70,7 +70,8 @@ tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *pages, uint64
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *pages)
     TSR_MUST_CHECK;
 /* Enqueues the insert of the items of pages that had no room for them, after all other pages have been made. */
-tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk) TSR_MUST_CHECK;
+tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk)
+    TSR_MUST_CHECK;
 /* Enqueues what the caller learns of each item, where he wants to; results are in pages->bulk. */
 tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                                 tsr_pages *pages) TSR_MUST_CHECK;
