@@ -65,8 +65,10 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
             job->kmers, facts->sequences.kmers_skipped);
   switch (step->verb) {
   case TSR_JOB_INSERT:
-    fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed\n", step->count,
+    fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
             r->inserted, r->insert_keys - r->inserted - r->not_placed, r->not_placed);
+    if (r->insert_paged) fprintf(out, "; %" PRIu64 " went page by page", r->insert_paged);
+    fprintf(out, "\n");
     break;
   case TSR_JOB_FIND:
     fprintf(out, "%" PRIu64 " queries: %" PRIu64 " found, %" PRIu64 " missing", step->count, r->found,

@@ -160,6 +160,7 @@ static void add_report(tsr_report *to, const tsr_report *more) {
   to->insert_keys += more->insert_keys;
   to->inserted += more->inserted;
   to->not_placed += more->not_placed;
+  to->insert_paged += more->insert_paged;
   to->find_keys += more->find_keys;
   to->found += more->found;
   to->erase_keys += more->erase_keys;

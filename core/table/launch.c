@@ -70,6 +70,7 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   if (status == TSR_OK && !began) status = mark(t, store, op, bulk, stream, &began, error);
   if (status) return status;
   if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
+  if (status == TSR_OK && began && op == TSR_BULK_insert) store->paged_keys += by_pages || travels ? bulk->n : 0;
   if (makes_lists(store, op)) {
     status = tsr_graph_insert(t, store, bulk, stream, error);
     began = true;

@@ -702,6 +702,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .insert_moves_max = insert->moves_max,
                          .insert_lost_claims = insert->lost_claims + apply->lost_claims,
                          .insert_stashed = insert->stashed + apply->stashed,
+                         .insert_paged = t->store.paged_keys,
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
@@ -722,7 +723,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
-  t->insert_keys = t->find_keys = t->erase_keys = 0;
+  t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = 0;
   t->erased_then = t->erase_keys_then = 0;
   t->counted = (tsr_tally){.hits = 0};
   t->knows_pairs = false;

@@ -80,10 +80,13 @@ TEST_P(Pages, BatchesAgreeWithTheOracle) {
   create(GetParam().recipe, {"table.page_bytes=4Ki", "table.page_batch=100", "table.stash=200"});
   ASSERT_NE(table_, nullptr);
   std::vector<uint64_t> asked = {7, 1u << 20, last_key(), last_key() - 1};
+  uint64_t paged = 0;
   for (uint64_t n : {uint64_t{0}, uint64_t{1}, uint64_t{99}, uint64_t{100}, uint64_t{2500}}) {
     Batch batch = some_pairs(repeats() ? n : n == 2500 ? n : 0, 1200, repeats(), &random);
     asked.insert(asked.end(), batch.keys.begin(), batch.keys.end());
     insert(batch);
+    paged += batch.keys.size() < 100 ? 0 : batch.keys.size();
+    EXPECT_EQ(report().insert_paged, paged);
     expect_all(asked);
     if (HasFatalFailure()) return;
   }

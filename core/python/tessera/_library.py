@@ -191,6 +191,7 @@ class Report(Structure):
             "insert_keys",
             "inserted",
             "not_placed",
+            "insert_paged",
             "find_keys",
             "found",
             "erase_keys",

@@ -1021,8 +1021,8 @@ class Table:
             self._lock.release()
 
     def report(self, *, reset: bool = False) -> Dict[str, Any]:
-        """Counters since the table was created or they were reset: insert_keys, inserted, not_placed, find_keys, found,
-        ... as of tsr_report; histograms are lists. reset = True: they start from 0 afterwards. Waits."""
+        """Counters since the table was created or they were reset: insert_keys, inserted, not_placed, insert_paged, find_keys,
+        found, ... as of tsr_report; histograms are lists. reset = True: they start from 0 afterwards. Waits."""
         handle = self._begin()
         try:
             report = _dict(self._read_report(handle))
