@@ -235,9 +235,8 @@ enum { TSR_REPORT_BINS = 32 };
 
 typedef struct tsr_report { /* since the table was created or tsr_table_report_reset */
   size_t size;
-  uint64_t insert_keys, inserted, not_placed,
-      insert_paged;          /* the others were present; insert_paged of all went page by page */
-  uint64_t find_keys, found; /* find, contains, count_all, find_all: keys */
+  uint64_t insert_keys, inserted, not_placed, insert_paged; /* others were present; insert_paged went page by page */
+  uint64_t find_keys, found;                                /* find, contains, count_all, find_all: keys */
   uint64_t erase_keys, erased;
   /* 0 without `statistics = yes`; what a GPU combines first is one key. Buckets seen, in all and at most of a key: */
   uint64_t insert_probes, insert_probes_max, find_probes, find_probes_max, erase_probes, erase_probes_max;
