@@ -106,7 +106,8 @@ TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   cpu_ask_for_next(c, kind, walk);
 }
 
-/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. */
+/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. A reserved key has not walked, and
+ * so has no result; the key in hand does not tell, since who took a vacant slot holds the one that marks it. */
 TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
   tsr_item item = item_of(bulk, walk->i, 0);
   item.key = walk->op.key;
@@ -114,7 +115,7 @@ TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, ui
   item.policy = insert_policy(c);
   item.result = walk->op.result;
   if (kind == OP_PLACE)
-    insert_unplaced(c, &item, 1, walk_is_reserved(item.key));
+    insert_unplaced(c, &item, 1, item.result == TSR_RESULT_NONE);
   else
     insert_on(c, &item);
   hand_back(c, bulk, walk->i, &item);
