@@ -106,8 +106,8 @@ TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   cpu_ask_for_next(c, kind, walk);
 }
 
-/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. A reserved key has not walked, and
- * so has no result; the key in hand does not tell, since who took a vacant slot holds the one that marks it. */
+/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. A reserved key has not
+ * walked, and so has no result; the key in hand does not tell, since who took a vacant slot holds the one that marks it. */
 TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
   tsr_item item = item_of(bulk, walk->i, 0);
   item.key = walk->op.key;
