@@ -235,7 +235,7 @@ draw_multimaps() {
   terminal 760 380
   bars '10⁹ pairs a second'
   cat <<'END'
-set yrange [0:20]
+set yrange [0:40]
 at(spec, load) = rows("multimaps.csv", sprintf("$1 == \"%s\" && $8 == %s", spec, load), "$4, $9 / 1000")
 set key top right Left reverse
 plot at("warpcore_multi.ini", "0.6") using 2:xtic(1) t "warpcore_multi, load .6" lc rgb blue, \
