@@ -43,9 +43,11 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
 
 tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) {
+  const uint64_t paged = t->store.paged_keys;
   tsr_tally tally;
   if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
   tsr_status status = build(t, n, keys, values, call, tries, &tally, error);
+  if (t->store.paged_keys > paged) t->store.paged_keys = paged + (status ? 0 : n); /* of one try */
   if (status) {
     tsr_status cleared = tsr_clear(t, NULL, NULL);
     (void)cleared; /* the first failure is what the caller hears of */

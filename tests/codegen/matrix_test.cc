@@ -89,15 +89,19 @@ TEST(MatrixSize, HoldsEveryPart) {
   }
 }
 
+void expect_all_links(const choices::Choice &choice) {
+  linking::Link link;
+  std::string refusal;
+  choices::Spec spec = choice.entries().parse();
+  ASSERT_TRUE(linking::link_spec(spec.get(), choice.sm, false, &link, &refusal)) << refusal;
+  linking::expect_sound(link.link, linking::operations_of(spec.get(), choice.sm),
+                        linking::registers_allowed(spec.get(), choice.sm));
+}
+
 // The most that a lane of a tile can hold: what is accepted links, and what has no registers left is refused.
 TEST(WidestLanes, LinkOrAreRefused) {
   choices::Choice widest = {"packed", "cuckoo", "murmur3", "replace", "phased", "no", 32, 2, 64, 64, 90, 0};
-  linking::Link link;
-  std::string refusal;
-  choices::Spec spec = widest.entries().parse();
-  ASSERT_TRUE(linking::link_spec(spec.get(), widest.sm, false, &link, &refusal)) << refusal;
-  linking::expect_sound(link.link, linking::operations_of(spec.get(), widest.sm),
-                        linking::registers_allowed(spec.get(), widest.sm));
+  ASSERT_NO_FATAL_FAILURE(expect_all_links(widest));
   widest.stash = 8;
   EXPECT_FALSE(accepts(widest));
   widest.probing = "double_hashing";
@@ -110,12 +114,7 @@ TEST(WidestLanes, LinkOrAreRefused) {
 TEST(WidestLanes, OfTwoChoicesLinkOrAreRefused) {
   choices::Choice widest = {"quotient", "iceberg", "murmur3", "min", "phased", "no", 32, 4, 32, 32, 90, 0};
   widest.page_bytes = 60 << 10;
-  linking::Link link;
-  std::string refusal;
-  choices::Spec spec = widest.entries().parse();
-  ASSERT_TRUE(linking::link_spec(spec.get(), widest.sm, false, &link, &refusal)) << refusal;
-  linking::expect_sound(link.link, linking::operations_of(spec.get(), widest.sm),
-                        linking::registers_allowed(spec.get(), widest.sm));
+  ASSERT_NO_FATAL_FAILURE(expect_all_links(widest));
   widest.tile_lanes = 2;
   EXPECT_FALSE(accepts(widest));
   widest.duplicates = "promise_unique";

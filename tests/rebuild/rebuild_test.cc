@@ -193,6 +193,31 @@ TEST(Build, NewSeedsHelp) {
   }
 }
 
+// Pairs that go into buckets unseen take vacant slots, and leave nothing in hand that would be one more pair.
+TEST(Build, OfKeysThatAreUniqueMakesTheirPairsAlone) {
+  tsr_error error = {};
+  Random random(22);
+  Built b(random, 300);
+  tsr_table *table = table_of("capacity=300 load_factor=0.5 probing=cuckoo layout.bucket_slots=1 "
+                              "duplicates=promise_unique");
+  ASSERT_EQ(tsr_build(table, 300, b.keys.data(), b.values.data(), &b.call, 100, &error), TSR_OK) << error.message;
+  expect_pairs(table, b.pairs);
+  tsr_table_destroy(table);
+}
+
+// However many tries there were, each key went page by page once.
+TEST(Build, CountsKeysOfPagesOnce) {
+  tsr_error error = {};
+  Random random(21);
+  Built b(random, 500);
+  tsr_table *table = table_of("capacity=300 page_bytes=1Ki page_batch=1");
+  ASSERT_EQ(tsr_build(table, 500, b.keys.data(), b.values.data(), &b.call, 3, &error), TSR_OK) << error.message;
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
+  EXPECT_EQ(report.insert_paged, 500u);
+  tsr_table_destroy(table);
+}
+
 // It cannot work: the last try hands back what it could not place.
 TEST(Build, TheLastTryIsTold) {
   Random random(20);
