@@ -72,8 +72,9 @@ enum { ROW_WORD_BYTES = 24 };
     "page; 0: no pages, but where the layout needs them; auto: 60Ki.",                                                 \
     ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
-    "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster.", ROW_BATCH,               \
-    ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                              \
+    "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster. `check` says how many, "   \
+    "`run` and `tsr_table_report` which did.",                                                                         \
+    ROW_BATCH, ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                   \
   R("device_bytes", "0 .. 2^50", "0",                                                                                  \
     "A table of more bytes lies in the host's memory, and its pages come to the device in runs, which take so many "   \
     "bytes there at most; 0: every table lies on the device.",                                                         \
