@@ -129,7 +129,21 @@ static void put_operation(FILE *out, const tsr_job *job, const tsr_job_step *ste
   fprintf(out, "\"milliseconds\": %.6f}", step->milliseconds);
 }
 
-static void put_job(FILE *out, const tsr_job *job) {
+/* A filter has no size, but bits that say about how many keys set them. */
+static void put_end(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
+  if (job->is_filter) {
+    fprintf(out, "\"keys\": %.0f, \"rate\": %.9f, \"rate_at_capacity\": %.9f}\n", filter->keys, filter->rate,
+            filter->rate_at_capacity);
+    return;
+  }
+  put_number(out, "size", job->usage.pairs);
+  put_number(out, "tombstones", job->usage.tombstones);
+  put_number(out, "units", job->usage.units);
+  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n", (double)job->usage.pairs / (double)job->usage.slots,
+          job->usage.utilization);
+}
+
+static void put_job(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fputs("{", out);
@@ -140,18 +154,17 @@ static void put_job(FILE *out, const tsr_job *job) {
     put_operation(out, job, &job->steps[i], info.statistics);
   }
   fputs("],\n", out);
-  put_number(out, "size", job->usage.pairs);
-  put_number(out, "tombstones", job->usage.tombstones);
-  put_number(out, "units", job->usage.units);
-  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n", (double)job->usage.pairs / (double)job->usage.slots,
-          job->usage.utilization);
+  put_end(out, job, filter);
 }
 
 tsr_status tsr_job_write_json(const tsr_job *job, const char *path, tsr_error *error) {
+  tsr_filter_info filter = {0};
+  tsr_status status = job->is_filter ? tsr_filter_describe(job->table, &filter, error) : TSR_OK;
+  if (status) return status;
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  if (out) put_job(out, job);
+  if (out) put_job(out, job, &filter);
   bool is_whole = out && !ferror(out);
   if (out && fclose(out) != 0) is_whole = false;
   tsr_file file;

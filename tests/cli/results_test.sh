@@ -69,6 +69,13 @@ valid odd.json
 expected=$'"file": "a \\"b\\"\\\\\\u0009\\u0001 \303\251 \\ufffd\\ufffd\\ufffd\\ufffd.tsv"'
 grep -qF "$expected" odd.json || fail "it holds: $(cat odd.json)"
 
+case_of "--json of a filter, which has no slots"
+run run "$specs/filter.ini" "${cpu[@]}" --set table.capacity=100 --insert pairs.tsv --json filter.json
+expect_status 0
+valid filter.json
+grep -qE '^"keys": 2, "rate": 0\.[0-9]{9}, "rate_at_capacity": 0\.[0-9]{9}\}$' filter.json ||
+  fail "it holds: $(cat filter.json)"
+
 case_of "--json that cannot be written"
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --json "$work/absent/job.json"
 expect_status 1
