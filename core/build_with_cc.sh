@@ -30,8 +30,8 @@ device() {
   start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
 }
 
-bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/*.cuh \
-  core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/chain.h \
+  core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
 for source in core/*.c core/{spec,compose,table,devices,pool,cpu,cuda,user,cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac

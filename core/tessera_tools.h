@@ -234,9 +234,9 @@ typedef struct tsr_code_cost {
  * into the cubin cache, where the table finds it. Several threads may do so at once. cost may be NULL. */
 TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
                                     tsr_code_cost *cost, tsr_error *error);
-/* Compiles the code of those of these calls that the table has, for the cpu backend, into files of FOLDER/fused, by the
- * system's C compiler and for processors with AVX2. Where that folder is one of TESSERA_PLUGINS, or "tessera" beside the
- * library, such tables need no compiler. */
+/* Compiles the code of those of these calls that the table has, for the cpu backend, into files of FOLDER/fused, which it
+ * makes, by the system's C compiler and for processors with AVX2. Where that folder is one of TESSERA_PLUGINS, or "tessera"
+ * beside the library, such tables need no compiler. */
 TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, const char *folder,
                                  tsr_error *error);
 /* Begins what takes longest of making a first table on a GPU, on threads of its own, while the caller does something else,

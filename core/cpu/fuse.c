@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/cache.h"
@@ -74,6 +75,14 @@ static bool use_ahead(const char *text, tsr_fused *fused) {
   return fused->ahead = true;
 }
 
+/* Where one cannot be made, the file that is written next says why. */
+static void make_folders(const char *folder) {
+  char path[PATH_MAX];
+  mkdir(folder, 0777);
+  snprintf(path, sizeof path, "%s/fused", folder);
+  mkdir(path, 0777);
+}
+
 tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder,
                           tsr_error *error) {
   char name[AHEAD_NAME_BYTES], path[PATH_MAX];
@@ -90,6 +99,7 @@ tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation
   if (status == TSR_OK && !is_there)
     status = tsr_compiler_run((const char *const *)&text, 1, TSR_CODE_COMMON, &code, &bytes, error);
   if (status == TSR_OK && !is_there) {
+    make_folders(folder);
     int failure = tsr_file_begin_output(&file, path);
     if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, code, bytes));
     if (failure) status = tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure));

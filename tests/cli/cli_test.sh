@@ -402,6 +402,15 @@ rm ../mine.c
 refuses 'mine.cuh exists and is left alone' new probing mine
 [[ ! -e ../mine.c ]] || fail "left half a plugin"
 
+case_of "link for CPUs makes the folder that it is told"
+TESSERA_CC=cc run link "$specs/quickstart.ini" --arch cpu -o ahead
+expect_status 0
+compgen -G "ahead/fused/*.so" >/dev/null || fail "it made no code"
+true >file
+TESSERA_CC=cc run link "$specs/quickstart.ini" --arch cpu -o file
+expect_status 1
+expect_err 'file/fused/.*\.so: cannot be written: Not a directory$'
+
 case_of "new leaves a BUILD file alone and tells the rule"
 mkdir -p own
 echo '# mine' >own/BUILD

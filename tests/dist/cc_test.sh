@@ -21,6 +21,11 @@ for recipe in quickstart u64_map slab_hash; do
     --insert pairs.tsv --find pairs.tsv --out rows.tsv >log 2>&1 || fail "$recipe: $(cat log)"
   [[ $(cat rows.tsv) == $'1\t10\n2\t20' ]] || fail "$recipe: its rows are $(cat rows.tsv)"
 done
+# What a large table runs is compiled from the texts that the program carries.
+for recipe in quickstart warpcore_buckets; do
+  env -i PATH="$PATH" "$tessera" link "with cc/share/tessera/specs/$recipe.ini" --arch cpu -o made >log 2>&1 ||
+    fail "link $recipe: $(cat log)"
+done
 env -i "$tessera" new probing mine --at "$work/mine" >log 2>&1 || fail "new: $(cat log)"
 
 finish cc
