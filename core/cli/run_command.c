@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/cli/command.h"
 #include "core/cli/job_json.h"
@@ -59,6 +60,16 @@ static bool verb_of(const char *option, tsr_job_verb *verb) {
   return false;
 }
 
+/* A table is saved in a file that can be read at any place: what is none is told here, not when the work is done. */
+static tsr_status check_save(const char *path, tsr_error *error) {
+  struct stat old;
+  if (!path) return TSR_OK;
+  const bool is_output = strcmp(path, "-") == 0;
+  if (!is_output && (stat(path, &old) != 0 || S_ISREG(old.st_mode) || S_ISDIR(old.st_mode))) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "--save %s: is %s: a table can be saved in a regular file only", path,
+                  is_output ? "standard output" : "a pipe or a device");
+}
+
 /* A table may be saved where it was loaded from: it is read whole before. */
 static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job) {
   const tsr_named_path outputs[] = {{"--out", job->out},
@@ -81,6 +92,7 @@ static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
     status = tsr_rows_check_name(rows[i].option, rows[i].path, &error);
+  if (status == TSR_OK) status = check_save(job->save, &error);
   if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
   if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS - 1, &load, 1, &error);
   free(inputs);

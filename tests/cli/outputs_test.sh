@@ -86,6 +86,11 @@ expect_status 1
 expect_err 'cannot be written: Is a directory'
 keeps
 
+case_of "what no table can be saved in is told before anything is read"
+for place in - /dev/full; do refuses "^tessera: --save $place: .*: a table can be saved in a regular file only" "${job[@]}" --save "$place"; done
+! grep -q reading err || fail "it read before"
+[[ ! -e - ]] || fail "it made a file called -"
+
 # ---- Pairs without room ----------------------------------------------------------------------------------------------
 
 case_of "a job with pairs that found no room is done, lists them and ends with 3"
