@@ -81,7 +81,8 @@ enum { ROW_WORD_BYTES = 24 };
     ROW_NUMBER, ROW(device_bytes), 0, 1ull << 50)                                                                      \
   R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
     ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
-  R("growth_limit", "0 .. 2^40", "0", "Capacity at which growth ends; 0 = when memory is exhausted.", ROW_NUMBER,      \
+  R("growth_limit", "0 .. 2^40", "0",                                                                                  \
+    "Capacity at which growth ends; 0: when memory does, or 256 times as many pairs have room.", ROW_NUMBER,           \
     ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \

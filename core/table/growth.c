@@ -9,7 +9,8 @@
  *
  * How far. The capacity is doubled, at once as often as the keys to come need at the least: each doubling by itself would
  * be a rebuild. That is their number where they all make pairs; else a sketch counts those that differ (sketch.h), and
- * never too many, so that the table ends as large as if it had been doubled whenever it was full.
+ * never too many, so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size
+ * helps it ends before memory does.
  *
  * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a
  * pair is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be
@@ -173,6 +174,16 @@ static uint64_t limit_of(const tsr_table *t) {
   return !limit || limit > TSR_CAPACITY_MAX ? TSR_CAPACITY_MAX : limit;
 }
 
+/* A pair that finds no place where so many times what the table holds and what is to come had room meets others in tables
+ * of every size: one key has too many pairs, or the hasher does not spread the keys. */
+enum { SPARSE = 256, SPARSE_MIN = 1 << 20 };
+
+static uint64_t sparse_limit_of(const growing *g) {
+  const uint64_t limit = limit_of(g->t), pairs = g->t->pairs + g->n - g->done;
+  const uint64_t sparse = pairs > SPARSE_MIN / SPARSE ? pairs * SPARSE : SPARSE_MIN;
+  return sparse < limit ? sparse : limit;
+}
+
 /* Whether a rebuild that ends so is one that did not happen, and no error: incompatible is more than a part can count. */
 static bool is_too_large(tsr_status status) {
   return status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED || status == TSR_INCOMPATIBLE;
@@ -182,7 +193,7 @@ static bool is_too_large(tsr_status status) {
  * was, where it cannot. */
 static tsr_status grow(growing *g, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error) {
   const tsr_composition *composition = g->t->store.composition;
-  const uint64_t limit = limit_of(g->t), former = composition->shape.capacity;
+  const uint64_t limit = sparse_limit_of(g), former = composition->shape.capacity;
   uint64_t capacity = former;
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_UNSUPPORTED;

@@ -35,8 +35,16 @@ case_of "growth that ends at its limit reports the rest"
 run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --set table.growth_limit=1000 --insert pairs.tsv \
   --unplaced rest.csv --export all.tsv
 expect_status 3
-expect_err 'which growth could not, for memory, growth_limit'
+expect_err 'which growth could not: memory or growth_limit ended it, or the pairs meet'
 sed 1d rest.csv | tr ',' '\t' | sort -n - all.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
+
+case_of "growth ends before memory does where no size of a table helps"
+for ((i = 0; i < 1000; i++)); do echo $'7\t'"$i"; done >one_key.tsv
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=multimap --set table.probing=linear --set probing.max_probes=4 \
+  --set table.capacity=100 --insert one_key.tsv --export all.tsv --unplaced rest.tsv
+expect_status 3
+expect_out '; grown to capacity 1048576$'
+sort -nk 2 all.tsv rest.tsv | cmp - one_key.tsv || fail "placed and listed pairs are not the input"
 
 case_of "--on-full stop ends the job and writes nothing"
 for setting in table.growth=none table.growth=double; do
