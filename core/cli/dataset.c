@@ -91,8 +91,8 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
   }
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "%s: is no FASTA or FASTQ file: k-mers are read from those only, so leave "
-                    "--kmers and --canonical away",
+                    "%s: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read "
+                    "numbers by `tessera run` without --kmers and --canonical",
                     path);
   }
   if (options->want_values && options->value_bits > 64 && in->kind != TSR_TSV && in->kind != TSR_CSV)
@@ -105,7 +105,8 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
                     path, raw_bits, options->key_bits);
   }
   if (in->kind == TSR_KMERS && options->kmers == 0) {
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is a sequence file: say with --kmers how many letters make a key",
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
   if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {

@@ -201,9 +201,11 @@ static tsr_status add_row(tsr_tsv *t) {
   return TSR_OK;
 }
 
-/* The names of columns, which a .csv may begin with: no field of the first line is a number. */
+/* The names of columns, which a .csv may begin with: its first field is no number, quoted or not. */
 static bool is_header(const tsr_tsv *t) {
-  return t->is_csv && t->line == 1 && t->length > 0 && !(t->text[0] >= '0' && t->text[0] <= '9') && t->text[0] != '-';
+  if (!t->is_csv || t->line != 1 || t->length == 0) return false;
+  const char first = t->text[t->text[0] == '"' && t->length > 1];
+  return !(first >= '0' && first <= '9') && first != '-';
 }
 
 tsr_status tsr_tsv_begin(tsr_text *text, const char *path, bool is_csv, const tsr_dataset_options *options,

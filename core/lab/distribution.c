@@ -2,6 +2,7 @@
  *
  * Reading and drawing distributions of keys (distribution.h).
  */
+#define _POSIX_C_SOURCE 200809L /* fileno */
 #include "core/lab/distribution.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/spec/number.h"
 
@@ -193,6 +195,11 @@ static tsr_status file_failed(const tsr_distribution *d, tsr_error *error) {
 /* How many keys the file has. */
 static tsr_status measure_file(const tsr_distribution *d, FILE *file, uint32_t key_bits, uint64_t *count,
                                tsr_error *error) {
+  struct stat about;
+  if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
+    errno = EISDIR;
+    return file_failed(d, error);
+  }
   const long bytes = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
   if (bytes < 0 || fseek(file, 0, SEEK_SET)) return file_failed(d, error);
   *count = (uint64_t)bytes / (key_bits / 8);

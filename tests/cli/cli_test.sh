@@ -97,6 +97,9 @@ mkfifo pipe.ini
 refuses 'pipe.ini: is a pipe or a device: a spec must be a regular file$' check pipe.ini
 refuses 'is a directory: a spec must be a regular file$' run "$work" --insert pairs.tsv
 refuses 'is a directory: a spec must be a regular file$' bench "$work"
+run bench "$specs/quickstart.ini" "${cpu[@]}" --n 1000 --keys "file:$work"
+expect_status 1
+expect_err '^tessera: bench: --keys file:.*: cannot be read: Is a directory$'
 ((EUID == 0)) || { # root reads everything
   cp "$specs/quickstart.ini" hidden.ini
   chmod 0 hidden.ini

@@ -316,6 +316,8 @@ TEST_F(Dataset, CsvMayNameItsColumns) {
   EXPECT_EQ(reads(write("t.csv.gz", gzip("\"id\"\n9\n")), widths(64, 0)).keys, Numbers{9});
   EXPECT_NE(fails(write("t.csv", "key,value\n7,1\nx,2\n"), widths(32, 32)).find("t.csv:3: the key 'x'"),
             std::string::npos);
+  EXPECT_NE(fails(write("t.csv", "\"1\",1\n2,1\n"), widths(32, 32)).find("t.csv:1: the key '\"1\"'"),
+            std::string::npos);
   EXPECT_NE(fails(write("t.csv", "-1,1\n"), widths(32, 32)).find("t.csv:1: the key '-1'"), std::string::npos);
   EXPECT_NE(fails(write("t.csv", "key\n"), widths(32, 0)).find("holds no key"), std::string::npos);
 }
@@ -361,11 +363,12 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(write("t.txt", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
             "'t.txt': its ending says not what it holds: allowe");
   EXPECT_EQ(fails("", widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 6), "'': it");
-  EXPECT_EQ(fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
-            "t.tsv: is no FASTA or FASTQ file: k-mers are read from those only, so leave --kmers and "
-            "--canonical away");
+  EXPECT_EQ(
+      fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
+      "t.tsv: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read numbers by "
+      "`tessera run` without --kmers and --canonical");
   EXPECT_EQ(fails(write("t.fa", ">a\nACGT\n"), widths(64, 0), TSR_BAD_ARGUMENT),
-            "t.fa: is a sequence file: say with --kmers how many letters make a key");
+            "t.fa: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key");
   EXPECT_EQ(fails(folder + "/t.fa", kmers(33), TSR_BAD_ARGUMENT),
             "t.fa: --kmers 33 does not fit key_bits = 64: allowed are 1 to 32");
   EXPECT_EQ(fails(folder + "/t.fa", kmers(17, 32), TSR_BAD_ARGUMENT),
