@@ -346,8 +346,7 @@ static tsr_status place_number(const exec_job *job, const tsr_kernel_facts *kern
     char name[NAME_BYTES];
     const char *word = job->arguments->given[i].value, *text;
     if (strcmp(job->arguments->given[i].name, "--let") != 0) continue;
-    if (!split(word, name, &text)) return tsr_fail(error, TSR_BAD_ARGUMENT, "--let %s: must be PARAMETER=NUMBER", word);
-    if (strcmp(name, p->name) != 0) continue;
+    if (!split(word, name, &text) || strcmp(name, p->name) != 0) continue;
     if (!tsr_parse_u64(text, number) || (bits < 64 && *number >> bits))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "--let %s: must be a number of %u bits", word, bits);
     is_said = true;
@@ -403,6 +402,11 @@ static tsr_status fetch_arrays(exec_job *job, tsr_error *error) {
   return status;
 }
 
+static bool is_filter(const exec_table *t, tsr_filter_info *filter) {
+  tsr_error why;
+  return tsr_filter_describe(t->table, filter, &why) == TSR_OK;
+}
+
 /* A line for each table, and for each array that was written; sums are modulo 2^64. */
 static tsr_status print_facts(const exec_job *job, tsr_error *error) {
   tsr_status status = TSR_OK;
@@ -411,7 +415,12 @@ static tsr_status print_facts(const exec_job *job, tsr_error *error) {
     tsr_pairs pairs = {.count = 0};
     tsr_report report = {0};
     uint64_t keys = 0, values = 0;
+    tsr_filter_info filter = {0};
     if (t->is_other) continue;
+    if (is_filter(t, &filter)) {
+      printf("table %s: about %.0f keys\n", t->name, filter.keys);
+      continue;
+    }
     status = tsr_pairs_export(t->table, &pairs, error);
     if (status == TSR_OK) status = tsr_table_report(t->table, &report, error);
     if (status) break;
@@ -453,13 +462,33 @@ static tsr_status check_out(exec_job *job, const char *word, tsr_error *error) {
   char name[NAME_BYTES];
   const char *path;
   bool is_read;
-  if (!split(word, name, &path) || find_table(job, name)) return TSR_OK;
+  if (!split(word, name, &path)) return TSR_OK;
+  const exec_table *table = find_table(job, name);
+  tsr_filter_info filter = {0};
+  if (table && is_filter(table, &filter))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--out %s: %s is a filter, which keeps bits and no keys to write", word,
+                    name);
+  if (table) return TSR_OK;
   for (size_t k = 0; k < job->kernel_count; k++)
     for (size_t i = job->kernels[k].tables; i < job->kernels[k].parameters; i++) {
       const tsr_kernel_parameter *p = &job->kernels[k].parameter[i];
       if (strcmp(p->name, name) == 0 && array_bits(p, &is_read)) return TSR_OK;
     }
   return tsr_fail(error, TSR_BAD_ARGUMENT, "--out %s: there is no array or table %s", word, name);
+}
+
+/* And what is said of a number is a parameter of a kernel. */
+static tsr_status check_let(exec_job *job, const char *word, tsr_error *error) {
+  char name[NAME_BYTES];
+  const char *text;
+  bool is_read;
+  if (!split(word, name, &text)) return tsr_fail(error, TSR_BAD_ARGUMENT, "--let %s: must be PARAMETER=NUMBER", word);
+  for (size_t k = 0; k < job->kernel_count; k++)
+    for (size_t i = job->kernels[k].tables; i < job->kernels[k].parameters; i++) {
+      const tsr_kernel_parameter *p = &job->kernels[k].parameter[i];
+      if (strcmp(p->name, name) == 0 && !array_bits(p, &is_read)) return TSR_OK;
+    }
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "--let %s: no kernel has a parameter of this name that is a number", word);
 }
 
 static tsr_status write_out(exec_job *job, const char *word, tsr_error *error) {
@@ -546,6 +575,7 @@ static tsr_exit run_exec(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = read_arrays(&job, &error);
   if (status == TSR_OK) status = each(&job, "--table", add_table, &error);
   if (status == TSR_OK) status = each(&job, "--out", check_out, &error);
+  if (status == TSR_OK) status = each(&job, "--let", check_let, &error);
   if (status == TSR_OK) status = each(&job, "--insert", insert_file, &error);
   for (size_t i = 0; status == TSR_OK && i < job.kernel_count; i++) status = run_kernel(&job, &job.kernels[i], &error);
   if (status == TSR_OK) status = fetch_arrays(&job, &error);

@@ -120,6 +120,9 @@ refuses 'add_up works on a table sums' exec kernels.cu --kernel add_up --table g
 refuses 'add_up reads keys' exec kernels.cu --kernel add_up --table groups=groups.ini --table sums=sums.ini --items 5
 refuses 'by has no value' exec kernels.cu --kernel add_up --table groups=groups.ini --table sums=sums.ini --in keys=keys.tsv
 refuses 'must be a number of 32 bits' exec kernels.cu --kernel add_up "${both[@]}" --let by=5000000000
+refuses '--let other=5: no kernel has a parameter of this name that is a number' exec kernels.cu --kernel add_up "${both[@]}" \
+  --let other=5
+refuses '--let by: must be PARAMETER=NUMBER' exec kernels.cu --kernel add_up "${both[@]}" --let by
 refuses 'no kernel has a parameter of this name' exec kernels.cu --kernel add_up --in other=keys.tsv
 refuses 'must be PARAMETER=FILE' exec kernels.cu --kernel add_up --in keys
 refuses 'there is no table none before it' exec kernels.cu --kernel add_up --in keys=keys.tsv --table a=@none
@@ -150,5 +153,12 @@ KERNELS
 run exec put.cu --table into=groups.ini --in keys=keys.tsv "${cpu[@]}" --set table.capacity=100
 expect_status 3
 expect_out '^table into: [0-9]+ pairs, .*, [0-9]+ pairs found no room$'
+
+case_of "a filter has no pairs to sum or to write"
+filter=(exec put.cu --table into="$specs/filter.ini" --set table.key_bits=32 --set table.capacity=5000 --in keys=keys.tsv)
+run "${filter[@]}" "${cpu[@]}"
+expect_status 0
+expect_out '^table into: about [0-9]+ keys$'
+refuses '--out into=-: into is a filter, which keeps bits and no keys' "${filter[@]}" "${cpu[@]}" --out into=-
 
 finish
