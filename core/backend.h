@@ -8,7 +8,7 @@
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/match.h"
 #include "core/kernels/pages.h"

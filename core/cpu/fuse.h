@@ -7,7 +7,7 @@
 #ifndef TSR_CPU_FUSE_H
 #define TSR_CPU_FUSE_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/cpu/bulk.h"
 
 #ifdef __cplusplus
