@@ -36,7 +36,7 @@ extern "C" {
 /* The keys of a spec's section [devices], as tsr_settings_list has those of [table]. */
 TSR_API size_t tsr_devices_settings_list(const tsr_setting_info **list);
 
-/* ---- Batches in parts -------------------------------------------------------------------------- */
+/* ---- Batches in parts ------------------------------------------------------------------------ */
 
 /* What a call takes and writes, for the items of one part of a batch; each member as the call has it. */
 typedef struct tsr_batch_part {
@@ -78,7 +78,7 @@ typedef struct tsr_phases {
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);
 TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_error *error);
 
-/* ---- Groups of processes ------------------------------------------------------------------------ */
+/* ---- Groups of processes --------------------------------------------------------------------- */
 
 /* Processes, of one machine or several, that share tables with split = hash: each has a shard, and gives its own batches.
  *

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- How a table uses its memory ---------------------------------------------------------------- */
+/* ---- How a table uses its memory ------------------------------------------------------------- */
 
 typedef struct tsr_usage {
   size_t size;
@@ -36,7 +36,7 @@ TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error
  * unless the layout's buckets link and there is no stash: then use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
-/* ---- Code made ready, and CUDA graphs --------------------------------------------------------- */
+/* ---- Code made ready, and CUDA graphs -------------------------------------------------------- */
 
 /* Calls whose code a table may be told to make ready. */
 enum {
@@ -68,7 +68,7 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew.
  *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 
-/* ---- Watching a save --------------------------------------------------------------------------- */
+/* ---- Watching a save ------------------------------------------------------------------------- */
 
 /* Hears how many bytes of a file are written, and how many there will be, 0 where that is not known: after some MiB each,
  * in the thread that saves. It must not use the table. */
@@ -123,7 +123,7 @@ TSR_API size_t tsr_settings_list(const tsr_setting_info **list);        /* of [t
 TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list); /* of [filter] */
 TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list); /* of [values] */
 
-/* ---- What a spec says ---------------------------------------------------------------------------- */
+/* ---- What a spec says ------------------------------------------------------------------------ */
 
 typedef struct tsr_spec_item {
   const char *section, *key, *value; /* valid until the spec changes or is freed */

@@ -181,7 +181,7 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   }
 }
 
-/* ---- Filters, which are the table or stand before it ------------------------------------------ */
+/* ---- Filters, which are the table or stand before it ----------------------------------------- */
 
 bool tsr_composition_marks(const tsr_composition *t, uint32_t op) {
   return t->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
@@ -221,7 +221,7 @@ uint64_t tsr_composition_mark_batch(const tsr_composition *t) {
   return share > least ? share : least;
 }
 
-/* ---- Tables that lie in the host's memory ------------------------------------------------------ */
+/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
 
 void tsr_composition_measure_pages(const tsr_composition *t, uint64_t *page_bytes, uint64_t *behind_bytes) {
   *page_bytes = *behind_bytes = 0;

@@ -101,7 +101,7 @@ bool tsr_composition_has_few_pages(const tsr_composition *composition);
 /* Whether its batches take this step (TSR_PAGES_). */
 bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
 
-/* ---- Filters, which are the table or stand before it ------------------------------------------ */
+/* ---- Filters, which are the table or stand before it ----------------------------------------- */
 
 /* Whether TSR_BULK_mark goes before this operation. */
 bool tsr_composition_marks(const tsr_composition *composition, uint32_t op);
@@ -114,7 +114,7 @@ uint32_t tsr_composition_mark_bytes(const tsr_composition *composition);
 bool tsr_composition_marks_in_order(const tsr_composition *composition);
 uint64_t tsr_composition_mark_batch(const tsr_composition *composition);
 
-/* ---- Tables that lie in the host's memory ------------------------------------------------------ */
+/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
 
 /* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
 enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED_BYTES = 256 };

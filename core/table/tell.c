@@ -11,7 +11,7 @@
 #include "core/table/stage.h"
 #include "core/table/wide.h"
 
-/* ---- What it is ------------------------------------------------------------------------------- */
+/* ---- What it is ------------------------------------------------------------------------------ */
 
 /* Of all memory; rows may be more than the composition plans, since those that are there stay. */
 static uint64_t bytes_of(const tsr_table *t) {
@@ -43,7 +43,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
 }
 
-/* ---- Its pairs -------------------------------------------------------------------------------- */
+/* ---- Its pairs ------------------------------------------------------------------------------- */
 
 /* Runs an operation over all buckets. */
 static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_tally *tally, tsr_error *error) {
@@ -85,7 +85,7 @@ tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *v
   return status;
 }
 
-/* ---- Its memory ------------------------------------------------------------------------------- */
+/* ---- Its memory ------------------------------------------------------------------------------ */
 
 tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -124,7 +124,7 @@ tsr_status tsr_single_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   return TSR_OK;
 }
 
-/* ---- Its report ------------------------------------------------------------------------------- */
+/* ---- Its report ------------------------------------------------------------------------------ */
 
 tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error) {
   tsr_tally tallies[TSR_BULKS];
