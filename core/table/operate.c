@@ -153,8 +153,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   tsr_array arrays[ARRAYS];
   if (r->n == 0 && r->op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key, too */
   list_arrays(t, r, arrays);
-  t->store.is_captured =
-      false; /* of the call before; tsr_table_enter learns it of this one, and a graph has no phases */
+  /* What was captured is the call before: tsr_table_enter learns it of this one, and a graph has no phases. */
+  t->store.is_captured = false;
   const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
   tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
