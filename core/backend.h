@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a backend is: memory, streams and the bulk operations of a composition on one device. Two implementations, cpu/
- * and cuda/; table.c is written once over this header.
+ * and cuda/; what is in table/ is written once over this header.
  * Streams and events are opaque; "enqueues" means that the cuda backend returns before the work is done and the cpu
  * backend after. All calls are made by one thread at a time for one tsr_device.
  */
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/match.h"
 #include "core/kernels/pages.h"

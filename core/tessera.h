@@ -5,7 +5,7 @@
  *   tsr_spec_read -> tsr_table_create -> tsr_insert, tsr_find, ... -> tsr_table_report -> tsr_table_destroy
  *
  * README.md has a complete program of thirty lines. Order of this file: specs, tables, operations, rebuilding and saving,
- * what happened. tessera_tools.h has the rest: memory use, timers, plugins, linking without a GPU, pools, the device's limits.
+ * what happened. tessera_tools.h has what fewer programs need; tessera_devices.h and tessera_kernels.h build on that one.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
  * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes.
@@ -107,7 +107,7 @@ enum {
 /* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
  * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order).
- * Calls may be captured into a CUDA graph: tsr_table_prepare in tessera_tools.h says how. */
+ * Calls may be captured into a CUDA graph: tessera_tools.h says how. */
 typedef struct tsr_call {
   size_t size;
   void *stream;

@@ -36,7 +36,7 @@ extern "C" {
 /* The keys of a spec's section [devices], as tsr_settings_list has those of [table]. */
 TSR_API size_t tsr_devices_settings_list(const tsr_setting_info **list);
 
-/* ---- Batches in parts -------------------------------------------------------------------------- */
+/* ---- Batches in parts ------------------------------------------------------------------------ */
 
 /* What a call takes and writes, for the items of one part of a batch; each member as the call has it. */
 typedef struct tsr_batch_part {
@@ -78,19 +78,23 @@ typedef struct tsr_phases {
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);
 TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_error *error);
 
-/* ---- Groups of processes ------------------------------------------------------------------------ */
+/* ---- Groups of processes --------------------------------------------------------------------- */
 
-/* Processes, of one machine or several, that share tables: each has a shard, and gives its own batches. All of them make the same calls
- * on the group and its tables in the same order, with as many items each as it has, also none; a call ends when all have made
- * it. A process that dies, or is at another call, or stands still for limit_s, makes every other's call fail with TSR_IO or
- * TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group is broken:
- * every further call fails at once, and what remains is to destroy the tables and the group. With split = hash. On GPUs each
- * process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first table is made and
- * carries the items; limit_s then also bounds what a GPU has to do before a chunk of a batch can travel. tsr_size counts, and tsr_export
- * writes, the pairs of all processes, and tsr_join, of two tables of one group, the rows of all: each process that gives
- * arrays gets all of them. tsr_table_save writes a file PATH.RANK in each process, of its shard, which tsr_group_table_load
- * reads; all of them appear, or if a process fails before, none. tsr_table_report, tsr_table_usage, tsr_flush and
- * tsr_table_describe, but for the capacity, are about this process's shard. Other functions mean the same as ever. */
+/* Processes, of one machine or several, that share tables with split = hash: each has a shard, and gives its own batches.
+ *
+ * Calls: all processes make the same calls on the group and its tables in the same order, each with as many items as it
+ * has, also none. A call ends when all have made it.
+ * Failures: a process that dies, or is at another call, or stands still for limit_s, makes the call of every other one fail
+ * with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group
+ * is broken: every further call fails at once, and what remains is to destroy the tables and the group.
+ * GPUs: each process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first
+ * table is made and carries the items. There limit_s also bounds what a GPU has to do before a chunk of a batch can travel.
+ * All pairs: tsr_size counts, and tsr_export writes, the pairs of all processes, and tsr_join, of two tables of one group,
+ * the rows of all. Each process that gives arrays gets all of them.
+ * Files: tsr_table_save writes a file PATH.RANK in each process, of its shard, which tsr_group_table_load reads. All of them
+ * appear, or if a process fails before, none.
+ * One shard: tsr_table_report, tsr_table_usage, tsr_flush and tsr_table_describe, but for the capacity, are about this
+ * process's shard. Other functions mean the same as ever. */
 typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
@@ -98,11 +102,12 @@ typedef struct tsr_group_options { /* all zero = the defaults */
   double limit_s; /* how long a process waits for another without any progress, also to come; 0 = 60 s */
 } tsr_group_options;
 
-/* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. id: a path that they have in common; while they
- * meet there are sockets called ID.RANK, which those may open who may write to the folder. Or, for several machines,
- * tcp://HOST:PORT: an address of rank 0's machine that all reach, with a free port; the others listen at ports that the system
- * chooses. Nobody is asked who he is: so in a network in which all may be trusted. One thread at a time uses a group
- * and its tables. The caller frees *group. */
+/* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. One thread at a time uses a group and its
+ * tables. The caller frees *group. TSR_IO: they did not meet within limit_s. id is one of
+ *   - a path that they have in common: while they meet there are sockets called ID.RANK, which those may open who may write
+ *     to the folder;
+ *   - for several machines tcp://HOST:PORT, an address of rank 0's machine that all reach, with a free port; the others
+ *     listen at ports that the system chooses. There is no authentication: use it only in a network all of which you trust. */
 TSR_API tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
                                     tsr_group **group, tsr_error *error);
 /* After its tables. NULL is fine. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
- * this file: how a table uses its memory, memory and time, the plugins and what a spec may say, checking and linking
- * without a device, the device's limits, pools. The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * this file: of a table, how it uses its memory, making its code ready, CUDA graphs, watching a save, memory and time of its
+ * backend; filters; joins; plugins and what a spec may say; checking and linking without a device; the device; pools.
+ * The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- How a table uses its memory ---------------------------------------------------------------- */
+/* ---- How a table uses its memory ------------------------------------------------------------- */
 
 typedef struct tsr_usage {
   size_t size;
@@ -35,6 +36,8 @@ TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error
  * unless the layout's buckets link and there is no stash: then use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
+/* ---- Code made ready, and CUDA graphs -------------------------------------------------------- */
+
 /* Calls whose code a table may be told to make ready. */
 enum {
   TSR_PREPARE_INSERT = 1,
@@ -51,15 +54,21 @@ enum {
 };
 /* Links these calls now, or reads them from the cache, so that the first of each does not wait for it: the sum of some
  * TSR_PREPARE_. The cpu backend fuses them, where it can, however small the table is. TSR_UNSUPPORTED: the table does not
- * have one of them. A rebuild with other parts makes other code.
- *
- * Where the stream of a call (tsr_call) is being captured into a CUDA graph, the call is recorded: it runs with each launch
- * of the graph, on what the arrays hold then. It takes device arrays and code that this function has made, and no event is
- * recorded: order a launch against other calls on the table by its stream. TSR_UNSUPPORTED, and the capture goes on, where
- * the host would have to wait: growth = double, lists made in bulk, several devices; an insert that combines values where pairs move needs `results`. tsr_find_all adds memory nodes. The report's
- * keys (insert_keys, ..) count calls that ran, its other numbers what launches did, too. A graph is of the table's memory:
- * after tsr_rehash or tsr_build capture anew. Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
+ * have one of them. A rebuild with other parts makes other code. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
+
+/* A call is recorded, instead of run, where its stream (tsr_call) is being captured into a CUDA graph. It then runs with
+ * each launch of the graph, on what the arrays hold at that time.
+ *   - It takes device arrays, and code that tsr_table_prepare has made.
+ *   - No event is recorded: a launch is ordered against other calls on the table by its stream alone.
+ *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait: growth = double, lists made in bulk,
+ *     several devices. An insert that combines values where pairs move needs `results`.
+ *   - tsr_find_all adds memory nodes to the graph.
+ *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did, too.
+ *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew.
+ *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
+
+/* ---- Watching a save ------------------------------------------------------------------------- */
 
 /* Hears how many bytes of a file are written, and how many there will be, 0 where that is not known: after some MiB each,
  * in the thread that saves. It must not use the table. */
@@ -104,25 +113,23 @@ TSR_API_VOID void tsr_plugins_free(const tsr_plugin_info *list, size_t count);
  * program with handlers for SIGSEGV and the like can say whose crash it was. Async-signal-safe. */
 TSR_API bool tsr_plan_running(const char **role, const char **name);
 
-/* A key of a spec's section [table]. initial: its default; NULL = required, "" = none. */
+/* A key of a spec's section. initial: its default; NULL = required, "" = none. */
 typedef struct tsr_setting_info {
   const char *key, *values, *initial, *doc;
 } tsr_setting_info;
-/* All of them, in the order of the manual; returns how many. They live as long as the process. */
-TSR_API size_t tsr_settings_list(const tsr_setting_info **list);
+/* Each lists all keys of one section, in the order of the manual, and returns how many. They live as long as the
+ * process. */
+TSR_API size_t tsr_settings_list(const tsr_setting_info **list);        /* of [table] */
+TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list); /* of [filter] */
+TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list); /* of [values] */
 
-/* ---- What a spec says ---------------------------------------------------------------------------- */
+/* ---- What a spec says ------------------------------------------------------------------------ */
 
 typedef struct tsr_spec_item {
   const char *section, *key, *value; /* valid until the spec changes or is freed */
 } tsr_spec_item;
 /* The i-th entry of a spec in the order in which they were first written; false where there are no more. */
 TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entry);
-
-/* The same of [filter]. */
-TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list);
-/* And those of [values], of a multimap with values = buckets. */
-TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list);
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 
@@ -178,17 +185,23 @@ typedef struct tsr_join_rows {
   uint64_t *aggregates; /* SUM to COUNT */
 } tsr_join_rows;
 
-/* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in no
- * order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which only
- * counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2 pairs a
- * table. Both tables are used alone meanwhile; waits.
- * How the matches are found follows from the tables. With the same pages, or the same number of lists, and one hasher and
- * seed, they meet page by page (HashGraph 3.4, "probe new"). Else each left key is found in the right table ("probe
- * standard"), one find a left pair in its report; or, where that one keeps every pair of a key, in an index of its keys that
- * is made first, so that no thread has a long list to itself. tsr_find_all suits a few keys better, for a join reads both
- * tables. Needs device memory meanwhile: where tables are not read in place a copy of the keys and of the values that are
- * wanted, for rows 12 bytes a left pair, and for an index up to 32 bytes a right pair (up to 20 a left pair where left keys
- * come again and count once), for values of value_bytes 4 a row; if that is not there, TSR_NO_MEMORY, and nothing is written. */
+/* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in
+ * no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which
+ * only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2
+ * pairs a table. Both tables are used alone meanwhile; waits.
+ *
+ * How the matches are found follows from the tables:
+ *   - With the same pages, or the same number of lists, and one hasher and seed, the tables meet page by page (HashGraph
+ *     3.4, "probe new").
+ *   - Else each left key is found in the right table ("probe standard"), one find a left pair in its report.
+ *   - Or, where the right table keeps every pair of a key, in an index of its keys that is made first, so that no thread
+ *     has a long list to itself.
+ * tsr_find_all suits a few keys better, for a join reads both tables.
+ *
+ * Device memory that it needs meanwhile; if that is not there, TSR_NO_MEMORY, and nothing is written:
+ *   - where tables are not read in place, a copy of the keys and of the values that are wanted;
+ *   - for rows 12 bytes a left pair, and of values of value_bytes 4 a row;
+ *   - for an index up to 32 bytes a right pair, and up to 20 a left pair where left keys come again and count once. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
 
@@ -206,10 +219,10 @@ TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *optio
 /* What a spec composes. */
 typedef struct tsr_resolution {
   size_t size;
-  /* The composition in one line of words as --set takes them: kind, parts, what else [table] and [devices] say that is no default, and
-   * every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed, if and only if
-   * the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu backend have one
-   * lane), it stands there. */
+  /* The composition in one line of words as --set takes them: kind, parts, what else [table] and [devices] say that is
+   * no default, and every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed,
+   * if and only if the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu
+   * backend have one lane), it stands there. */
   char *text;
   uint32_t sm;              /* compute capability; 0: the cpu backend */
   uint64_t capacity, slots; /* pairs; of all shards, as bytes */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kit: everything a part's device code may use besides the functions of the other roles. Every role
- * header includes it.
+ * header includes it. Order of this file: names and widths, the context, constants, the functions of the roles, tiles,
+ * hashes; memory, as loads and stores, buckets, atomics, keys and payloads; key locks, statistics.
  *
  * The same source is compiled four ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
  * (the cpu backend: a tile is one lane, atomics are real), by NVRTC as part of the glue, and with TSR_FUSED by the C
@@ -388,7 +389,7 @@ TSR_INLINE uint64_t tsr_page_of_bucket(const tsr_ctx *c, uint64_t bucket) {
 }
 #endif
 
-/* ---- Memory ---------------------------------------------------------------------------------- */
+/* ---- Memory: loads and stores ---------------------------------------------------------------- */
 
 /* Every access to a table is one of these. They are relaxed, and that suffices: a slot's word carries all that its reader
  * needs, and operations of different classes are ordered by kernel boundaries (GPU) or the join of the thread team (CPU).
@@ -566,6 +567,8 @@ TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 
 }
 #endif
 
+/* ---- Memory: buckets ------------------------------------------------------------------------- */
+
 #ifdef __CUDACC__
 /* A coherent load for tiles of one lane, which hold 32 or 64 bytes each. If each lane loaded for itself, every 16 bytes
  * would be a request to L2. So lane q of a group loads piece q (16 bytes) of every lane's bucket, so that neighbours touch
@@ -664,6 +667,8 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
     }
 #endif
 }
+
+/* ---- Memory: atomics ------------------------------------------------------------------------- */
 
 /* Atomics of one thread. Each returns what it found. Those without acquire or release in their name are relaxed. */
 TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t desired) {
@@ -854,6 +859,9 @@ TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
 #endif
 }
 
+/* ---- Memory: keys and payloads --------------------------------------------------------------- */
+
+/* Each is the function of the key's or the payload's width. */
 #ifdef TSR_KEY_BITS
 TSR_INLINE tsr_key tsr_cas_key(tsr_key *address, tsr_key expected, tsr_key desired) {
 #if TSR_KEY_BITS == 64

@@ -20,22 +20,23 @@
 extern "C" {
 #endif
 
-/* ---- Facts: what is known of a composition. Each has one writer. ------------------------------ */
+/* ---- Facts: what is known of a composition. Each has one writer. ----------------------------- */
 
 /* What the plan() of a layout, of an allocator and of a probing scheme says, in tsr_plan; the core then puts it into
- * the shape, where the parts that plan later read it. A hasher says nothing. F(type, name). */
+ * the shape, where the parts that plan later read it. A hasher says nothing. F(type, name).
+ * bucket_places: the places of a slot's size that a bucket has, a power of two up to 32; those that are no slots are the
+ * layout's own. */
 #define TSR_LAYOUT_FACTS(F)                                                                                            \
-  F(uint32_t, bucket_slots) /* slots of one bucket, 1 to 32 */                                                         \
-  F(uint32_t,                                                                                                          \
-    bucket_places)         /* its places of a slot's size, a power of two to 32; others than slots are the layout's */ \
-  F(uint32_t, tile_lanes)  /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the CPU */        \
-  F(uint32_t, share_lanes) /* neighbouring lanes that share coherent loads (>= tile_lanes; device.cuh, tsr_load) */    \
-  F(uint32_t, bucket_bytes) /* bytes that loading one bucket reads */                                                  \
-  F(uint32_t, can_exchange) /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                 \
-  F(uint32_t, whole_pairs)  /* 1: key and value become visible together, so a find may overlap an insert */            \
-  F(uint32_t, has_link)     /* 1: the place after the last slot holds a link to a unit of the allocator */             \
-  F(uint32_t, has_flag)     /* 1: each bucket tells whether a pair whose walk passed it lies further on */             \
-  F(uint32_t, short_keys)   /* 1: a slot holds of its key's hash what the page's number does not say */
+  F(uint32_t, bucket_slots)  /* slots of one bucket, 1 to 32 */                                                        \
+  F(uint32_t, bucket_places) /* see above */                                                                           \
+  F(uint32_t, tile_lanes)    /* lanes of a warp that work on one bucket: a power of two, 1 to 32; 1 on the CPU */      \
+  F(uint32_t, share_lanes)   /* neighbouring lanes that share coherent loads (>= tile_lanes; device.cuh, tsr_load) */  \
+  F(uint32_t, bucket_bytes)  /* bytes that loading one bucket reads */                                                 \
+  F(uint32_t, can_exchange)  /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                \
+  F(uint32_t, whole_pairs)   /* 1: key and value become visible together, so a find may overlap an insert */           \
+  F(uint32_t, has_link)      /* 1: the place after the last slot holds a link to a unit of the allocator */            \
+  F(uint32_t, has_flag)      /* 1: each bucket tells whether a pair whose walk passed it lies further on */            \
+  F(uint32_t, short_keys)    /* 1: a slot holds of its key's hash what the page's number does not say */
 
 #define TSR_ALLOCATOR_FACTS(F)                                                                                         \
   F(uint64_t, units)         /* >= units_min, below 2^32 */                                                            \
@@ -50,7 +51,9 @@ extern "C" {
  * first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
  * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
  * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
- * first_slots they are the buckets after the first one, and they are asked when it has so many pairs. */
+ * first_slots they are the buckets after the first one, and they are asked when it has so many pairs.
+ * counts_slots: the promise that a new pair may go into any bucket of its walk with room, if those before have none; then
+ * place() is asked for pairs that meet none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
   F(uint64_t, buckets)       /* of a page, where there are pages; >= buckets_min; preset to it */                      \
   F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
@@ -60,9 +63,7 @@ extern "C" {
   F(uint32_t, first_slots)   /* see above */                                                                           \
   F(uint64_t, lists)         /* see above */                                                                           \
   F(uint32_t, sorts_lists)   /* 1: lists are made from a batch in their order; 0: by random access, in two passes */   \
-  F(uint32_t,                                                                                                          \
-    counts_slots) /* 1: a new pair may go into any bucket of its walk with room, if those before have none; \
-                              place() is asked for pairs that meet none */          \
+  F(uint32_t, counts_slots)  /* see above */                                                                           \
   F(uint32_t, asks_for_room) /* 1: place() asks a bucket whether it has room, and for nothing else */                  \
   F(uint32_t, choices)       /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
@@ -101,17 +102,16 @@ typedef struct tsr_shape {
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
   /* from the core, after all plan() calls: what the kit's own services have to know */
-  uint32_t guard;    /* TSR_GUARD_ */
-  uint32_t is_mixed; /* 1: operations of all kinds overlap, so every load must be coherent */
-  uint32_t
-      keys_stay; /* 1: while inserts run nothing moves or erases a pair: a slot that holds a key goes on holding it */
+  uint32_t guard;     /* TSR_GUARD_ */
+  uint32_t is_mixed;  /* 1: operations of all kinds overlap, so every load must be coherent */
+  uint32_t keys_stay; /* 1: while inserts run no pair is moved or erased: a slot that holds a key goes on holding it */
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t is_paged;  /* 1: there are pages */
   uint32_t has_lists; /* 1: lists are made in bulk */
   uint32_t in_page;   /* 1: this code works on one page, a copy in the memory that a block of threads shares */
 } tsr_shape;
 
-/* ---- Regions: memory that the core owns for a part ------------ */
+/* ---- Regions: memory that the core owns for a part ------------------------------------------- */
 
 /* The core allocates, clears, copies and frees it. Every region starts at a multiple of 256 bytes. */
 typedef struct tsr_region {
@@ -288,8 +288,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
   {#name, TSR_PARAMETER_TYPE_##type, (uint32_t)offsetof(tsr_config, name), initial, minimum, maximum, doc},
 
 /* Closes a plugin's .c file: TSR_PLUGIN(plan_function, "summary.", "source"). The build gives TSR_ROLE, TSR_NAME,
- * TSR_ABI (a hash of the SDK's headers, by build_abi.sh), the images and the text; the .cuh gives TSR_PARAMETERS and tsr_config.
- * */
+ * TSR_ABI (a hash of the SDK's headers, by build_abi.sh), the images and the text; the .cuh gives TSR_PARAMETERS and
+ * tsr_config. */
 #define TSR_PLUGIN(plan_function, summary_text, source_text)                                                           \
   extern const tsr_image tsr_images[];                                                                                 \
   extern const char tsr_text[];                                                                                        \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera experiment: the papers' experiments, each a file of specs/experiments, or a file of the user's own. What a file says and what is compared:
- * core/lab/experiment.h. Read next: places.h, which finds the files.
+ * tessera experiment: the papers' experiments, each a file of specs/experiments, or a file of the user's own. What a
+ * file says and what is compared: core/lab/experiment.h. Read next: places.h, which finds the files.
  */
 #define _GNU_SOURCE /* glob */
 #include <glob.h>

@@ -9,8 +9,8 @@
 
 enum { TSR_KINDS_BYTES = 256 };
 
-/* Finds it out by composing tables in a process of its own, because plan() of any part may end it; a list such as "set, map, counter". folders: as of
- * tsr_plugins_list. */
+/* Finds it out by composing tables in a process of its own, because plan() of any part may end it; a list such as "set,
+ * map, counter". folders: as of tsr_plugins_list. */
 void tsr_kinds_of(const tsr_plugin_info *scheme, const tsr_plugin_info *plugins, size_t count, const char *folders,
                   char text[TSR_KINDS_BYTES]);
 

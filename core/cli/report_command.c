@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera report: one HTML page about the results in CSVs of `tessera bench`, `sweep` and `experiment` (core/lab/report_page.h).
- * Read next: plot_command.c, for one figure.
+ * tessera report: one HTML page about the results in CSVs of `tessera bench`, `sweep` and `experiment`
+ * (core/lab/report_page.h). Read next: plot_command.c, for one figure.
  */
 #include <stdlib.h>
 #include <string.h>

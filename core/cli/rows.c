@@ -19,7 +19,8 @@
 #include "core/spec/file.h"
 
 enum {
-  /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers have 32 */
+  /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers
+   * have 32 */
   TSR_ROW_BYTES_MAX = 96 + 2 * 2 * TSR_VALUE_BYTES_MAX,
   TSR_ROW_BLOCK = 1 << 16
 };

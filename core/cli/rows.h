@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output of `tessera run`: rows of results, or of pairs as its inputs have them, as text or as an array of NumPy, written as they come.
- * Read next: dataset.h (the inputs), npy.h.
+ * The output of `tessera run`: rows of results, or of pairs as its inputs have them, as text or as an array of NumPy,
+ * written as they come. Read next: dataset.h (the inputs), npy.h.
  */
 #ifndef TSR_ROWS_H
 #define TSR_ROWS_H

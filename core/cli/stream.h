@@ -27,7 +27,8 @@ typedef struct tsr_chunk {
 } tsr_chunk;
 
 /* Looks at all files, so that a wrong path is told at once, and begins to read them in their order, of which one is open
- * at a time. The widths of all must be the same. The caller closes; files[] and the paths live as long. Status: as of tsr_input_open. */
+ * at a time. The widths of all must be the same. The caller closes; files[] and the paths live as long. Status: as of
+ * tsr_input_open. */
 TSR_MUST_CHECK tsr_status tsr_stream_open(const tsr_stream_file *files, size_t count, tsr_stream **stream,
                                           tsr_error *error);
 

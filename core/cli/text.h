@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of an input, decompressed: of a file or of standard input, plain or compressed. Read next: decoder.h, sequence.h, dataset.h.
+ * The bytes of an input, decompressed: of a file or of standard input, plain or compressed. Read next: decoder.h,
+ * sequence.h, dataset.h.
  */
 #ifndef TSR_TEXT_H
 #define TSR_TEXT_H
@@ -21,8 +22,8 @@ TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, const tsr_f
                                          tsr_text **text, tsr_error *error);
 
 /* Puts 1 to `room` further bytes into `to`, or none at the end: *bytes = 0. Waits for a pipe that has none yet. A
- * compressed file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status: TSR_IO,
- * TSR_NO_MEMORY. */
+ * compressed file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status:
+ * TSR_IO, TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
                                         tsr_error *error);
 

@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 #include "core/compose/chain.h"
+#include "core/compose/compose.h"
 #include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
@@ -151,10 +152,8 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             t->settings.values_growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
             (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
-      fprintf(out, "  %-18s %llu bytes\n", t->part[role].plan.regions[i].name,
-              (unsigned long long)tsr_region_bytes(t, &t->part[role].plan.regions[i]));
+  for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
+    fprintf(out, "  %-18s %llu bytes\n", at.region->name, (unsigned long long)tsr_region_bytes(t, at.region));
   if (tsr_composition_rows(t))
     fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes and their numbers\n", "rows",
             (unsigned long long)tsr_composition_row_bytes(t), (unsigned long long)tsr_composition_rows(t),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From settings to a composition (compose.h): load, plan in order, then derive what only the whole table knows.
+ * From settings to a composition (compose.h): load the parts, let them plan in their order, derive what only the whole
+ * table knows, and refuse parts that do not fit (fit.h). Read it from its end: tsr_compose, then plan_parts.
  */
 #include "core/compose/compose.h"
 
@@ -11,14 +12,15 @@
 #include "core/compose/chain.h"
 #include "core/compose/entries.h"
 #include "core/compose/filter.h"
+#include "core/compose/fit.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/kernels/pages.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
-enum { FILTER_BLOCK_BYTES = 32 /* of one before a table */ };
 static const uint64_t BUCKETS_MAX = 1ull << 48; /* 2^40 pairs at load_factor 0.01 need half of it */
+static const uint64_t LISTS_MAX = 0xFFFFFFFE;   /* a list has a number of 32 bits, and one number names none */
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
@@ -113,6 +115,10 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
     TSR_PROBING_FACTS(TAKE_PROBING)
     if (s->buckets < s->buckets_min || s->buckets > BUCKETS_MAX)
       status = out_of_range(plugin, "buckets", s->buckets, "from buckets_min to 2^48", error);
+    else if (s->lists > LISTS_MAX)
+      status = out_of_range(plugin, "lists", s->lists, "below 2^32 - 1", error);
+    else if (s->lists && plan->regions[0].bytes < (s->lists + 1) * sizeof(uint32_t))
+      status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
     break;
   default:
     break;
@@ -149,20 +155,12 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
  * bytes. */
 static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
   uint64_t all = 0;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
-      const uint64_t bytes = t->part[role].plan.regions[i].bytes_per_bucket * buckets;
-      if (bytes % 16) return 0;
-      all += bytes;
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(t, &at);) {
+    const uint64_t bytes = at.region->bytes_per_bucket * buckets;
+    if (bytes % 16) return 0;
+    all += bytes;
+  }
   return all;
-}
-
-/* CUDA's programming guide, technical specifications: shared memory of a block, less a little that kernels have besides. */
-uint32_t tsr_block_bytes(uint32_t sm) {
-  enum { OWN_BYTES = 4 << 10 };
-  const uint32_t all = sm == 80 || sm == 87 ? 163 << 10 : sm >= 90 && sm < 120 ? 227 << 10 : 99 << 10;
-  return all - OWN_BYTES;
 }
 
 /* Who asks for pages: the line, or where there is none the layout. */
@@ -171,11 +169,9 @@ static const char *pages_entry(const tsr_spec *spec) {
 }
 
 static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, const char *why, tsr_error *error) {
-  char where[512];
-  tsr_spec_where(tsr_spec_find(spec, "table", pages_entry(spec)), where, sizeof where);
-  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: %s of layout = %s and probing = %s %s", where,
-                  t->shape.has_link ? "the buckets" : "a page", t->part[TSR_ROLE_LAYOUT].plugin->name,
-                  t->part[TSR_ROLE_PROBING].plugin->name, why);
+  return tsr_spec_refuse(spec, "table", pages_entry(spec), error, "%s of layout = %s and probing = %s %s",
+                         t->shape.has_link ? "the buckets" : "a page", t->part[TSR_ROLE_LAYOUT].plugin->name,
+                         t->part[TSR_ROLE_PROBING].plugin->name, why);
 }
 
 /* With short keys the page is the hash's top bits: a power of two, and at least four, so that two bits are left over, one
@@ -184,22 +180,6 @@ static uint64_t short_pages(uint64_t pages) {
   uint64_t power = 4;
   while (power < pages) power *= 2;
   return power;
-}
-
-/* What slots that hold a part of their key's hash ask of the others. */
-static tsr_status check_short_keys(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  const tsr_image *hasher = t->part[TSR_ROLE_HASHER].image;
-  char where[512];
-  if (!t->shape.short_keys) return TSR_OK;
-  const char *layout = t->part[TSR_ROLE_LAYOUT].plugin->name;
-  if (!hasher || !((const tsr_hasher_functions *)hasher->functions)->unhash) {
-    tsr_spec_where(tsr_spec_find(spec, "table", "hasher"), where, sizeof where);
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: layout = %s stores a part of the hash for the key, and from this one's the key cannot be told "
-                    "again: use a hasher that can be undone (hashers/README.md), or another layout",
-                    where, layout);
-  }
-  return TSR_OK;
 }
 
 /* The scheme plans one page as if it were the table. It may round its buckets up, so there are as few pages as keep to
@@ -295,105 +275,19 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->lock_bytes = (1ull << log2_bits) / 8;
 }
 
-static tsr_status check_overlap(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  const tsr_shape *s = &t->shape;
-  char where[512];
-  if (s->concurrency != TSR_CONCURRENCY_MIXED || (!s->moves_pairs && s->whole_pairs)) return TSR_OK;
-  tsr_spec_where(tsr_spec_find(spec, "table", "concurrency"), where, sizeof where);
-  if (s->moves_pairs)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: probing = %s moves pairs, and a find could miss one on its way: use concurrency = phased, or a "
-        "scheme that moves nothing",
-        where, t->part[TSR_ROLE_PROBING].plugin->name);
-  return tsr_fail(error, TSR_INCOMPATIBLE,
-                  "%s: layout = %s shows a key before its value, and a find could read between: use concurrency = "
-                  "phased, or a layout of whole pairs",
-                  where, t->part[TSR_ROLE_LAYOUT].plugin->name);
-}
-
-/* A lane has registers for 256 bytes of a bucket, but where the lanes of a tile share one, and so keep what each asks of the
- * others, not for more than half of that in two kernels: inserts of a scheme that moves pairs, and then goes along the
- * walk to the stash, and those into a page, whose blocks have more threads; and for a quarter there if they look for their
- * key and then choose among buckets (tests/codegen/matrix_test.cc). */
-static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  const tsr_shape *s = &t->shape;
-  const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
-  const bool makes_pages = s->is_paged && t->settings.page_batch;
-  const bool looks_and_chooses = s->choices && TSR_POLICY_LOOKS(s->duplicates);
-  const uint32_t lane_bytes = makes_pages && looks_and_chooses ? 64 : 128;
-  char where[512];
-  if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= lane_bytes * s->tile_lanes || !(moves_to_stash || makes_pages))
-    return TSR_OK;
-  tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
-  return tsr_fail(
-      error, TSR_INCOMPATIBLE,
-      "%s: a lane would hold %u bytes of a bucket, and %s leaves it room for %u: raise [layout] tile_lanes, "
-      "lower bucket_slots, or use %s = 0",
-      where, s->bucket_bytes / s->tile_lanes, makes_pages ? "inserting page by page" : "moving pairs before a stash",
-      lane_bytes, makes_pages ? "page_batch" : "stash");
-}
-
-static tsr_status check_multiplicity(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  char where[512];
-  if (t->shape.duplicates != TSR_DUPLICATES_KEEP || t->shape.holds_many) return TSR_OK;
-  tsr_spec_where(tsr_spec_find(spec, "table", "kind"), where, sizeof where);
-  return tsr_fail(error, TSR_INCOMPATIBLE,
-                  "%s: probing = %s gives a key a few buckets only, which cannot hold any number of its pairs: use a "
-                  "scheme whose walk passes every bucket, or kind = set or map",
-                  where, t->part[TSR_ROLE_PROBING].plugin->name);
-}
-
-/* What links ask of the allocator, and what only they allow. */
-static tsr_status check_links(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  const tsr_shape *s = &t->shape;
-  const char *layout = t->part[TSR_ROLE_LAYOUT].plugin->name;
-  char where[512];
-  if (!s->has_link) {
-    if (t->settings.load_factor > 1) {
-      tsr_spec_where(tsr_spec_find(spec, "table", "load_factor"), where, sizeof where);
-      return tsr_fail(error, TSR_INCOMPATIBLE,
-                      "%s: a table of layout = %s holds no more pairs than its buckets have slots: use at most 1, or a "
-                      "layout whose buckets link",
-                      where, layout);
-    }
-    if (!t->part[TSR_ROLE_ALLOCATOR].plugin || tsr_has_chains(&t->settings)) return TSR_OK;
-    tsr_spec_where(tsr_spec_find(spec, "table", "allocator"), where, sizeof where);
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: the buckets of layout = %s do not link, so nothing would be taken from it: remove the line, or "
-        "use a layout whose buckets link",
-        where, layout);
-  }
-  tsr_spec_where(tsr_spec_find(spec, "table", "layout"), where, sizeof where);
-  if (!t->part[TSR_ROLE_ALLOCATOR].plugin)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: its buckets go on in units of an allocator, and [table] names none: add `allocator = NAME`; `tessera list "
-        "allocator` shows them",
-        where);
-  if (!s->one_bucket) /* an appended unit has empty slots, which would end the walks of keys that went on before it came */
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: it makes lists of buckets, and probing = %s gives a key several: use a scheme of one bucket a key, or a "
-        "layout without links",
-        where, t->part[TSR_ROLE_PROBING].plugin->name);
-  if (s->unit_bytes < s->bucket_bytes)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: its buckets have %u bytes, and a unit of allocator = %s has %u: raise [allocator] unit_bytes or make the "
-        "buckets smaller",
-        where, s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
-  return TSR_OK;
-}
-
 /* ---- Chains ---------------------------------------------------------------------------------- */
 
+/* The number that another region of the layout's would have; TSR_REGIONS_MAX: there is no room for one. */
+static uint32_t free_region(const tsr_composition *t) {
+  const tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
+  uint32_t i = 0;
+  while (i < TSR_REGIONS_MAX && regions[i].name) i++;
+  return i;
+}
+
 static tsr_status refuse_chains(const tsr_spec *spec, const char *key, tsr_error *error, const char *why) {
-  char where[512];
-  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", key);
-  tsr_spec_where(entry ? entry : tsr_spec_find(spec, "table", "values"), where, sizeof where);
-  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: values = buckets %s", where, why);
+  return tsr_spec_refuse(spec, "table", tsr_spec_find(spec, "table", key) ? key : "values", error,
+                         "values = buckets %s", why);
 }
 
 /* How many units chains need depends on how large they are: so the allocator plans for one unit first. */
@@ -423,8 +317,7 @@ static tsr_status plan_chains(tsr_composition *t, const tsr_spec *spec, tsr_erro
 /* Handles lie beside the layout's slots, as another of its regions. */
 static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
-  tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
-  uint32_t region = 0;
+  const uint32_t region = free_region(t);
   if (t->shape.moves_pairs)
     return refuse_chains(
         spec, "probing", error,
@@ -434,11 +327,10 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
     return refuse_chains(spec, "probing", error,
                          "inserts keys once, and this scheme makes lists of whole batches, where it looks for no key: "
                          "use another scheme, or values = inline");
-  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
   if (region == TSR_REGIONS_MAX)
     return refuse_chains(spec, "layout", error,
                          "needs a region for its handles, and this layout has the most that there can be: use another");
-  regions[region] = (tsr_region){
+  t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
       .name = "lists", .bytes_per_bucket = TSR_CHAIN_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
   t->facts.chain_first = chain.first;
   t->facts.chain_growth = chain.growth;
@@ -455,96 +347,37 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
  * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
  * own, and a table that grows so has a filter that grows, by the same code. */
 static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  enum { BLOCK_BITS = 8 * FILTER_BLOCK_BYTES };
-  tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
+  enum { BLOCK_BITS = 8 * TSR_FILTER_BLOCK_BYTES };
   const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
-  uint32_t region = 0;
-  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
-  if (region == TSR_REGIONS_MAX) {
-    char where[512];
-    tsr_spec_where(tsr_spec_find(spec, "table", "filter"), where, sizeof where);
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: the filter needs a region of memory, and layout = %s has the most that there can be: use "
-                    "another layout, or none",
-                    where, t->part[TSR_ROLE_LAYOUT].plugin->name);
-  }
-  t->facts.filter_words = FILTER_BLOCK_BYTES / sizeof(uint32_t);
-  t->facts.filter_functions = tsr_filter_functions(FILTER_BLOCK_BYTES, (double)t->settings.filter_bits);
+  const uint32_t region = free_region(t);
+  if (region == TSR_REGIONS_MAX)
+    return tsr_spec_refuse(spec, "table", "filter", error,
+                           "the filter needs a region of memory, and layout = %s has the most that there can be: use "
+                           "another layout, or none",
+                           t->part[TSR_ROLE_LAYOUT].plugin->name);
+  t->facts.filter_words = TSR_FILTER_BLOCK_BYTES / sizeof(uint32_t);
+  t->facts.filter_functions = tsr_filter_functions(TSR_FILTER_BLOCK_BYTES, (double)t->settings.filter_bits);
   t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter_bits);
   t->facts.filter_region = region;
   const uint64_t bits = t->shape.buckets * t->facts.filter_bits;
-  regions[region] = (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * FILTER_BLOCK_BYTES};
-  return TSR_OK;
-}
-
-/* ---- Lists in bulk --------------------------------------------------------------------------- */
-
-static tsr_status refuse_lists(const tsr_composition *t, const tsr_spec *spec, const char *key, const char *why,
-                               tsr_error *error) {
-  char where[512];
-  tsr_spec_where(tsr_spec_find(spec, "table", key), where, sizeof where);
-  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: probing = %s makes lists of whole batches, %s", where,
-                  t->part[TSR_ROLE_PROBING].plugin->name, why);
-}
-
-/* Lists are made in bulk: nothing looks a key up meanwhile, and every slot of a bucket belongs to the table's order. */
-static tsr_status check_lists(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  const tsr_shape *s = &t->shape;
-  const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
-  if (!s->has_lists) return TSR_OK;
-  if (s->lists > 0xFFFFFFFEu)
-    return out_of_range(t->part[TSR_ROLE_PROBING].plugin, "lists", s->lists, "below 2^32 - 1", error);
-  if (t->part[TSR_ROLE_PROBING].plan.regions[0].bytes < (s->lists + 1) * sizeof(uint32_t))
-    return out_of_range(t->part[TSR_ROLE_PROBING].plugin, "lists", s->lists,
-                        "less than its first region has numbers of 32 bits", error);
-  if (s->guard != TSR_GUARD_NONE)
-    return refuse_lists(t, spec, tsr_spec_find(spec, "table", "duplicates") ? "duplicates" : "kind",
-                        "in which it looks for no key: use kind = multiset or multimap, or duplicates = promise_unique",
-                        error);
-  if (s->is_mixed)
-    return refuse_lists(t, spec, "concurrency", "which nothing may overlap: use concurrency = phased", error);
-  if (s->short_keys)
-    return refuse_lists(t, spec, "layout", "whose buckets lie in no page, and this layout needs pages: use another",
-                        error);
-  if (t->settings.page_bytes)
-    return refuse_lists(t, spec, "page_bytes", "whose buckets lie in no page: remove the line", error);
-  if (!layout->put)
-    return refuse_lists(t, spec, "layout", "and this layout offers no put: use one that does (`tessera list layout`)",
-                        error);
-  for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[TSR_ROLE_LAYOUT].plan.regions[i].name; i++)
-    if (t->part[TSR_ROLE_LAYOUT].plan.regions[i].bytes)
-      return refuse_lists(t, spec, "layout", "and this layout has memory that belongs to no bucket: use another",
-                          error);
+  t->part[TSR_ROLE_LAYOUT].plan.regions[region] =
+      (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * TSR_FILTER_BLOCK_BYTES};
   return TSR_OK;
 }
 
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
 static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
   uint64_t all = t->lock_bytes, bytes;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &t->part[role].plan.regions[i];
-      if (__builtin_mul_overflow(region->bytes_per_bucket, tsr_composition_buckets(t), &bytes) ||
-          __builtin_add_overflow(bytes, region->bytes, &bytes) || __builtin_add_overflow(all, bytes, &all))
-        return tsr_fail(error, TSR_BAD_PLUGIN,
-                        "%s/%s: P-14: its plan() asked for the region %s of %llu bytes and %llu for each of %llu "
-                        "buckets: all memory together must be less than 2^64 bytes; correct plan()",
-                        tsr_role_names[role], t->part[role].plugin->name, region->name,
-                        (unsigned long long)region->bytes, (unsigned long long)region->bytes_per_bucket,
-                        (unsigned long long)tsr_composition_buckets(t));
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
+    if (__builtin_mul_overflow(at.region->bytes_per_bucket, tsr_composition_buckets(t), &bytes) ||
+        __builtin_add_overflow(bytes, at.region->bytes, &bytes) || __builtin_add_overflow(all, bytes, &all))
+      return tsr_fail(error, TSR_BAD_PLUGIN,
+                      "%s/%s: P-14: its plan() asked for the region %s of %llu bytes and %llu for each of %llu "
+                      "buckets: all memory together must be less than 2^64 bytes; correct plan()",
+                      tsr_role_names[at.role], t->part[at.role].plugin->name, at.region->name,
+                      (unsigned long long)at.region->bytes, (unsigned long long)at.region->bytes_per_bucket,
+                      (unsigned long long)tsr_composition_buckets(t));
   return TSR_OK;
-}
-
-const char *tsr_composition_overlap(const tsr_composition *t) {
-  if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
-  if (TSR_TAKES_TURNS(&t->shape))
-    return "finds may overlap inserts or erases, inserts inserts, erases erases; the table orders inserts and erases";
-  if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)
-    return "insert, find, contains and erase may all overlap each other";
-  if (t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
-    return "inserts of distinct keys may overlap inserts, finds finds, erases erases; the table orders the classes";
-  return "inserts may overlap inserts, finds finds, erases erases; the table orders the classes";
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -577,7 +410,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_shape *s = &t->shape;
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
-  if (status == TSR_OK) status = check_short_keys(t, spec, error);
+  if (status == TSR_OK) status = tsr_fit_short_keys(t, spec, error);
   if (status) return status;
   if (s->short_keys && !t->settings.page_bytes) t->settings.page_bytes = TSR_PAGE_BYTES_AUTO;
   if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
@@ -594,13 +427,9 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
-  if (status == TSR_OK) status = check_links(t, spec, error);
-  if (status == TSR_OK) status = check_registers(t, spec, error);
-  if (status == TSR_OK) status = check_multiplicity(t, spec, error);
-  if (status == TSR_OK) status = check_lists(t, spec, error);
+  if (status == TSR_OK) status = tsr_fit_parts(t, spec, error);
   if (status == TSR_OK && t->settings.filter_bits) status = furnish_filter(t, spec, error);
-  if (status == TSR_OK) status = check_regions(t, error);
-  return status ? status : check_overlap(t, spec, error);
+  return status ? status : check_regions(t, error);
 }
 
 /* A filter has a hasher and no other part: its blocks are the core's. They lie where a layout's buckets do. */
@@ -612,14 +441,11 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
   if (t->settings.one_in &&
       tsr_filter_rate(t->settings.block_bytes, t->settings.functions, tsr_filter_bits(&t->settings)) *
               (double)t->settings.one_in >
-          1) {
-    char where[512];
-    tsr_spec_where(tsr_spec_find(spec, "filter", "one_in"), where, sizeof where);
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: a key would need more than 48 bits: raise functions (now %llu) or block_bytes, or ask for less", where,
+          1)
+    return tsr_spec_refuse(
+        spec, "filter", "one_in", error,
+        "a key would need more than 48 bits: raise functions (now %llu) or block_bytes, or ask for less",
         (unsigned long long)t->settings.functions);
-  }
   s->bucket_slots = s->bucket_places = s->tile_lanes = s->share_lanes = 1;
   s->bucket_bytes = (uint32_t)t->settings.block_bytes;
   s->buckets = s->buckets_min = blocks;
@@ -643,62 +469,25 @@ static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
 
 /* ---- Larger than the device ------------------------------------------------------------------ */
 
-/* Of the regions that travel: bytes of a page, behind the last page, and those that keep each one's begin aligned. */
-static void measure_pages(const tsr_composition *t, uint64_t *page, uint64_t *behind) {
-  *page = *behind = 0;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &t->part[role].plan.regions[i];
-      if (!region->bytes_per_bucket) continue;
-      *page += tsr_region_page_bytes(t, region);
-      *behind += tsr_region_tail_bytes(t, region) + 2 * TSR_WINDOW_ALIGNED;
-    }
-}
-
-uint64_t tsr_composition_host_bytes(const tsr_composition *t) {
-  uint64_t bytes = 0;
-  for (uint32_t role = 0; role < TSR_ROLES && t->window_pages; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
-      if (t->part[role].plan.regions[i].bytes_per_bucket) bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);
-  return bytes;
-}
-
-uint64_t tsr_composition_window_bytes(const tsr_composition *t) {
-  uint64_t page, behind;
-  measure_pages(t, &page, &behind);
-  return t->window_pages ? TSR_WINDOWS * (t->window_pages * page + behind) : 0;
-}
-
-/* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
-uint64_t tsr_composition_travel_batch(const tsr_composition *t) {
-  enum { READ_BYTES = 256 };
-  const uint64_t wanted = t->settings.page_batch;
-  if (!t->window_pages || wanted == 0) return UINT64_MAX;
-  return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(t) / READ_BYTES;
-}
-
 /* A window as large as the bus needs to be as fast as it can: with small ones the first and the last run, which nothing
  * overlaps, are a small part of all. */
 static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   static const uint64_t enough = 32ull << 20;
   const uint64_t limit = t->settings.device_bytes, all = tsr_composition_bytes(t);
   uint64_t page, behind;
-  char where[512];
   if (!limit || all <= limit) return TSR_OK;
-  measure_pages(t, &page, &behind);
+  tsr_composition_measure_pages(t, &page, &behind);
   t->window_pages = 1;
   const uint64_t least = all - tsr_composition_host_bytes(t) + TSR_WINDOWS * (page + behind);
-  tsr_spec_where(tsr_spec_find(spec, "table", "device_bytes"), where, sizeof where);
   if (limit < least)
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "%s: must be at least %llu, for three of this table's pages and what the device keeps of it", where,
-                    (unsigned long long)least);
+    return tsr_spec_refuse(spec, "table", "device_bytes", error,
+                           "must be at least %llu, for three of this table's pages and what the device keeps of it",
+                           (unsigned long long)least);
   if (t->shape.sm && t->shape.tile_lanes > 1)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: the table of %llu bytes lies in the host's memory, and on the few pages that are on the device "
-        "tiles of one lane work: set [layout] tile_lanes = 1",
-        where, (unsigned long long)all);
+    return tsr_spec_refuse(spec, "table", "device_bytes", error,
+                           "the table of %llu bytes lies in the host's memory, and on the few pages that are on the "
+                           "device tiles of one lane work: set [layout] tile_lanes = 1",
+                           (unsigned long long)all);
   const uint64_t room = (limit - least) / TSR_WINDOWS + page;
   t->window_pages = (room < enough ? room : enough) / page;
   if (!t->window_pages) t->window_pages = 1;
@@ -709,12 +498,10 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
 #define ROWS_MAX 0xFFFFFFFEull /* what 32 bits can name, and one number that names none */
 
 static tsr_status check_rows(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  char where[512];
   if (tsr_composition_rows(t) <= ROWS_MAX) return TSR_OK;
-  tsr_spec_where(tsr_spec_find(spec, "table", "value_bytes"), where, sizeof where);
-  return tsr_fail(
-      error, TSR_INCOMPATIBLE,
-      "%s: the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables", where,
+  return tsr_spec_refuse(
+      spec, "table", "value_bytes", error,
+      "the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables",
       (unsigned long long)tsr_composition_rows(t));
 }
 
@@ -790,189 +577,4 @@ tsr_status tsr_composition_check_code(const tsr_composition *t, tsr_error *error
                       part->plugin->name);
   }
   return TSR_OK;
-}
-
-uint64_t tsr_composition_buckets(const tsr_composition *t) { return t->shape.buckets + t->tail_buckets; }
-
-uint64_t tsr_composition_refs(const tsr_composition *t) {
-  return tsr_composition_buckets(t) + (t->shape.has_link ? t->shape.units : 0);
-}
-
-tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page) {
-  tsr_composition link = *t;
-  link.facts.loops = 1;
-  if (!in_page) return link;
-  link.shape.in_page = 1;
-  link.shape.share_lanes = link.shape.tile_lanes; /* there are no requests to share */
-  link.facts.has_stash = 0;
-  link.facts.first_look_cached = 0;
-  link.facts.falls_back_to_walk = !t->shape.can_exchange || t->shape.duplicates == TSR_DUPLICATES_KEEP;
-  return link;
-}
-
-tsr_composition tsr_composition_of_kernel(const tsr_composition *t, bool all_at_once) {
-  tsr_composition link = *t;
-  link.shape.statistics = 0;
-  if (all_at_once && TSR_TAKES_TURNS(&t->shape)) link.shape.guard = TSR_GUARD_LOCK;
-  return link;
-}
-
-/* A third more than a page has slots, so that keys are found soon. */
-uint32_t tsr_composition_set_room(const tsr_composition *t) {
-  const tsr_shape *s = &t->shape;
-  if (!s->sm || !s->is_paged || !s->payload_bits || s->statistics || !TSR_POLICY_MERGES(s->duplicates)) return 0;
-  const uint64_t slots = tsr_composition_page_buckets(t) * s->bucket_slots, room = (slots + slots / 3) / 4 * 4 + 256;
-  return room * ((s->key_bits + s->payload_bits) / 8) <= tsr_block_bytes(s->sm) ? (uint32_t)room : 0;
-}
-
-bool tsr_composition_has_few_pages(const tsr_composition *t) {
-  enum { PAGES = 256 };
-  return t->shape.sm && TSR_POLICY_LOOKS(t->shape.duplicates) && t->shape.pages < PAGES &&
-         t->settings.page_batch == TSR_PAGE_BATCH_AUTO;
-}
-
-/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
- * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
- * the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for
- * the blocks that a GPU runs at a time, or blocks that share a page first. */
-uint64_t tsr_composition_page_batch(const tsr_composition *t) {
-  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
-  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 22;
-  const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
-  const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
-  if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
-  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
-  if (tsr_composition_has_few_pages(t) && !tsr_composition_set_room(t)) return UINT64_MAX;
-  return share > least ? share : least;
-}
-
-uint64_t tsr_composition_filter_blocks(const tsr_composition *t) {
-  return t->facts.is_filter ? t->shape.buckets
-                            : t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes / FILTER_BLOCK_BYTES;
-}
-
-/* Pages of a filter are as large as a tile of keys fills at 12 bits a key; a table's own pages are what they are. */
-uint64_t tsr_composition_mark_pages(const tsr_composition *t) {
-  enum { PAGE_BLOCKS = 256 };
-  if (t->shape.is_paged) return t->shape.pages;
-  return (tsr_composition_filter_blocks(t) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
-}
-
-/* The blocks of a page's keys: two of them may be a neighbour's, too. */
-uint32_t tsr_composition_mark_bytes(const tsr_composition *t) {
-  const uint64_t blocks = tsr_composition_filter_blocks(t) / tsr_composition_mark_pages(t) + 2;
-  return (uint32_t)(blocks * t->facts.filter_words * sizeof(uint32_t));
-}
-
-bool tsr_composition_marks_in_order(const tsr_composition *t) {
-  enum { OWN_BYTES = 4 << 10 };
-  return t->facts.filter_words && !t->shape.has_lists &&
-         (!t->shape.sm || tsr_composition_mark_bytes(t) + OWN_BYTES <= tsr_block_bytes(t->shape.sm));
-}
-
-/* While a filter lies in a GPU's cache its bits may be set in any order. */
-uint64_t tsr_composition_mark_batch(const tsr_composition *t) {
-  enum { PAGES = 1024, SHARE = 16 };
-  static const uint64_t least = 1u << 22;
-  if (!tsr_composition_marks_in_order(t) || !t->shape.sm || tsr_composition_mark_pages(t) < PAGES) return UINT64_MAX;
-  const uint64_t share = tsr_composition_filter_blocks(t) * t->facts.filter_words / SHARE;
-  return share > least ? share : least;
-}
-
-bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
-  const bool sorts = t->shape.is_paged || t->shape.sorts_lists;
-  switch (step) {
-  case TSR_PAGES_count:
-  case TSR_PAGES_count_pages:
-  case TSR_PAGES_bins:
-  case TSR_PAGES_tiles:
-  case TSR_PAGES_scatter:
-    return sorts || tsr_composition_mark_batch(t) != UINT64_MAX;
-  case TSR_PAGES_mark:
-    return tsr_composition_marks_in_order(t) && (t->shape.is_paged || tsr_composition_mark_batch(t) != UINT64_MAX);
-  case TSR_PAGES_answer:
-  case TSR_PAGES_rest:
-    return sorts;
-  case TSR_PAGES_sample:
-  case TSR_PAGES_choose:
-  case TSR_PAGES_hot_answer:
-  case TSR_PAGES_distinct:
-  case TSR_PAGES_merge:
-    return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
-  case TSR_PAGES_spans:
-    return t->facts.makes_spans;
-  case TSR_PAGES_spans_list:
-    return t->facts.makes_spans && t->settings.growth;
-  case TSR_PAGES_bar:
-  case TSR_PAGES_insert:
-  case TSR_PAGES_rest_combine:
-    return t->shape.is_paged;
-  case TSR_PAGES_spilled:
-    return t->shape.is_paged && t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
-  case TSR_PAGES_any_count:
-  case TSR_PAGES_any_begin:
-  case TSR_PAGES_any_place:
-  case TSR_PAGES_any_rest:
-    return t->shape.has_lists && !sorts;
-  default:
-    return t->shape.has_lists && sorts;
-  }
-}
-
-bool tsr_composition_marks(const tsr_composition *t, uint32_t op) {
-  return t->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
-}
-
-uint64_t tsr_composition_page_buckets(const tsr_composition *t) { return t->shape.buckets / t->shape.pages; }
-
-uint64_t tsr_composition_slots(const tsr_composition *t) {
-  return (t->shape.buckets + (t->shape.has_link ? t->shape.units : 0)) * t->shape.bucket_slots;
-}
-
-uint64_t tsr_region_bytes(const tsr_composition *t, const tsr_region *region) {
-  return region->bytes + region->bytes_per_bucket * tsr_composition_buckets(t);
-}
-
-uint64_t tsr_region_page_bytes(const tsr_composition *t, const tsr_region *region) {
-  return region->bytes_per_bucket * tsr_composition_page_buckets(t);
-}
-
-uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *region) {
-  return region->bytes + region->bytes_per_bucket * t->tail_buckets;
-}
-
-uint32_t tsr_composition_value_bytes(const tsr_composition *t) {
-  return t->settings.value_bytes ? (uint32_t)t->settings.value_bytes : t->shape.value_bits / 8;
-}
-
-/* One for each slot, so that no pair is without, and one for each item of a batch: those that the batch turns out not to
- * need are not given back one by one (../table/wide.h), and more items than an eighth go in parts. */
-uint64_t tsr_composition_rows(const tsr_composition *t) {
-  enum { SHARE = 8, LEAST = 4096 };
-  const uint64_t slots = tsr_composition_refs(t) * t->shape.bucket_slots;
-  return t->settings.value_bytes ? slots + slots / SHARE + LEAST : 0;
-}
-
-uint64_t tsr_composition_row_bytes(const tsr_composition *t) {
-  return tsr_composition_rows(t) * (t->settings.value_bytes + sizeof(uint32_t));
-}
-
-uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  uint64_t bytes = t->lock_bytes + tsr_composition_row_bytes(t);
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[role].plan.regions[i].name; i++)
-      bytes += tsr_region_bytes(t, &t->part[role].plan.regions[i]);
-  return bytes;
-}
-
-tsr_state tsr_composition_state(const tsr_composition *t) {
-  tsr_state state = {.buckets = tsr_composition_page_buckets(t),
-                     .pages = t->shape.pages,
-                     .bucket_share = t->shape.buckets ? UINT64_MAX / tsr_composition_page_buckets(t) + 1 : 0,
-                     .lists = t->shape.lists,
-                     .stash_buckets = t->stash_buckets,
-                     .lock_shift = t->lock_shift};
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    memcpy(state.part[role].word, t->part[role].plan.state, sizeof state.part[role].word);
-  return state;
 }

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+enum { TSR_FILTER_BLOCK_BYTES = 32 /* of a filter before a table */ };
+
 /* The part of absent keys that seem present when the filter holds a key for each `bits_per_key` bits: the mean over
  * blocks, whose keys have a Poisson distribution. */
 double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per_key);

@@ -8,7 +8,7 @@
 #ifndef TSR_GLUE_H
 #define TSR_GLUE_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -23,9 +23,10 @@ extern const char *const tsr_role_names[TSR_ROLES]; /* "hasher", ...: INI key, s
 
 /* Finds <role>_<name>.so: in the directories (colon-separated, may be NULL), then in those of $TESSERA_PLUGINS, then
  * beside the library; never in the working directory. Checks the contract: a whole file, one data symbol, ABI, size,
- * role, name, parameters. What was found is found again without a look at the folders. TSR_NOT_FOUND or TSR_BAD_SPEC (no name at all) tells the nearest name or else the
- * directories, and the caller says where the name stands; TSR_BAD_ARGUMENT: one of `directories` cannot be read;
- * TSR_BAD_PLUGIN names the file and the rule of plugins/README.md. */
+ * role, name, parameters. What was found is found again without a look at the folders. TSR_NOT_FOUND or TSR_BAD_SPEC
+ * (no name at all) tells the nearest name or else the directories, and the caller says where the name stands;
+ * TSR_BAD_ARGUMENT: one of `directories` cannot be read; TSR_BAD_PLUGIN names the file and the rule of
+ * plugins/README.md. */
 tsr_status tsr_registry_find(const char *directories, uint32_t role, const char *name, const tsr_plugin **plugin,
                              tsr_error *error) TSR_MUST_CHECK;
 

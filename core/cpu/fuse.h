@@ -7,7 +7,7 @@
 #ifndef TSR_CPU_FUSE_H
 #define TSR_CPU_FUSE_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/cpu/bulk.h"
 
 #ifdef __cplusplus
@@ -22,7 +22,8 @@ typedef struct tsr_fused {
 } tsr_fused;
 
 /* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where it
- * was not compiled ahead and there is no compiler, or it fails, or takes too long; then the function tables do the same work. */
+ * was not compiled ahead and there is no compiler, or it fails, or takes too long; then the function tables do the same
+ * work. */
 tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_error *error)
     TSR_MUST_CHECK;
 void tsr_fused_free(tsr_fused *fused);

@@ -11,11 +11,9 @@
 #include "core/backend.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
-#include "core/cuda/match.h"
 #include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
-#include "core/cuda/split.h"
-#include "core/cuda/wide.h"
+#include "core/cuda/steps.h"
 #include "core/sized.h"
 
 typedef struct cuda_device {
@@ -561,34 +559,28 @@ static tsr_status cuda_user_launch(tsr_user_program *program, uint64_t n, const 
   return pop(d, result, "cuLaunchKernel", error);
 }
 
-static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream,
-                             tsr_error *error) {
-  cuda_device *d = of(device);
+static tsr_status run_step(const cuda_device *d, tsr_cuda_module *module, tsr_cuda_step step, void *stream,
+                           tsr_error *error) {
   tsr_status status = push(d, error);
   if (status) return status;
-  status = tsr_cuda_split_run(&d->split, d->driver, d->base.info.sm, step, split, stream, error);
+  status = tsr_cuda_module_run(module, d->driver, d->base.info.sm, &step, stream, error);
   tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
+}
+
+static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream,
+                             tsr_error *error) {
+  return run_step(of(device), &of(device)->split, tsr_cuda_split_step(step, split), stream, error);
 }
 
 static tsr_status cuda_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream,
                             tsr_error *error) {
-  cuda_device *d = of(device);
-  tsr_status status = push(d, error);
-  if (status) return status;
-  status = tsr_cuda_wide_run(&d->wide, d->driver, d->base.info.sm, step, run, stream, error);
-  tsr_status popped = pop(d, 0, "", status ? NULL : error);
-  return status ? status : popped;
+  return run_step(of(device), &of(device)->wide, tsr_cuda_wide_step(step, run), stream, error);
 }
 
 static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream,
                              tsr_error *error) {
-  cuda_device *d = of(device);
-  tsr_status status = push(d, error);
-  if (status) return status;
-  status = tsr_cuda_match_run(&d->match, d->driver, d->base.info.sm, step, match, stream, error);
-  tsr_status popped = pop(d, 0, "", status ? NULL : error);
-  return status ? status : popped;
+  return run_step(of(device), &of(device)->match, tsr_cuda_match_step(step, match), stream, error);
 }
 
 /* ---- Streams and events ---------------------------------------------------------------------- */

@@ -281,7 +281,8 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
  * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
-/* A hash of all that the cubin depends on. has_operations: their headers, too. pre: the toolkit is loaded, whose version counts as well. */
+/* A hash of all that the cubin depends on. has_operations: their headers, too. pre: the toolkit is loaded, whose
+ * version counts as well. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
                                const tsr_kernels *kernels, bool has_operations, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);

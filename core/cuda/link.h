@@ -7,7 +7,7 @@
 #ifndef TSR_CUDA_LINK_H
 #define TSR_CUDA_LINK_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/tessera_tools.h"
 #include "core/user/code.h"
 

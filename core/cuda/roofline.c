@@ -41,7 +41,8 @@ typedef struct meter {
 static tsr_status load_kernels(meter *m, tsr_error *error) {
   const char *names[ROWS];
   for (size_t i = 0; i < ROWS; i++) names[i] = row_kernels[i].symbol;
-  return tsr_cuda_module_load(&m->module, m->driver, tsr_roofline_images, names, ROWS, m->device->info.sm, error);
+  const tsr_cuda_kernels kernels = {tsr_roofline_images, names, ROWS};
+  return tsr_cuda_module_load(&m->module, m->driver, &kernels, m->device->info.sm, error);
 }
 
 static tsr_status launch(meter *m, const row_kernel *kernel, uint64_t accesses, uint64_t seed, tsr_error *error) {

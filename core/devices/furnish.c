@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The beginning and end of a table of several devices (furnish.h): its shards, and the streams, events and buffers by
- * which batches come to them. Read next: batch.c.
+ * which batches come to them. Read next: task.h.
  */
 #include "core/devices/furnish.h"
 
@@ -72,11 +72,11 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     status = device->backend->stream_create(device, lane != TSR_LANE_WORK, &m->streams[lane], error);
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
     tsr_slot *k = &m->slots[i];
-    tsr_event **const events[] = {&k->was_split, &k->arrived_at, &k->worked, &k->returned, &k->back_at};
-    for (uint32_t e = 0; status == TSR_OK && e < sizeof events / sizeof events[0]; e++)
-      status = device->backend->event_create(device, true, events[e], error);
-    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++)
-      status = device->backend->event_create(device, true, &k->begun[lane], error);
+    if (status == TSR_OK) status = device->backend->event_create(device, true, &k->back_at, error);
+    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
+      status = device->backend->event_create(device, true, &k->ended[lane], error);
+      if (status == TSR_OK) status = device->backend->event_create(device, true, &k->begun[lane], error);
+    }
   }
   return status;
 }
@@ -92,13 +92,13 @@ static void release_member(tsr_member *m) {
   free_buffer(device, &m->bins);
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
     tsr_slot *k = &m->slots[i];
-    tsr_event *const events[] = {k->was_split, k->arrived_at, k->worked, k->returned, k->back_at};
     tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
                                   &k->values,  &k->back_values, &k->ordered_values};
-    for (uint32_t e = 0; e < sizeof events / sizeof events[0]; e++)
-      if (events[e]) device->backend->event_destroy(device, events[e]);
-    for (uint32_t lane = 0; lane < TSR_LANES; lane++)
+    if (k->back_at) device->backend->event_destroy(device, k->back_at);
+    for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
+      if (k->ended[lane]) device->backend->event_destroy(device, k->ended[lane]);
       if (k->begun[lane]) device->backend->event_destroy(device, k->begun[lane]);
+    }
     for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
     for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
       free_buffer(device, &k->in[c]);

@@ -242,9 +242,8 @@ static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *er
   const bool is_alike =
       to->store.composition->shape.capacity == options.capacity && to->store.composition->shape.seed == options.seed;
   if (status == TSR_OK && !is_alike) status = tsr_rehash(to, &options, error); /* the first one has grown */
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++)
-      status = copy_region(to, from, role, i, error);
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
+    status = copy_region(to, from, at.role, at.i, error);
   if (status == TSR_OK && tsr_is_wide(to)) status = copy_rows(to, from, error);
   to->store.state.has_erased = from->store.state.has_erased;
   to->store.is_clear = false;

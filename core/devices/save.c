@@ -206,7 +206,8 @@ static bool suits(const source *s, const tsr_table *t) {
   return t->store.composition->settings.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
 }
 
-/* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is replaced. */
+/* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is
+ * replaced. */
 static tsr_status load_and_move(const source *s, const tsr_spec *spec, const tsr_options *sizes, tsr_table **table,
                                 tsr_error *error) {
   char as_saved[16 + 4 * TSR_DEVICES_MAX] = "table.devices=";

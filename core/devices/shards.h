@@ -2,7 +2,7 @@
  *
  * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
  * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
- * those before it: transport <- balance <- furnish <- batch <- modes, whole <- move <- join, save <- form. Read next: batch.h.
+ * those before it: transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join, save <- form. Read next: batch.h.
  */
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H
@@ -41,9 +41,9 @@ typedef struct tsr_slot {
   tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   void *ordered_at[TSR_ANSWERS];                                  /* in `ordered`, or the caller's array */
   tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
-  tsr_event *was_split, *arrived_at, *worked, *returned;
-  tsr_event *begun[TSR_LANES],
-      *back_at; /* while phases are measured: the begin of each; of answers, before they are ordered */
+  tsr_event *ended[TSR_LANES];                                    /* each phase */
+  /* While phases are measured: when each began; and when the answers were back, before they are put in order. */
+  tsr_event *begun[TSR_LANES], *back_at;
   bool is_timed[TSR_LANES];
 } tsr_slot;
 

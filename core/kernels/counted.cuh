@@ -46,8 +46,8 @@ static __device__ __forceinline__ bool has_slots(const tsr_ctx *c, const tsr_pag
 
 /* ---- Pairs into slots ------------------------------------------------------------------------ */
 
-/* The walk in a page, which has neither a stash nor links. A reserved key's would begin elsewhere; its page gives up, wherever
- * it goes here. */
+/* The walk in a page, which has neither a stash nor links. A reserved key's would begin elsewhere; its page gives up,
+ * wherever it goes here. */
 static __device__ __forceinline__ void walk_page(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   const tsr_probe start = {0, {0, 0}, 0, 0, tsr_page_of(c, key)};
   *probe = start;
@@ -334,8 +334,8 @@ static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const ts
   return room;
 }
 
-/* A page in which few pairs have no place is done but for these, where nobody wants answers: they are its items then, and go by
- * random access. So its block need not wait for the longest chains. */
+/* A page in which few pairs have no place is done but for these, where nobody wants answers: they are its items then,
+ * and go by random access. So its block need not wait for the longest chains. */
 enum { HANDED = sizeof(uint16_t) * TSR_PAGES_FIRSTS / (sizeof(io_key) + sizeof(io_payload)), HANDED_AFTER = 32 };
 
 static __device__ __forceinline__ uint32_t hands_over(const tsr_pages *a) {

@@ -150,7 +150,8 @@ typedef struct tsr_pages {
   uint64_t *counts;
   uint64_t *cursors; /* bins: where the next item of each goes */
   /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
-   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins */
+   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's
+   * bins */
   uint64_t room;
   uint32_t *spills;
   uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
@@ -164,7 +165,8 @@ typedef struct tsr_pages {
   double mark_blocks;  /* of the filter, for each page */
   uint32_t mark_bytes; /* of those that its keys can name */
   /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
-   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces of the batch */
+   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
+   * of the batch */
   uint32_t *distinct;  /* of each piece; NULL: items are as they came */
   uint32_t set_room;   /* distinct keys of a piece, */
   uint32_t piece_log2; /* ... and its items */

@@ -32,7 +32,8 @@ TSR_INLINE uint64_t place_of(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
 
 /* Combines *payload into a slot that holds the key, as the policy says; returns false if the slot has changed. A value
  * that the policy would leave alone needs no write. An old look is enough to know that: with `max` a value only grows,
- * with `min` it only falls, with `first` it stays. With POLICY_FIND_OR_INSERT *payload becomes that of the slot. Collective. */
+ * with `min` it only falls, with `first` it stays. With POLICY_FIND_OR_INSERT *payload becomes that of the slot.
+ * Collective. */
 TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                             tsr_payload *payload) {
 #if TSR_PAYLOAD_BITS > 0

@@ -41,7 +41,8 @@ TSR_MUST_CHECK tsr_status tsr_experiment_list(FILE *out, const char *path, const
 
 /* Measures what its CSV does not have, and prints ours beside the paper's. The same goes to NAME.paper.csv beside NAME.csv,
  * anew each time: name,set,metric,value,ratio,device, with a row of set `ours` and one of `paper` for each line of [paper];
- * ratio is ours over the paper's. The rows are drawn as NAME.svg, as `tessera plot` does it, where there is gnuplot. *all_right becomes false when an answer was wrong. */
+ * ratio is ours over the paper's. The rows are drawn as NAME.svg, as `tessera plot` does it, where there is gnuplot.
+ * *all_right becomes false when an answer was wrong. */
 TSR_MUST_CHECK tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right,
                                              tsr_error *error);
 

@@ -12,9 +12,9 @@
  *   loads = .8, .9
  *
  * Variants may set options of bench, too (bench.n=2^20). [small] has options of bench for `experiment --small`, [paper] and
- * [experiment] what experiment.h says. A swept parameter that the part of a combination does not have is left out there, and where a combination has another
- * part than the spec, the spec's parameters of that role are. A value '-' leaves an entry out.
- * Read next: sweep_run.h, which measures a plan.
+ * [experiment] what experiment.h says. A swept parameter that the part of a combination does not have is left out
+ * there, and where a combination has another part than the spec, the spec's parameters of that role are. A value '-'
+ * leaves an entry out. Read next: sweep_run.h, which measures a plan.
  */
 #ifndef TSR_PLAN_H
 #define TSR_PLAN_H

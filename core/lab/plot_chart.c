@@ -15,8 +15,8 @@
 
 enum { PANELS_MAX = 24, CATEGORIES_MAX = 100, LINE_COLUMNS_MAX = 64, NONE = SIZE_MAX };
 
-/* The conditions among the columns of bench, roofline and experiment, in the order in which they are tried; those of parameters hold a
- * point. */
+/* The conditions among the columns of bench, roofline and experiment, in the order in which they are tried; those of
+ * parameters hold a point. */
 static const char *const conditions[] = {"spec",    "load",   "n",     "keys", "op",   "key_bits", "value_bits", "set",
                                          "backend", "device", "batch", "mix",  "name", "lanes",    "metric"};
 enum { CONDITIONS = sizeof conditions / sizeof conditions[0] };

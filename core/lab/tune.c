@@ -204,8 +204,8 @@ static bool is_in_pages(const tsr_point *point) {
 }
 
 /* How many times an operation that looks at so many buckets goes to memory, which a GPU reads by 64 bytes: for buckets, for
- * a value that does not lie in them, and to write. Inserts of batches that are put in order go through memory in its order, and
- * look at no bucket or at those of a page: as once. */
+ * a value that does not lie in them, and to write. Inserts of batches that are put in order go through memory in its
+ * order, and look at no bucket or at those of a page: as once. */
 static double accesses_of(const tsr_point *point, size_t share, double probes) {
   enum { LINE_BYTES = 64 };
   const uint64_t pair_bits = bits_of(point, "key_bits") + bits_of(point, "value_bits");
@@ -215,8 +215,8 @@ static double accesses_of(const tsr_point *point, size_t share, double probes) {
          (share == INSERT || share == ERASE);
 }
 
-/* What an operation of the workload costs at a point: in accesses to memory, or in nanoseconds. A point with a wrong answer, or a key
- * without a place, has no cost. */
+/* What an operation of the workload costs at a point: in accesses to memory, or in nanoseconds. A point with a wrong
+ * answer, or a key without a place, has no cost. */
 static score score_of(const tuner *t, const tsr_point *point, const tsr_results *r, bool is_model) {
   score s = {.point = 0};
   for (size_t k = 0; k < SHARES; k++) s.probes[k] = -1;

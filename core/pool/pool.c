@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/compose.h"
 #include "core/compose/registry.h"
 #include "core/sized.h"
 #include "core/tessera_tools.h"

@@ -187,3 +187,14 @@ void tsr_spec_where(const tsr_spec_entry *entry, char *buffer, size_t bytes) {
     snprintf(buffer, bytes, "--set %s.%s=%s", entry->section, entry->key, entry->value);
   }
 }
+
+tsr_status tsr_spec_refuse(const tsr_spec *spec, const char *section, const char *key, tsr_error *error,
+                           const char *format, ...) {
+  char where[512], sentence[TSR_MESSAGE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  tsr_spec_where(tsr_spec_find(spec, section, key), where, sizeof where);
+  return tsr_fail(error, TSR_INCOMPATIBLE, "%s: %s", where, sentence);
+}

@@ -5,7 +5,7 @@
  *
  * Only the grammar is judged here. Which sections and keys exist, and what their values may be, is
  * judged by the code that composes a table; it finds entries by name, and names the place of an
- * entry in every sentence that it writes (tsr_spec_where).
+ * entry in every sentence that it writes (tsr_spec_refuse).
  * Read next: number.h, which reads the values.
  */
 #ifndef TSR_SPEC_H
@@ -87,6 +87,12 @@ const tsr_spec_section *tsr_spec_section_at(const tsr_spec *spec, size_t i);
  *   --set layout.tile_lanes=48
  * Cut if it is longer than `bytes`, always terminated; pre: bytes > 0. */
 void tsr_spec_where(const tsr_spec_entry *entry, char *buffer, size_t bytes);
+
+/* Refuses what an entry asks for: writes that place, a colon and the sentence, and returns TSR_INCOMPATIBLE. pre: the spec
+ * has the entry. */
+TSR_PRINTF(5, 6)
+tsr_status tsr_spec_refuse(const tsr_spec *spec, const char *section, const char *key, tsr_error *error,
+                           const char *format, ...) TSR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
  */
 #include "core/sized.h"
 #include "core/table/form.h"
+#include "core/table/operate.h"
 #include "core/table/rebuild.h"
 #include "core/table/store.h"
 #include "core/table/table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of one store (form.h). The other form is in ../devices/shards.c.
+ * Tables of one store (form.h). The other form is in ../devices/form.c.
  */
 #include "core/table/form.h"
 

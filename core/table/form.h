@@ -24,9 +24,10 @@ tsr_status tsr_single_build(tsr_table *table, uint64_t n, const void *keys, cons
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
 /* prepare.c */
 tsr_status tsr_single_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
-/* table.c */
-void tsr_single_describe(const tsr_table *table, tsr_table_info *info);
+/* operate.c */
 tsr_status tsr_single_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
+/* tell.c */
+void tsr_single_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_single_size(tsr_table *table, uint64_t *size, tsr_error *error) TSR_MUST_CHECK;
 /* Pairs as slots hold them: with value_bytes values are the numbers of rows (wide.h). */
 tsr_status tsr_single_write_slots(tsr_table *table, uint64_t size, void *keys, void *values, tsr_error *error)

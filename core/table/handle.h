@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- wide <- create <- rebuild <-
- * growth <- table <- build, save; order <- match <- join; sketch <- growth. Read next: windows.h.
+ * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- wide <-
+ * create <- rebuild <- growth <- operate <- table <- build, save; order <- match <- join; sketch <- growth. Read next:
+ * windows.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H

@@ -74,19 +74,17 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p
   tsr_state *state = &p->bulk.state;
   p->regions = 0;
   p->page_bytes = 0;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && c->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &c->part[role].plan.regions[i];
-      if (!region->bytes_per_bucket) continue;
-      const uint32_t bytes = (uint32_t)(region->bytes_per_bucket * tsr_composition_page_buckets(c));
-      p->region[p->regions++] =
-          (tsr_page_region){.table = (char *)((uintptr_t)state->part[role].region[i] + first * bytes),
-                            .offset_bytes = p->page_bytes,
-                            .page_bytes = bytes,
-                            .fill = region->fill * 0x01010101u};
-      state->part[role].region[i] = (void *)(uintptr_t)p->page_bytes;
-      p->page_bytes += bytes;
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(c, &at);) {
+    void **region = &state->part[at.role].region[at.i];
+    const uint32_t bytes = (uint32_t)tsr_region_page_bytes(c, at.region);
+    if (!bytes) continue;
+    p->region[p->regions++] = (tsr_page_region){.table = (char *)((uintptr_t)*region + first * bytes),
+                                                .offset_bytes = p->page_bytes,
+                                                .page_bytes = bytes,
+                                                .fill = at.region->fill * 0x01010101u};
+    *region = (void *)(uintptr_t)p->page_bytes;
+    p->page_bytes += bytes;
+  }
   state->stash_buckets = 0;
   state->bucket_share = first; /* as in the link of this step tsr_page_of_bucket reads it */
   if (c->facts.counts_slots && p->is_clear) {

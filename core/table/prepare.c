@@ -2,6 +2,7 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
  */
+#include "core/compose/compose.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
 #include "core/kernels/pages.h"

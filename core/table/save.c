@@ -98,13 +98,11 @@ char *tsr_save_text(const tsr_spec *spec) {
 static void describe_regions(const tsr_table *t, front *f) {
   const tsr_composition *composition = t->store.composition;
   f->head.region_count = 0;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &composition->part[role].plan.regions[i];
-      tsr_save_row *r = &f->rows[f->head.region_count++];
-      *r = (tsr_save_row){.role = role, .index = i, .bytes = tsr_region_bytes(composition, region)};
-      snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, region->name);
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(composition, &at);) {
+    tsr_save_row *r = &f->rows[f->head.region_count++];
+    *r = (tsr_save_row){.role = at.role, .index = at.i, .bytes = tsr_region_bytes(composition, at.region)};
+    snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, at.region->name);
+  }
   if (!tsr_is_wide(t)) return;
   const uint64_t least = tsr_composition_rows(composition), count = t->wide.count > least ? t->wide.count : least;
   f->rows[f->head.region_count++] = (tsr_save_row){

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/compose.h"
 #include "core/table/windows.h"
 
 tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
@@ -105,19 +106,17 @@ static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, allocat
                                    tsr_error *error) {
   const tsr_composition *composition = store->composition;
   store->state = tsr_composition_state(composition);
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &composition->part[role].plan.regions[i];
-      const uint64_t bytes = tsr_region_bytes(composition, region);
-      void **memory = &store->state.part[role].region[i];
-      tsr_error why = {TSR_OK, ""};
-      tsr_status status = tsr_region_travels(composition, region)
-                              ? t->backend->allocate_host(t->device, bytes, memory, &why)
-                              : allocate(t, bytes, stream, memory, &why);
-      if (status)
-        return tsr_fail(error, status, "region %s of %llu bytes (the whole table has %llu): %s", region->name,
-                        (unsigned long long)bytes, (unsigned long long)tsr_composition_bytes(composition), why.message);
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(composition, &at);) {
+    const uint64_t bytes = tsr_region_bytes(composition, at.region);
+    void **memory = &store->state.part[at.role].region[at.i];
+    tsr_error why = {TSR_OK, ""};
+    tsr_status status = tsr_region_travels(composition, at.region)
+                            ? t->backend->allocate_host(t->device, bytes, memory, &why)
+                            : allocate(t, bytes, stream, memory, &why);
+    if (status)
+      return tsr_fail(error, status, "region %s of %llu bytes (the whole table has %llu): %s", at.region->name,
+                      (unsigned long long)bytes, (unsigned long long)tsr_composition_bytes(composition), why.message);
+  }
   if (!composition->lock_bytes) return TSR_OK;
   void *locks;
   tsr_status status = allocate(t, composition->lock_bytes, stream, &locks, error);
@@ -130,12 +129,9 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   tsr_status status = TSR_OK;
   store->state.has_erased = store->in_graph;
   store->is_clear = false;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &composition->part[role].plan.regions[i];
-      status = t->backend->fill(t->device, store->state.part[role].region[i], region->fill,
-                                tsr_region_bytes(composition, region), stream, error);
-    }
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
+    status = t->backend->fill(t->device, store->state.part[at.role].region[at.i], at.region->fill,
+                              tsr_region_bytes(composition, at.region), stream, error);
   if (status == TSR_OK && composition->lock_bytes)
     status = t->backend->fill(t->device, store->state.locks, 0, composition->lock_bytes, stream, error);
   store->is_clear = status == TSR_OK && !store->in_graph;

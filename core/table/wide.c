@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of value_bytes (wide.h). Read next: table.c.
+ * Values of value_bytes (wide.h). Read next: operate.c.
  */
 #include "core/table/wide.h"
 

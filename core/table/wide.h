@@ -7,7 +7,7 @@
  * numbers may lie in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a call that
  * failed. When the list is short the rows in use are marked, by one scan over the table, and the others listed anew. So
  * which rows are spare has one source, the table itself, and the host knows how many without asking the device.
- * Read next: table.c.
+ * Read next: operate.c.
  */
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H

@@ -7,10 +7,6 @@
 
 #include <stdlib.h>
 
-bool tsr_region_travels(const tsr_composition *composition, const tsr_region *region) {
-  return composition->window_pages && region->bytes_per_bucket;
-}
-
 /* ---- Making them ----------------------------------------------------------------------------- */
 
 static tsr_status make_window(const tsr_table *t, uint64_t bytes, tsr_window *window, tsr_error *error) {
@@ -73,21 +69,19 @@ static uint32_t parts_of(const tsr_store *store, const tsr_window *window, uint6
   const tsr_composition *c = store->composition;
   uint64_t used = 0;
   uint32_t count = 0;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && c->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &c->part[role].plan.regions[i];
-      if (!tsr_region_travels(c, region)) continue;
-      const uint64_t page_bytes = tsr_region_page_bytes(c, region), tail_bytes = tsr_region_tail_bytes(c, region);
-      const uint64_t begin = used + first * page_bytes % TSR_WINDOW_ALIGNED;
-      parts[count++] = (part){.region = region,
-                              .host = store->state.part[role].region[i],
-                              .here = (char *)window->memory + begin,
-                              .page_bytes = page_bytes,
-                              .tail_bytes = tail_bytes,
-                              .address = &state->part[role].region[i]};
-      used += c->window_pages * page_bytes + tail_bytes + 2 * TSR_WINDOW_ALIGNED;
-      used -= used % TSR_WINDOW_ALIGNED;
-    }
+  for (tsr_region_walk at = {0}; tsr_next_region(c, &at);) {
+    if (!tsr_region_travels(c, at.region)) continue;
+    const uint64_t page_bytes = tsr_region_page_bytes(c, at.region), tail_bytes = tsr_region_tail_bytes(c, at.region);
+    const uint64_t begin = used + first * page_bytes % TSR_WINDOW_ALIGNED_BYTES;
+    parts[count++] = (part){.region = at.region,
+                            .host = store->state.part[at.role].region[at.i],
+                            .here = (char *)window->memory + begin,
+                            .page_bytes = page_bytes,
+                            .tail_bytes = tail_bytes,
+                            .address = &state->part[at.role].region[at.i]};
+    used += c->window_pages * page_bytes + tail_bytes + 2 * TSR_WINDOW_ALIGNED_BYTES;
+    used -= used % TSR_WINDOW_ALIGNED_BYTES;
+  }
   return count;
 }
 

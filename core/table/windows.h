@@ -27,9 +27,6 @@ typedef struct tsr_page_run {
   uint64_t first, end;
 } tsr_page_run;
 
-/* Whether a region's pages travel. */
-bool tsr_region_travels(const tsr_composition *composition, const tsr_region *region);
-
 /* Nothing is left behind on failure. free: pre: no work on them is under way; NULL is fine. */
 tsr_status tsr_windows_make(const tsr_table *table, const tsr_composition *composition, tsr_windows **windows,
                             tsr_error *error) TSR_MUST_CHECK;

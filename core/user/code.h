@@ -6,7 +6,7 @@
 #ifndef TSR_USER_CODE_H
 #define TSR_USER_CODE_H
 
-#include "core/compose/compose.h"
+#include "core/compose/composition.h"
 #include "core/tessera_kernels.h"
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/table/capture.h"

@@ -4,6 +4,7 @@
 // and no function beside the kernels; and those over malloc link.
 #include <gtest/gtest.h>
 
+#include "core/compose/compose.h"
 #include "core/kernels/pool.h"
 #include "tests/codegen/linking.h"
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/tessera_tools.h"
 #include "tests/codegen/choices.h"

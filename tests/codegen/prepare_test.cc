@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/compose/compose.h"
 #include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"

@@ -16,11 +16,8 @@ namespace tessera_test {
 static constexpr unsigned char guard_byte = 0x6B;
 
 Memory::Memory(const tsr_composition *composition) : state_(tsr_composition_state(composition)) {
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX && composition->part[role].plan.regions[i].name; i++) {
-      const tsr_region *region = &composition->part[role].plan.regions[i];
-      state_.part[role].region[i] = add(region->name, tsr_region_bytes(composition, region), region->fill);
-    }
+  for (tsr_region_walk at = {}; tsr_next_region(composition, &at);)
+    state_.part[at.role].region[at.i] = add(at.region->name, tsr_region_bytes(composition, at.region), at.region->fill);
   if (composition->lock_bytes) state_.locks = static_cast<uint32_t *>(add("locks", composition->lock_bytes, 0));
   clear();
 }

@@ -451,6 +451,21 @@ TEST_F(CapturedCalls, ThatCannotBeRecordedAreRefused) {
   expect_refused(tsr_find(table_, N, on_host.data(), found_, &plain, &error_), "host memory");
 }
 
+// A graph has no pages: what goes there at random must then be combined, as by any call that does not go page by page.
+TEST_F(CapturedCalls, CombineWherePagesWouldHave) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo duplicates=add page_bytes=4Ki page_batch=1"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_INSERT, &error_), TSR_OK) << error_.message;
+  tsr_call with_results = call(true);
+  capture();
+  for (uint32_t round = 0; round < 2; round++) {
+    recorded.clear();
+    ASSERT_EQ(tsr_insert(table_, N, keys_, values_, &with_results, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(recorded.size(), 2u) << "call " << round;
+    EXPECT_NE(recorded[0].kernel.find("_insert_"), std::string::npos) << recorded[0].kernel;
+    EXPECT_NE(recorded[1].kernel.find("_combine_"), std::string::npos) << recorded[1].kernel;
+  }
+}
+
 TEST_F(CapturedCalls, OfTablesThatGrowAreRefused) {
   ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo growth=double"));
   tsr_call plain = call(false);

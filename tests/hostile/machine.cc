@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/compose/compose.h"
 #include "core/kernels/scan.h"
 #include "plugins/plugin.h"
 

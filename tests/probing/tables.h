@@ -51,8 +51,8 @@ struct TableFree {
 };
 using TablePointer = std::unique_ptr<tsr_table, TableFree>;
 
-// A table of 32-bit keys and values that `pairs` fill to `load`; 0: to the default load factor. The caller promises distinct keys, so that an insert
-// looks at no bucket but for room: as the papers count.
+// A table of 32-bit keys and values that `pairs` fill to `load`; 0: to the default load factor. The caller promises
+// distinct keys, so that an insert looks at no bucket but for room: as the papers count.
 inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, uint64_t seed, bool statistics,
                              const std::string &backend = "cpu") {
   std::string text = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\n"

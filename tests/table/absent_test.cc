@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/compose/compose.h"
 #include "core/compose/filter.h"
 #include "tests/oracle/chance.h"
 #include "tests/oracle/exercise.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables against tables (tsr_join), on the cpu backend, or that of TSR_BACKEND, for every kind of join, of table and of way that matches are found,
-// beside maps of the standard library. SQLite has its say in join_sql_test.cc. Read next: judged.h.
+// Tables against tables (tsr_join), on the cpu backend, or that of TSR_BACKEND, for every kind of join, of table and of
+// way that matches are found, beside maps of the standard library. SQLite has its say in ../cli/join_sql_test.sh. Read next:
+// judged.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>

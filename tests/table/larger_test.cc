@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "core/compose/compose.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
 

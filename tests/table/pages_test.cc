@@ -100,7 +100,8 @@ TEST_P(Pages, BatchesAgreeWithTheOracle) {
   expect_all(asked);
 }
 
-// A page has room for 1024 keys at most, and its scheme may have less; what it cannot hold goes to the stash, and what that cannot hold comes back.
+// A page has room for 1024 keys at most, and its scheme may have less; what it cannot hold goes to the stash, and what
+// that cannot hold comes back.
 TEST_P(Pages, KeysOfOnePageFillItAndTheStash) {
   TSR_TRACE_SEED;
   Recipe recipe = GetParam().recipe;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A composition, which compose.h makes, and what can be read off it: bytes, buckets, which batches take which way. All of
+ * it is a function of settings, facts and plans, and no device is asked. A function takes a composition as it is and
+ * changes nothing, so any number of threads may ask. Read next: glue.h (device code), backend.h (memory).
+ */
+#ifndef TSR_COMPOSITION_H
+#define TSR_COMPOSITION_H
+
+#include "core/compose/facts.h"
+#include "core/spec/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_part {
+  const tsr_plugin *plugin; /* NULL: the role is absent */
+  void *config;             /* plugin->config_bytes */
+  const tsr_image *image;   /* of the composition's widths */
+  tsr_plan plan;
+} tsr_part;
+
+typedef struct tsr_composition {
+  tsr_settings settings; /* its strings are not kept: see part[] */
+  tsr_shape shape;
+  tsr_core_facts facts; /* the core's own */
+  tsr_part part[TSR_ROLES];
+  uint64_t tail_buckets;  /* for reserved keys, then the stash */
+  uint64_t stash_buckets; /* of them */
+  uint64_t lock_bytes;    /* 0 without guard */
+  uint32_t lock_shift;
+  uint64_t window_pages; /* 0: the table lies on the device; else its pages in the host's memory, so many in a window */
+} tsr_composition;
+
+/* ---- Regions --------------------------------------------------------------------------------- */
+
+/* Goes through the regions of all parts:
+ *   for (tsr_region_walk at = {0}; tsr_next_region(composition, &at);) bytes += tsr_region_bytes(composition, at.region); */
+typedef struct tsr_region_walk {
+  const tsr_region *region; /* NULL at first */
+  uint32_t role, i;         /* it is the i-th region of this role's part */
+} tsr_region_walk;
+static inline bool tsr_next_region(const tsr_composition *composition, tsr_region_walk *at) {
+  if (at->region) at->i++;
+  for (; at->role < TSR_ROLES; at->role++, at->i = 0) {
+    at->region = &composition->part[at->role].plan.regions[at->i];
+    if (at->i < TSR_REGIONS_MAX && at->region->name) return true;
+  }
+  return false;
+}
+
+uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *region);
+/* What a page has of a region, and what the region has behind all pages. */
+uint64_t tsr_region_page_bytes(const tsr_composition *composition, const tsr_region *region);
+uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_region *region);
+/* Everything the table allocates: regions, locks and rows. */
+uint64_t tsr_composition_bytes(const tsr_composition *composition);
+/* The state as the device sees it, all pointers NULL. */
+tsr_state tsr_composition_state(const tsr_composition *composition);
+
+/* ---- Buckets, slots, values ------------------------------------------------------------------ */
+
+/* Buckets including the tail. */
+uint64_t tsr_composition_buckets(const tsr_composition *composition);
+/* Of one page, or where there are no pages all that a hash can name. */
+uint64_t tsr_composition_page_buckets(const tsr_composition *composition);
+/* Items of a scan over all pairs: all buckets, and the units that may continue them. */
+uint64_t tsr_composition_refs(const tsr_composition *composition);
+/* Slots that a hash can lead to, units included. */
+uint64_t tsr_composition_slots(const tsr_composition *composition);
+/* Bytes of a value as whoever uses the table sees it; 0: there are none. */
+uint32_t tsr_composition_value_bytes(const tsr_composition *composition);
+/* With value_bytes: the rows of values, and what they and the list of the spare ones take. 0 without. */
+uint64_t tsr_composition_rows(const tsr_composition *composition);
+uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
+/* What may overlap with what, one sentence. It lives as long as the process. */
+const char *tsr_composition_overlap(const tsr_composition *composition);
+
+/* ---- Links of the same table ----------------------------------------------------------------- */
+
+/* Both share all that `composition` owns, and are not freed. */
+
+/* The composition of a link that works through pages: on pages themselves (in_page), or on the table. */
+tsr_composition tsr_composition_of_pages(const tsr_composition *composition, bool in_page);
+/* The composition of a link with a user's kernel, which keeps no statistics, and takes no turns: where it inserts and
+ * erases at once (all_at_once) keys have locks. */
+tsr_composition tsr_composition_of_kernel(const tsr_composition *composition, bool all_at_once);
+
+/* ---- Batches that go page by page ------------------------------------------------------------ */
+
+/* Shared memory in bytes that a block of threads can have on a GPU of compute capability sm. */
+uint32_t tsr_block_bytes(uint32_t sm);
+/* The smallest insert, in pairs, that goes page by page; UINT64_MAX where none does. */
+uint64_t tsr_composition_page_batch(const tsr_composition *composition);
+/* On a GPU, how many keys of a page a block has room for, to make items of one key one; 0: it does not do so. */
+uint32_t tsr_composition_set_room(const tsr_composition *composition);
+/* Whether keys may repeat and there are fewer pages than blocks that a GPU runs at a time; false where page_batch says
+ * what to do. */
+bool tsr_composition_has_few_pages(const tsr_composition *composition);
+/* Whether its batches take this step (TSR_PAGES_). */
+bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
+
+/* ---- Filters, which are the table or stand before it ----------------------------------------- */
+
+/* Whether TSR_BULK_mark goes before this operation. */
+bool tsr_composition_marks(const tsr_composition *composition, uint32_t op);
+uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
+/* Its bits may be set in the order of pages of it, which are the table's where that has pages: how many pages, what a block
+ * of threads holds of the filter meanwhile, whether that can be, and the smallest batch that is put in this order for it
+ * alone; UINT64_MAX where none is. */
+uint64_t tsr_composition_mark_pages(const tsr_composition *composition);
+uint32_t tsr_composition_mark_bytes(const tsr_composition *composition);
+bool tsr_composition_marks_in_order(const tsr_composition *composition);
+uint64_t tsr_composition_mark_batch(const tsr_composition *composition);
+
+/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
+
+/* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
+enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED_BYTES = 256 };
+
+/* Whether the region lies there, and comes to the device page by page. */
+static inline bool tsr_region_travels(const tsr_composition *composition, const tsr_region *region) {
+  return composition->window_pages && region->bytes_per_bucket;
+}
+/* Of the regions that travel: bytes of one page, and bytes that a window has besides, behind its last page. */
+void tsr_composition_measure_pages(const tsr_composition *composition, uint64_t *page_bytes, uint64_t *behind_bytes);
+/* Bytes there, and of all windows; the smallest find whose pages travel, while a smaller one reads what it needs where it
+ * lies. */
+uint64_t tsr_composition_host_bytes(const tsr_composition *composition);
+uint64_t tsr_composition_window_bytes(const tsr_composition *composition);
+uint64_t tsr_composition_travel_batch(const tsr_composition *composition);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

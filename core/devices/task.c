@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A batch under way (task.h).
+ */
+#include "core/devices/task.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "core/devices/balance.h"
+
+/* ---- What is asked --------------------------------------------------------------------------- */
+
+const void *tsr_question_in(const tsr_request *r, tsr_column c) {
+  const void *const questions[TSR_QUESTIONS] = {
+      [TSR_KEYS] = r->keys, [TSR_VALUES] = r->values, [TSR_OPERATIONS] = r->operations};
+  return questions[c];
+}
+
+/* Where the caller wants an answer; NULL: only the other answers need it. */
+void *tsr_answer_in(const tsr_request *r, tsr_answer a) {
+  void *const answers[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = r->values_out,
+                                      [TSR_UNPLACED_KEYS] = r->unplaced_keys,
+                                      [TSR_UNPLACED_VALUES] = r->unplaced_values,
+                                      [TSR_CODES] = r->results,
+                                      [TSR_COUNTS] = r->counts,
+                                      [TSR_TIMES] = r->times};
+  return answers[a];
+}
+
+uint64_t tsr_task_max_part(const tsr_task *j) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < j->x->here; i++) n = j->parts[i].n > n ? j->parts[i].n : n;
+  return n;
+}
+
+/* With few chunks the phases do not overlap; small ones cost the host more time than the devices, and large ones memory. */
+static uint64_t share_of(const tsr_task *j) {
+  enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
+  if (j->s->chunk != TSR_CHUNK_AUTO) return j->s->chunk > j->x->here ? j->s->chunk / j->x->here : 1;
+  const uint64_t part = (tsr_task_max_part(j) + CHUNKS - 1) / CHUNKS;
+  return part < LEAST ? LEAST : part > MOST ? MOST : part;
+}
+
+tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint32_t key_bytes = shape->key_bits / 8, op = parts->op;
+  const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
+  tsr_task j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
+  j.share = share_of(&j);
+  const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
+                                       [TSR_UNPLACED_KEYS] = key_bytes,      [TSR_UNPLACED_VALUES] = value_bytes,
+                                       [TSR_COUNTS] = sizeof *parts->counts, [TSR_TIMES] = 2 * sizeof *parts->times};
+  bool has_values = false, hands_back = false, wants[TSR_ANSWERS] = {false};
+  for (uint32_t i = 0; i < j.x->here; i++) {
+    has_values = has_values || parts[i].values;
+    hands_back = hands_back || parts[i].unplaced_keys || parts[i].unplaced_values;
+    for (uint32_t a = 0; a < TSR_ANSWERS; a++) wants[a] = wants[a] || tsr_answer_in(&parts[i], (tsr_answer)a);
+  }
+  j.question_bytes[TSR_KEYS] = key_bytes;
+  j.question_bytes[TSR_VALUES] = has_values ? value_bytes : 0;
+  j.question_bytes[TSR_OPERATIONS] = op == TSR_BULK_apply;
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
+    j.answer_bytes[a] = bytes[a];
+    j.answers[a] = (tsr_answer_column){wants[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
+                                       a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
+                                           (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
+  }
+  return j;
+}
+
+/* Whether answers are sent by the work itself, whose time hides the link's. Not those that work reads again, nor rows, which
+ * travel in other ways; and not where that means many small launches, since each member's items need one of their own. */
+bool tsr_task_sends_answers(const tsr_task *j) {
+  const uint32_t op = j->parts->op;
+  const uint64_t part = tsr_task_max_part(j), items = part < j->share ? part : j->share;
+  return j->x->is_direct && !j->stays && (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
+         j->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / j->x->members >= TSR_SPLIT_TILE;
+}
+
+void *tsr_task_question(const tsr_task *j, const tsr_slot *k, tsr_column c) {
+  if (!j->question_bytes[c]) return NULL;
+  return j->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
+}
+
+bool tsr_task_has_answers(const tsr_task *j) {
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
+    if (j->answers[a].bytes) return true;
+  return false;
+}
+
+void tsr_task_free(tsr_task *j) {
+  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+    free(j->sizes[i]);
+    free(j->back[i]);
+  }
+  free(j->rows);
+  free(j->host_counts);
+}
+
+tsr_status tsr_task_allocate(tsr_task *j) {
+  const size_t members = j->x->members;
+  bool has_all = true;
+  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+    j->sizes[i] = calloc(members * members, sizeof *j->sizes[i]);
+    j->back[i] = calloc(members * members, sizeof *j->back[i]);
+    has_all = has_all && j->sizes[i] && j->back[i];
+  }
+  const uint64_t most = tsr_task_max_part(j);
+  j->tiles_max = (most < j->share ? most : j->share) / TSR_SPLIT_TILE + 1;
+  j->rows = calloc(members, sizeof *j->rows);
+  j->host_counts = calloc(j->x->here * (j->tiles_max * members + 1), sizeof *j->host_counts);
+  if (has_all && j->rows && j->host_counts) return TSR_OK;
+  return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
+                  (unsigned long long)tsr_task_max_part(j));
+}
+
+/* ---- Work of a member, in the stream of a phase ---------------------------------------------- */
+
+tsr_status tsr_task_wait(const tsr_task *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+  tsr_device *device = tsr_device_of(m);
+  return device->backend->event_wait(device, event, m->streams[lane], j->error);
+}
+
+static tsr_status record(const tsr_task *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+  tsr_device *device = tsr_device_of(m);
+  return device->backend->event_record(device, event, m->streams[lane], j->error);
+}
+
+tsr_status tsr_task_copy(const tsr_task *j, const tsr_member *m, void *to, const void *from, uint64_t bytes,
+                         tsr_lane lane) {
+  tsr_device *device = tsr_device_of(m);
+  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[lane], j->error) : TSR_OK;
+}
+
+tsr_status tsr_task_step(const tsr_task *j, const tsr_member *m, uint32_t what, const tsr_split *split, tsr_lane lane) {
+  tsr_device *device = tsr_device_of(m);
+  return device->backend->split(device, what, split, m->streams[lane], j->error);
+}
+
+tsr_status tsr_task_sum(const tsr_task *j, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {
+  tsr_device *device = tsr_device_of(m);
+  return device->backend->prefix_sum(device, numbers, n, m->streams[lane], j->error);
+}
+
+tsr_status tsr_task_reserve(const tsr_task *j, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
+  return tsr_buffer_reserve(m, buffer, bytes, j->error);
+}
+
+/* ---- Phases ---------------------------------------------------------------------------------- */
+
+tsr_status tsr_task_begin_phase(const tsr_task *j, const tsr_member *m, const tsr_slot *k, tsr_lane lane) {
+  return j->s->measures ? record(j, m, k->begun[lane], lane) : TSR_OK;
+}
+
+tsr_status tsr_task_end_phase(const tsr_task *j, const tsr_member *m, tsr_slot *k, tsr_lane lane) {
+  k->is_timed[lane] = j->s->measures;
+  return record(j, m, k->ended[lane], lane);
+}
+
+tsr_status tsr_task_begin_return(const tsr_task *j, uint32_t slot, bool are_back) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && j->s->measures && i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    const tsr_slot *k = &m->slots[slot];
+    status = record(j, m, are_back ? k->back_at : k->begun[TSR_LANE_RETURN], TSR_LANE_RETURN);
+  }
+  return status;
+}
+
+tsr_status tsr_task_meet(const tsr_task *j, uint32_t slot, tsr_lane after, tsr_lane lane) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++)
+    for (uint32_t other = 0; status == TSR_OK && other < j->x->here; other++)
+      status = tsr_task_wait(j, &j->s->members[i], j->s->members[other].slots[slot].ended[after], lane);
+  return status;
+}
+
+/* ---- What the phases cost --------------------------------------------------------------------- */
+
+/* *longest becomes the time between two events of this slot, if that is longer. */
+static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to, double *longest, tsr_error *error) {
+  double ms = 0;
+  tsr_status status = tsr_device_of(m)->backend->event_between(tsr_device_of(m), from, to, &ms, error);
+  if (ms > *longest) *longest = ms;
+  return status;
+}
+
+/* Adds what a chunk has cost. pre: its events are finished. */
+static tsr_status add_times(const tsr_task *j, uint32_t slot, tsr_error *error) {
+  double longest[TSR_LANES] = {0}, back = 0;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    tsr_slot *k = &j->s->members[i].slots[slot];
+    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
+      tsr_event *begun = lane == TSR_LANE_RETURN ? k->back_at : k->begun[lane];
+      if (k->is_timed[lane]) status = take_time(m, begun, k->ended[lane], &longest[lane], error);
+    }
+    if (status == TSR_OK && k->is_timed[TSR_LANE_RETURN])
+      status = take_time(m, k->begun[TSR_LANE_RETURN], k->back_at, &back, error);
+    for (uint32_t lane = 0; lane < TSR_LANES; lane++) k->is_timed[lane] = false;
+  }
+  j->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
+  j->s->phases.split_ms += longest[TSR_LANE_SPLIT];
+  j->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
+  j->s->phases.work_ms += longest[TSR_LANE_WORK];
+  j->s->phases.answer_ms += longest[TSR_LANE_RETURN];
+  return status;
+}
+
+tsr_status tsr_task_finish_slot(const tsr_task *j, uint32_t slot, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    const tsr_slot *k = &m->slots[slot];
+    tsr_device *device = tsr_device_of(m);
+    for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
+      tsr_status waited = device->backend->event_finish(device, k->ended[lane], status ? NULL : error);
+      if (status == TSR_OK) status = waited;
+    }
+  }
+  return status ? status : add_times(j, slot, error);
+}
+
+/* ---- Where columns lie ----------------------------------------------------------------------- */
+
+/* shards, members: where in a slot these columns begin; i: the number of the one that is meant. */
+static tsr_way way_of(size_t shards, size_t members, uint32_t i, uint32_t bytes) {
+  return (tsr_way){shards + i * sizeof(tsr_buffer), members + i * sizeof(tsr_buffer), bytes};
+}
+
+tsr_way tsr_way_of_question(const tsr_task *j, tsr_column c) {
+  return way_of(offsetof(tsr_slot, arrived), offsetof(tsr_slot, split), c, j->question_bytes[c]);
+}
+
+tsr_way tsr_way_of_answer(const tsr_task *j, tsr_answer a) {
+  return way_of(offsetof(tsr_slot, answer), offsetof(tsr_slot, back), a, j->answers[a].bytes);
+}
+
+tsr_way tsr_way_of_values(const tsr_task *j) {
+  return way_of(offsetof(tsr_slot, values), offsetof(tsr_slot, back_values), 0, j->answer_bytes[TSR_FOUND_VALUES]);
+}
+
+static void *memory_at(const tsr_slot *k, size_t offset) {
+  return ((const tsr_buffer *)((const char *)k + offset))->memory;
+}
+
+void tsr_task_number_shards(const tsr_task *j, uint32_t member, const uint64_t *sizes, uint64_t *first_at) {
+  const uint32_t members = j->x->members;
+  const uint64_t *row = sizes + (j->x->first + member) * members;
+  first_at[0] = 0;
+  for (uint32_t to = 1; to < members; to++) first_at[to] = first_at[to - 1] + row[to - 1];
+}
+
+void tsr_task_locate(const tsr_task *j, uint32_t member, uint32_t slot, tsr_way w, const uint64_t *sizes, void **at) {
+  const uint32_t members = j->x->members, me = j->x->first + member;
+  uint64_t first_at[TSR_DEVICES_MAX];
+  tsr_task_number_shards(j, member, sizes, first_at);
+  for (uint32_t shard = 0; shard < members; shard++) {
+    const bool is_reached = j->x->is_direct || shard == me;
+    uint64_t before = 0;
+    for (uint32_t from = 0; from < me; from++) before += sizes[from * members + shard];
+    const tsr_slot *k = &j->s->members[is_reached ? shard - j->x->first : member].slots[slot];
+    char *memory = memory_at(k, is_reached ? w.shards : w.members);
+    at[shard] = memory ? memory + (is_reached ? before : first_at[shard]) * w.bytes : NULL;
+  }
+}
+
+/* What the device that sends most sends to others. */
+static void add_sent(const tsr_task *j, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
+  const uint32_t members = j->x->members;
+  uint64_t most = 0;
+  for (uint32_t from = j->x->first; from < j->x->first + j->x->here; from++) {
+    uint64_t items = 0;
+    for (uint32_t to = 0; to < members; to++) items += to == from ? 0 : sizes[from * members + to];
+    most = items > most ? items : most;
+  }
+  if (j->s->measures) j->s->phases.sent_bytes += most * item_bytes;
+  if (j->s->measures && is_hidden) j->s->phases.hidden_bytes += most * item_bytes;
+}
+
+tsr_status tsr_task_exchange(const tsr_task *j, uint32_t slot, tsr_way w, const uint64_t *sizes, tsr_lane lane) {
+  const bool returns = lane == TSR_LANE_RETURN;
+  const void *sources[TSR_DEVICES_MAX];
+  void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
+  if (j->stays) return TSR_OK;
+  add_sent(j, sizes, w.bytes, j->sends && returns);
+  if (j->x->is_direct) return TSR_OK;
+  for (uint32_t i = 0; i < j->x->here; i++) {
+    const tsr_member *m = &j->s->members[i];
+    const tsr_slot *k = &m->slots[slot];
+    sources[i] = memory_at(k, returns ? w.shards : w.members);
+    targets[i] = memory_at(k, returns ? w.members : w.shards);
+    streams[i] = m->streams[lane];
+  }
+  const tsr_parcels parcels = {sources, targets, sizes, w.bytes, streams};
+  return j->x->exchange(j->x, &parcels, j->error);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A batch under way, and what all of its phases do with it: chunks, streams and events, where the columns of a chunk lie,
+ * what the phases cost. A phase is a lane (tsr_lane): each has a stream of its own on every device, and for each slot an
+ * event at its end. One thread uses a task. Functions that return a status enqueue, and fail as the backend does. Read
+ * next: chunk.h.
+ */
+#ifndef TSR_DEVICES_TASK_H
+#define TSR_DEVICES_TASK_H
+
+#include "core/devices/shards.h"
+
+typedef struct tsr_answer_column {
+  uint32_t bytes;  /* of an item; 0: not wanted */
+  bool is_partial; /* some items stay as the caller has them */
+} tsr_answer_column;
+
+/* What a member says of its part before a batch, to all others: numbers of 64 bits alone, since it travels. */
+typedef struct tsr_task_row {
+  uint64_t op;     /* TSR_BULK_ */
+  uint64_t rounds; /* that its process has items for */
+  uint64_t wanted; /* bit a: answer a */
+  uint64_t kind;   /* TSR_TASK_ of its process's items */
+} tsr_task_row;
+enum { TSR_TASK_NO_ITEMS, TSR_TASK_ITEMS, TSR_TASK_ITEMS_WITH_VALUES };
+
+typedef struct tsr_task {
+  tsr_table *t;
+  tsr_shards *s;
+  tsr_transport *x;
+  const tsr_request *parts; /* one for each member here; what is asked and wanted is the same in all */
+  tsr_error *error;
+  uint64_t share; /* items of a member's part in one chunk */
+  uint32_t question_bytes[TSR_QUESTIONS];
+  tsr_answer_column answers[TSR_ANSWERS];
+  uint32_t answer_bytes[TSR_ANSWERS]; /* of an item, wanted or not */
+  uint64_t *sizes[TSR_SLOTS];         /* items from each member to each other */
+  uint64_t *back[TSR_SLOTS];          /* and on their way back */
+  tsr_task_row *rows;                 /* of each member */
+  uint64_t *host_counts;
+  uint64_t tiles_max; /* of a member's part of a chunk */
+  uint64_t rounds;
+  bool stays; /* each member works on its own part */
+  bool sends; /* who works on items writes their answers where they came from, in the order of shards */
+} tsr_task;
+
+/* A task of these requests; it holds no memory until tsr_task_allocate, and may be freed at any time. */
+tsr_task tsr_task_of(tsr_table *table, const tsr_request *parts, tsr_error *error);
+tsr_status tsr_task_allocate(tsr_task *task) TSR_MUST_CHECK;
+void tsr_task_free(tsr_task *task);
+
+/* ---- What is asked and wanted ---------------------------------------------------------------- */
+
+/* The caller's arrays; NULL: there is none. */
+const void *tsr_question_in(const tsr_request *request, tsr_column column);
+void *tsr_answer_in(const tsr_request *request, tsr_answer answer);
+/* What a shard works on, on its device. */
+void *tsr_task_question(const tsr_task *task, const tsr_slot *slot, tsr_column column);
+/* Items of the longest part here. */
+uint64_t tsr_task_max_part(const tsr_task *task);
+bool tsr_task_has_answers(const tsr_task *task);
+bool tsr_task_sends_answers(const tsr_task *task);
+
+/* ---- Work of a member, in the stream of a phase ---------------------------------------------- */
+
+static inline tsr_device *tsr_device_of(const tsr_member *member) { return member->shard->device; }
+tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *member, tsr_event *event, tsr_lane lane)
+    TSR_MUST_CHECK;
+tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *member, void *to, const void *from, uint64_t bytes,
+                         tsr_lane lane) TSR_MUST_CHECK;
+tsr_status tsr_task_step(const tsr_task *task, const tsr_member *member, uint32_t what, const tsr_split *split,
+                         tsr_lane lane) TSR_MUST_CHECK;
+tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_lane lane)
+    TSR_MUST_CHECK;
+/* Room for so many bytes; waits where it has to allocate. */
+tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_buffer *buffer, uint64_t bytes)
+    TSR_MUST_CHECK;
+
+/* ---- Phases ---------------------------------------------------------------------------------- */
+
+/* A member's phase of a chunk begins, where phases are measured; and ends, which others can wait for. */
+tsr_status tsr_task_begin_phase(const tsr_task *task, const tsr_member *member, const tsr_slot *slot, tsr_lane lane)
+    TSR_MUST_CHECK;
+tsr_status tsr_task_end_phase(const tsr_task *task, const tsr_member *member, tsr_slot *slot, tsr_lane lane)
+    TSR_MUST_CHECK;
+/* The same before the answers travel back (are_back = false), and when they have. */
+tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t slot, bool are_back) TSR_MUST_CHECK;
+/* The phase `lane` of every member waits for the phase `after` of all members. */
+tsr_status tsr_task_meet(const tsr_task *task, uint32_t slot, tsr_lane after, tsr_lane lane) TSR_MUST_CHECK;
+/* Waits for the chunk that had this slot, answers and all, and adds up what it cost. */
+tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t slot, tsr_error *error) TSR_MUST_CHECK;
+
+/* ---- Where columns lie ----------------------------------------------------------------------- */
+
+/* The two ends of a column's way, as places of buffers in a slot: with the shards, and with the members whose items it is
+ * about. */
+typedef struct tsr_way {
+  size_t shards, members;
+  uint32_t bytes; /* of an item */
+} tsr_way;
+
+tsr_way tsr_way_of_question(const tsr_task *task, tsr_column column);
+tsr_way tsr_way_of_answer(const tsr_task *task, tsr_answer answer);
+tsr_way tsr_way_of_values(const tsr_task *task); /* all values of keys */
+
+/* Where a member's items for each shard begin in the order of shards. sizes: from each member to each shard. */
+void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at);
+/* Where, shard by shard, a column of a member's items is to be written or read: with the shard itself, if the member's
+ * kernels reach it, else where it begins or ends its way. */
+void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t slot, tsr_way way, const uint64_t *sizes,
+                     void **at);
+/* Carries one column of all members here, as far as their kernels have not written it to the other shards: in the phase
+ * TSR_LANE_RETURN from the shards to the members, else to the shards. sizes: from each to each, in that direction. */
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t slot, tsr_way way, const uint64_t *sizes, tsr_lane lane)
+    TSR_MUST_CHECK;
+
+#endif

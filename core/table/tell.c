@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a table of one store tells of itself (form.h): what it is, its pairs, how it uses its memory, what its operations
+ * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
+ */
+#include <string.h>
+
+#include "core/table/form.h"
+#include "core/table/launch.h"
+#include "core/table/order.h"
+#include "core/table/stage.h"
+#include "core/table/wide.h"
+
+/* ---- What it is ------------------------------------------------------------------------------ */
+
+/* Of all memory; rows may be more than the composition plans, since those that are there stay. */
+static uint64_t bytes_of(const tsr_table *t) {
+  const tsr_composition *composition = t->store.composition;
+  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
+         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare) + t->wide.bit_rows / 4;
+}
+
+void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const tsr_code *code = t->store.code;
+  *info =
+      (tsr_table_info){.backend = t->backend->name,
+                       .device = t->device->info.name,
+                       .backend_reason = t->reason,
+                       .key_bits = shape->key_bits,
+                       .value_bits = 8 * tsr_composition_value_bytes(t->store.composition),
+                       .capacity = shape->capacity,
+                       .seed = shape->seed,
+                       .slots = tsr_composition_slots(t->store.composition),
+                       .buckets = shape->buckets,
+                       .bytes = bytes_of(t),
+                       .bucket_slots = shape->bucket_slots,
+                       .bucket_bytes = shape->bucket_bytes,
+                       .tile_lanes = shape->tile_lanes,
+                       .host_bytes = tsr_composition_host_bytes(t->store.composition),
+                       .window_bytes = tsr_composition_window_bytes(t->store.composition),
+                       .statistics = shape->statistics != 0,
+                       .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
+}
+
+/* ---- Its pairs ------------------------------------------------------------------------------- */
+
+/* Runs an operation over all buckets. */
+static tsr_status scan(tsr_table *t, uint32_t op, void *keys, void *values, tsr_tally *tally, tsr_error *error) {
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition), .keys_out = keys, .values_out = values};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, op, &bulk, NULL, tally, error);
+  return status ? status : tsr_table_leave(t, NULL, error);
+}
+
+tsr_status tsr_single_size(tsr_table *t, uint64_t *size, tsr_error *error) {
+  tsr_tally tally;
+  tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
+  if (status == TSR_OK) *size = tally.hits;
+  return status;
+}
+
+tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_tally tally;
+  tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
+                         {values, NULL, size * (shape->value_bits / 8), false, TSR_ARRAY_WRITTEN}};
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = tsr_stage_in(t, &arrays[i], NULL, error);
+  if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
+  for (uint32_t i = 0; i < 2; i++) {
+    tsr_status copied = tsr_stage_out(t, &arrays[i], NULL, status != TSR_OK, status ? NULL : error);
+    if (status == TSR_OK) status = copied;
+  }
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
+
+tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
+  void *numbers = NULL;
+  if (!tsr_is_wide(t) || !values) return tsr_single_write_slots(t, size, keys, values, error);
+  tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
+  if (status == TSR_OK) status = tsr_single_write_slots(t, size, keys, numbers, error);
+  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, 0, error);
+  if (numbers) t->backend->free(t->device, numbers);
+  return status;
+}
+
+/* ---- Its memory ------------------------------------------------------------------------------ */
+
+tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_tally tally;
+  tsr_status status = scan(t, TSR_BULK_size, NULL, NULL, &tally, error);
+  if (status) return status;
+  const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
+  uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
+  for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
+  const bool has_chains = t->store.composition->facts.chain_first != 0;
+  const double held = ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits +
+                       (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
+                      8;
+  double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
+                 (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
+  *usage = (tsr_usage){.pairs = tally.hits,
+                       .tombstones = tally.tombstones,
+                       .units = tally.units,
+                       .slots = buckets * shape->bucket_slots,
+                       .utilization = held / bytes,
+                       .keys = tally.keys,
+                       .density = held / (double)bytes_of(t)};
+  return TSR_OK;
+}
+
+tsr_status tsr_single_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  tsr_bulk bulk = {.n = shape->buckets + TSR_TAIL_RESERVED};
+  tsr_tally tally;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_flush, &bulk, NULL, &tally, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
+  if (status) return status;
+  t->store.state.has_erased = 0;
+  if (units) *units = tally.units;
+  return TSR_OK;
+}
+
+/* ---- Its report ------------------------------------------------------------------------------ */
+
+tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error) {
+  tsr_tally tallies[TSR_BULKS];
+  tsr_status status = tsr_table_wait(t, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, NULL, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status) return status;
+  tsr_tally_add(&tallies[TSR_BULK_insert], &t->counted);
+  tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_find_or_insert]);
+  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
+  tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_count]);
+  tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_erase_pair]);
+  const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
+  const tsr_tally *erase = &tallies[TSR_BULK_erase];
+  const tsr_tally *apply = &tallies[TSR_BULK_apply];
+  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+                         .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
+                         .not_placed = insert->not_placed + apply->not_placed,
+                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                         .found = find->hits + apply->answered[TSR_CLASS_FIND],
+                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
+                         .insert_probes = insert->probes,
+                         .insert_probes_max = insert->probes_max,
+                         .find_probes = find->probes,
+                         .find_probes_max = find->probes_max,
+                         .erase_probes = erase->probes,
+                         .erase_probes_max = erase->probes_max,
+                         .insert_moves = insert->moves,
+                         .insert_moves_max = insert->moves_max,
+                         .insert_lost_claims = insert->lost_claims + apply->lost_claims,
+                         .insert_stashed = insert->stashed + apply->stashed,
+                         .insert_paged = t->store.paged_keys,
+                         .apply_probes = apply->probes,
+                         .apply_probes_max = apply->probes_max};
+  _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
+  memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
+  memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);
+  memcpy(report->erase_histogram, erase->histogram, sizeof report->erase_histogram);
+  return TSR_OK;
+}
+
+tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
+  tsr_status status = tsr_table_wait(t, error);
+  if (status == TSR_OK)
+    status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status) return status;
+  t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = 0;
+  t->erased_then = t->erase_keys_then = 0;
+  t->counted = (tsr_tally){.hits = 0};
+  t->knows_pairs = false;
+  return TSR_OK;
+}
