@@ -62,9 +62,14 @@ TSR_INLINE tsr_payload tsr_pair_payload(tsr_pair pair) {
 
 /* What load saw in this lane's place j; j is a constant after unrolling. */
 TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
+#ifdef __CUDACC__
   tsr_pair pair = b->word[TSR_PAIR_WORDS * j];
   TSR_UNROLL
   for (uint32_t i = 1; i < TSR_PAIR_WORDS; i++) pair |= (tsr_pair)b->word[TSR_PAIR_WORDS * j + i] << (32 * i);
+#else
+  tsr_pair pair; /* little-endian, as tsr_load wrote it */
+  __builtin_memcpy(&pair, &b->word[TSR_PAIR_WORDS * j], sizeof pair);
+#endif
   return pair;
 }
 

@@ -11,7 +11,7 @@
 enum {
   CPU_BATCH = 1 << 16, /* items whose counts fit 32 bits */
   CPU_AHEAD = 16,      /* items between asking for a bucket and working on it: a miss takes about as long */
-  CPU_WALKS = 16       /* walks in flight */
+  CPU_WALKS = 32       /* walks in flight */
 };
 
 TSR_INLINE uint32_t count_hits(tsr_tally *tally, uint32_t hits) {
