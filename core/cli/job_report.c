@@ -155,8 +155,7 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
           "table.stash=1000 or raise [layout] bucket_slots%s",
           step->path, step->report.not_placed, step->count, info.slots, info.capacity,
           grows ? "which growth could not: memory or growth_limit ended it, or the pairs meet in tables of every size, "
-                  "by one "
-                  "key's many pairs or a hasher that does not spread the keys"
+                  "by one key's many pairs or a hasher that does not spread the keys"
                 : "let the table grow: --on-full grow",
           job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }

@@ -175,13 +175,13 @@ static uint64_t limit_of(const tsr_table *t) {
 }
 
 /* A pair that finds no place where so many times what the table holds and what is to come had room meets others in tables
- * of every size: one key has too many pairs, or the hasher does not spread the keys. */
+ * of every size: one key has too many pairs, or the hasher does not spread the keys. Who has set a limit knows better. */
 enum { SPARSE = 256, SPARSE_MIN = 1 << 20 };
 
-static uint64_t sparse_limit_of(const growing *g) {
+static uint64_t limit_of_insert(const growing *g) {
   const uint64_t limit = limit_of(g->t), pairs = g->t->pairs + g->n - g->done;
   const uint64_t sparse = pairs > SPARSE_MIN / SPARSE ? pairs * SPARSE : SPARSE_MIN;
-  return sparse < limit ? sparse : limit;
+  return g->t->store.composition->settings.growth_limit || limit < sparse ? limit : sparse;
 }
 
 /* Whether a rebuild that ends so is one that did not happen, and no error: incompatible is more than a part can count. */
@@ -193,7 +193,7 @@ static bool is_too_large(tsr_status status) {
  * was, where it cannot. */
 static tsr_status grow(growing *g, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error) {
   const tsr_composition *composition = g->t->store.composition;
-  const uint64_t limit = sparse_limit_of(g), former = composition->shape.capacity;
+  const uint64_t limit = limit_of_insert(g), former = composition->shape.capacity;
   uint64_t capacity = former;
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_UNSUPPORTED;
