@@ -148,8 +148,8 @@ done
 [[ $(ls kept | wc -l) == 9 ]] || fail "leaves something behind: $(ls kept)"
 
 case_of "places that cannot be written"
-for what in 'out /dev/full' 'json /dev/full' 'save /dev/full' "out $work/disk" "save $work/disk" "out $work/no/file" \
-  "save $work/no/file" "json $work/no/file"; do
+for what in 'out /dev/full' 'json /dev/full' "out $work/disk" "save $work/disk" "out $work/no/file" "save $work/no/file" \
+  "json $work/no/file"; do
   read -r option file <<<"$what"
   run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --find pairs.tsv "--$option" "$file"
   expect_status 1
