@@ -127,16 +127,18 @@ bool tsr_composition_has_few_pages(const tsr_composition *t) {
 }
 
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
- * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter. Small batches pay more for
- * the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for
- * the blocks that a GPU runs at a time, or blocks that share a page first. */
+ * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter; and there only where inserts
+ * wait for memory, as they do that look for their key under its lock, because pairs move: others are in flight together.
+ * Small batches pay more for the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so
+ * there must be pages for the blocks that a GPU runs at a time, or blocks that share a page first. */
 uint64_t tsr_composition_page_batch(const tsr_composition *t) {
   enum { GPU_SHARE = 13, CPU_SHARE = 4 };
-  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 22;
+  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
   const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
+  if (!t->shape.sm && !(t->facts.moves_pairs && TSR_POLICY_LOOKS(t->shape.duplicates))) return UINT64_MAX;
   if (tsr_composition_has_few_pages(t) && !tsr_composition_set_room(t)) return UINT64_MAX;
   return share > least ? share : least;
 }
