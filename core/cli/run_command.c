@@ -4,12 +4,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/cli/command.h"
 #include "core/cli/job_json.h"
 #include "core/cli/job_run.h"
 #include "core/lab/outputs.h"
+#include "core/spec/file.h"
 #include "core/spec/number.h"
 
 static const tsr_option options[] = {
@@ -62,12 +62,9 @@ static bool verb_of(const char *option, tsr_job_verb *verb) {
 
 /* A table is saved in a file that can be read at any place: what is none is told here, not when the work is done. */
 static tsr_status check_save(const char *path, tsr_error *error) {
-  struct stat old;
-  if (!path) return TSR_OK;
-  const bool is_output = strcmp(path, "-") == 0;
-  if (!is_output && (stat(path, &old) != 0 || S_ISREG(old.st_mode) || S_ISDIR(old.st_mode))) return TSR_OK;
+  if (!path || !tsr_file_is_stream(path)) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT, "--save %s: is %s: a table can be saved in a regular file only", path,
-                  is_output ? "standard output" : "a pipe or a device");
+                  strcmp(path, "-") == 0 ? "standard output" : "a pipe or a device");
 }
 
 /* A table may be saved where it was loaded from: it is read whole before. */

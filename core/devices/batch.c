@@ -18,95 +18,96 @@
 /* ---- A batch --------------------------------------------------------------------------------- */
 
 /* All processes must ask for the same, and go round as often as the one with the longest batch. */
-static tsr_status begin(tsr_task *j) {
-  tsr_status status = tsr_task_allocate(j);
-  for (uint32_t i = 0; status == TSR_OK && i < j->x->here; i++) { /* what the caller has enqueued before */
-    tsr_device *device = tsr_device_of(&j->s->members[i]);
-    status = device->backend->synchronize(device, j->parts[i].stream, j->error);
+static tsr_status begin(tsr_task *task) {
+  tsr_status status = tsr_task_allocate(task);
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) { /* what the caller has enqueued before */
+    tsr_device *device = tsr_device_of(&task->s->members[i]);
+    status = device->backend->synchronize(device, task->parts[i].stream, task->error);
   }
-  status = j->x->agree(j->x, status, j->error);
+  status = task->x->agree(task->x, status, task->error);
   if (status) return status;
-  const uint64_t most = tsr_task_max_part(j);
-  tsr_task_row mine = {.op = j->parts->op,
-                       .rounds = (most + j->share - 1) / j->share,
-                       .kind = most == 0                       ? TSR_TASK_NO_ITEMS
-                               : j->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
-                                                               : TSR_TASK_ITEMS};
-  for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(j->answers[a].bytes != 0) << a;
-  for (uint32_t i = 0; i < j->x->here; i++) j->rows[j->x->first + i] = mine;
-  status = j->x->gather(j->x, (uint64_t *)j->rows, sizeof *j->rows / sizeof(uint64_t), j->error);
+  const uint64_t most = tsr_task_max_part(task);
+  tsr_task_row mine = {.op = task->parts->op,
+                       .rounds = (most + task->share - 1) / task->share,
+                       .kind = most == 0                          ? TSR_TASK_NO_ITEMS
+                               : task->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
+                                                                  : TSR_TASK_ITEMS};
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
+  for (uint32_t i = 0; i < task->x->here; i++) task->rows[task->x->first + i] = mine;
+  status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), task->error);
   uint64_t wanted = mine.wanted, kind = mine.kind;
-  j->rounds = 0;
-  for (uint32_t i = 0; status == TSR_OK && i < j->x->members; i++) {
-    const tsr_task_row *row = &j->rows[i];
+  task->rounds = 0;
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->members; i++) {
+    const tsr_task_row *row = &task->rows[i];
     if (kind == TSR_TASK_NO_ITEMS) kind = row->kind;
     if (row->op != mine.op || (row->kind != TSR_TASK_NO_ITEMS && row->kind != kind))
-      return tsr_fail(j->error, TSR_BAD_ARGUMENT,
+      return tsr_fail(task->error, TSR_BAD_ARGUMENT,
                       "rank %u does another operation: all processes of a group make the same calls in the same order",
                       i);
-    if (j->rounds < row->rounds) j->rounds = row->rounds;
+    if (task->rounds < row->rounds) task->rounds = row->rounds;
     wanted |= row->wanted;
   }
-  if (kind == TSR_TASK_ITEMS_WITH_VALUES) j->question_bytes[TSR_VALUES] = j->answer_bytes[TSR_FOUND_VALUES];
+  if (kind == TSR_TASK_ITEMS_WITH_VALUES) task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
-    if (wanted >> a & 1) j->answers[a].bytes = j->answer_bytes[a];
+    if (wanted >> a & 1) task->answers[a].bytes = task->answer_bytes[a];
   return status;
 }
 
 /* The histogram of a batch that is the first of its table, where each pair of a key needs a slot. */
-static tsr_status balance(const tsr_task *j) {
-  const uint32_t policy = j->t->store.composition->shape.duplicates, key_bytes = j->question_bytes[TSR_KEYS];
-  const uint32_t here = j->x->here;
-  const uint32_t op = j->parts->op;
+static tsr_status balance(const tsr_task *task) {
+  const uint32_t policy = task->t->store.composition->shape.duplicates, key_bytes = task->question_bytes[TSR_KEYS];
+  const uint32_t here = task->x->here;
+  const uint32_t op = task->parts->op;
   const bool inserts = op == TSR_BULK_insert || op == TSR_BULK_apply;
-  const uint64_t most = tsr_task_max_part(j);
+  const uint64_t most = tsr_task_max_part(task);
   tsr_status status = TSR_OK;
-  if (!j->s->is_empty || !inserts) return TSR_OK;
-  j->s->is_empty = false;
+  if (!task->s->is_empty || !inserts) return TSR_OK;
+  task->s->is_empty = false;
   if (TSR_POLICY_LOOKS(policy)) return TSR_OK;
-  for (uint64_t round = 0; status == TSR_OK && round * j->share < most; round++) {
-    tsr_chunk_take_round(j, 0, round);
+  for (uint64_t round = 0; status == TSR_OK && round * task->share < most; round++) {
+    tsr_chunk_take_round(task, 0, round);
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
-      tsr_slot *k = &j->s->members[i].slots[0];
-      status = tsr_chunk_fetch(j, i, k, TSR_KEYS);
-      if (status == TSR_OK) status = tsr_balance_add(j->s, i, k->n, k->asked[TSR_KEYS], key_bytes, j->error);
+      tsr_slot *k = &task->s->members[i].slots[0];
+      status = tsr_chunk_fetch(task, i, k, TSR_KEYS);
+      if (status == TSR_OK) status = tsr_balance_add(task->s, i, k->n, k->asked[TSR_KEYS], key_bytes, task->error);
     }
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
-      const tsr_member *m = &j->s->members[i];
-      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LANE_SPLIT], j->error);
+      const tsr_member *m = &task->s->members[i];
+      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LANE_SPLIT], task->error);
     }
   }
-  status = j->x->agree(j->x, status, j->error);
-  return status ? status : tsr_balance_choose(j->s, j->t->capacity, j->error);
+  status = task->x->agree(task->x, status, task->error);
+  return status ? status : tsr_balance_choose(task->s, task->t->capacity, task->error);
 }
 
-static tsr_status end(tsr_task *j, tsr_status status) {
+static tsr_status end(tsr_task *task, tsr_status status) {
   for (uint32_t slot = 0; slot < TSR_SLOTS; slot++) { /* buffers and the caller's arrays are free again */
-    tsr_status finished = tsr_task_finish_slot(j, slot, status ? NULL : j->error);
+    tsr_status finished = tsr_task_finish_slot(task, slot, status ? NULL : task->error);
     if (status == TSR_OK) status = finished;
   }
-  return j->x->agree(j->x, status, j->error);
+  return task->x->agree(task->x, status, task->error);
 }
 
 static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
-  tsr_task j = tsr_task_of(t, parts, error);
-  j.stays = stays;
-  j.sends = tsr_task_sends_answers(&j);
-  tsr_status status = begin(&j);
-  const bool has_answers = tsr_task_has_answers(&j);
-  if (status == TSR_OK && !stays) status = balance(&j);
+  tsr_task task = tsr_task_of(t, parts, error);
+  task.stays = stays;
+  task.sends = tsr_task_sends_answers(&task);
+  tsr_status status = begin(&task);
+  const bool has_answers = tsr_task_has_answers(&task);
+  if (status == TSR_OK && !stays) status = balance(&task);
   /* Answers of a chunk travel when the next one is being worked on, since an exchange between processes waits for its end. */
-  for (uint64_t round = 0; status == TSR_OK && round < j.rounds; round++) {
+  for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
     const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = tsr_chunk_split(&j, slot, round);
-    if (status == TSR_OK) status = tsr_chunk_travel(&j, slot);
-    if (status == TSR_OK) status = tsr_chunk_work(&j, slot);
-    if (status == TSR_OK && has_answers && round) status = tsr_chunk_bring_back(&j, (slot + TSR_SLOTS - 1) % TSR_SLOTS);
+    status = tsr_chunk_split(&task, slot, round);
+    if (status == TSR_OK) status = tsr_chunk_travel(&task, slot);
+    if (status == TSR_OK) status = tsr_chunk_work(&task, slot);
+    if (status == TSR_OK && has_answers && round)
+      status = tsr_chunk_bring_back(&task, (slot + TSR_SLOTS - 1) % TSR_SLOTS);
   }
-  if (status == TSR_OK && has_answers && j.rounds)
-    status = tsr_chunk_bring_back(&j, (uint32_t)((j.rounds - 1) % TSR_SLOTS));
-  if (j.rows) status = end(&j, status);
-  tsr_task_free(&j);
+  if (status == TSR_OK && has_answers && task.rounds)
+    status = tsr_chunk_bring_back(&task, (uint32_t)((task.rounds - 1) % TSR_SLOTS));
+  if (task.rows) status = end(&task, status);
+  tsr_task_free(&task);
   return status;
 }
 
@@ -119,19 +120,19 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
     keys_only[i].results = NULL;
     if (!parts[i].values_out) keys_only[i].n = 0;
   }
-  tsr_task j = tsr_task_of(t, keys_only, error);
-  j.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
-  const size_t members = j.x->members;
+  tsr_task task = tsr_task_of(t, keys_only, error);
+  task.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
+  const size_t members = task.x->members;
   uint64_t *sizes = calloc(2 * members * members, sizeof *sizes);
-  tsr_status status = sizes ? begin(&j) : tsr_fail(error, TSR_NO_MEMORY, "no memory for the sizes of an exchange");
-  const bool any_wanted = j.answers[TSR_FOUND_VALUES].bytes != 0; /* in some process */
-  for (uint64_t round = 0; status == TSR_OK && any_wanted && round < j.rounds; round++) {
+  tsr_status status = sizes ? begin(&task) : tsr_fail(error, TSR_NO_MEMORY, "no memory for the sizes of an exchange");
+  const bool any_wanted = task.answers[TSR_FOUND_VALUES].bytes != 0; /* in some process */
+  for (uint64_t round = 0; status == TSR_OK && any_wanted && round < task.rounds; round++) {
     const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = tsr_chunk_split(&j, slot, round);
-    if (status == TSR_OK) status = tsr_chunk_retrieve(&j, slot, sizes, sizes + members * members);
+    status = tsr_chunk_split(&task, slot, round);
+    if (status == TSR_OK) status = tsr_chunk_retrieve(&task, slot, sizes, sizes + members * members);
   }
-  if (j.rows) status = end(&j, status);
-  tsr_task_free(&j);
+  if (task.rows) status = end(&task, status);
+  tsr_task_free(&task);
   free(sizes);
   return status;
 }

@@ -28,17 +28,17 @@ void *tsr_answer_in(const tsr_request *r, tsr_answer a) {
   return answers[a];
 }
 
-uint64_t tsr_task_max_part(const tsr_task *j) {
+uint64_t tsr_task_max_part(const tsr_task *task) {
   uint64_t n = 0;
-  for (uint32_t i = 0; i < j->x->here; i++) n = j->parts[i].n > n ? j->parts[i].n : n;
+  for (uint32_t i = 0; i < task->x->here; i++) n = task->parts[i].n > n ? task->parts[i].n : n;
   return n;
 }
 
 /* With few chunks the phases do not overlap; small ones cost the host more time than the devices, and large ones memory. */
-static uint64_t share_of(const tsr_task *j) {
+static uint64_t share_of(const tsr_task *task) {
   enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
-  if (j->s->chunk != TSR_CHUNK_AUTO) return j->s->chunk > j->x->here ? j->s->chunk / j->x->here : 1;
-  const uint64_t part = (tsr_task_max_part(j) + CHUNKS - 1) / CHUNKS;
+  if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
+  const uint64_t part = (tsr_task_max_part(task) + CHUNKS - 1) / CHUNKS;
   return part < LEAST ? LEAST : part > MOST ? MOST : part;
 }
 
@@ -46,133 +46,135 @@ tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint32_t key_bytes = shape->key_bits / 8, op = parts->op;
   const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
-  tsr_task j = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
-  j.share = share_of(&j);
+  tsr_task task = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
+  task.share = share_of(&task);
   const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
                                        [TSR_UNPLACED_KEYS] = key_bytes,      [TSR_UNPLACED_VALUES] = value_bytes,
                                        [TSR_COUNTS] = sizeof *parts->counts, [TSR_TIMES] = 2 * sizeof *parts->times};
   bool has_values = false, hands_back = false, wants[TSR_ANSWERS] = {false};
-  for (uint32_t i = 0; i < j.x->here; i++) {
+  for (uint32_t i = 0; i < task.x->here; i++) {
     has_values = has_values || parts[i].values;
     hands_back = hands_back || parts[i].unplaced_keys || parts[i].unplaced_values;
     for (uint32_t a = 0; a < TSR_ANSWERS; a++) wants[a] = wants[a] || tsr_answer_in(&parts[i], (tsr_answer)a);
   }
-  j.question_bytes[TSR_KEYS] = key_bytes;
-  j.question_bytes[TSR_VALUES] = has_values ? value_bytes : 0;
-  j.question_bytes[TSR_OPERATIONS] = op == TSR_BULK_apply;
+  task.question_bytes[TSR_KEYS] = key_bytes;
+  task.question_bytes[TSR_VALUES] = has_values ? value_bytes : 0;
+  task.question_bytes[TSR_OPERATIONS] = op == TSR_BULK_apply;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
-    j.answer_bytes[a] = bytes[a];
-    j.answers[a] = (tsr_answer_column){wants[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
-                                       a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
-                                           (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
+    task.answer_bytes[a] = bytes[a];
+    task.answers[a] = (tsr_answer_column){wants[a] || (a == TSR_CODES && hands_back) ? bytes[a] : 0,
+                                          a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
+                                              (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
-  return j;
+  return task;
 }
 
 /* Whether answers are sent by the work itself, whose time hides the link's. Not those that work reads again, nor rows, which
  * travel in other ways; and not where that means many small launches, since each member's items need one of their own. */
-bool tsr_task_sends_answers(const tsr_task *j) {
-  const uint32_t op = j->parts->op;
-  const uint64_t part = tsr_task_max_part(j), items = part < j->share ? part : j->share;
-  return j->x->is_direct && !j->stays && (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
-         j->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / j->x->members >= TSR_SPLIT_TILE;
+bool tsr_task_sends_answers(const tsr_task *task) {
+  const uint32_t op = task->parts->op;
+  const uint64_t part = tsr_task_max_part(task), items = part < task->share ? part : task->share;
+  return task->x->is_direct && !task->stays &&
+         (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
+         task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_SPLIT_TILE;
 }
 
-void *tsr_task_question(const tsr_task *j, const tsr_slot *k, tsr_column c) {
-  if (!j->question_bytes[c]) return NULL;
-  return j->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
+void *tsr_task_question(const tsr_task *task, const tsr_slot *k, tsr_column c) {
+  if (!task->question_bytes[c]) return NULL;
+  return task->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
 }
 
-bool tsr_task_has_answers(const tsr_task *j) {
+bool tsr_task_has_answers(const tsr_task *task) {
   for (uint32_t a = 0; a < TSR_ANSWERS; a++)
-    if (j->answers[a].bytes) return true;
+    if (task->answers[a].bytes) return true;
   return false;
 }
 
-void tsr_task_free(tsr_task *j) {
+void tsr_task_free(tsr_task *task) {
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    free(j->sizes[i]);
-    free(j->back[i]);
+    free(task->sizes[i]);
+    free(task->back[i]);
   }
-  free(j->rows);
-  free(j->host_counts);
+  free(task->rows);
+  free(task->host_counts);
 }
 
-tsr_status tsr_task_allocate(tsr_task *j) {
-  const size_t members = j->x->members;
+tsr_status tsr_task_allocate(tsr_task *task) {
+  const size_t members = task->x->members;
   bool has_all = true;
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    j->sizes[i] = calloc(members * members, sizeof *j->sizes[i]);
-    j->back[i] = calloc(members * members, sizeof *j->back[i]);
-    has_all = has_all && j->sizes[i] && j->back[i];
+    task->sizes[i] = calloc(members * members, sizeof *task->sizes[i]);
+    task->back[i] = calloc(members * members, sizeof *task->back[i]);
+    has_all = has_all && task->sizes[i] && task->back[i];
   }
-  const uint64_t most = tsr_task_max_part(j);
-  j->tiles_max = (most < j->share ? most : j->share) / TSR_SPLIT_TILE + 1;
-  j->rows = calloc(members, sizeof *j->rows);
-  j->host_counts = calloc(j->x->here * (j->tiles_max * members + 1), sizeof *j->host_counts);
-  if (has_all && j->rows && j->host_counts) return TSR_OK;
-  return tsr_fail(j->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
-                  (unsigned long long)tsr_task_max_part(j));
+  const uint64_t most = tsr_task_max_part(task);
+  task->tiles_max = (most < task->share ? most : task->share) / TSR_SPLIT_TILE + 1;
+  task->rows = calloc(members, sizeof *task->rows);
+  task->host_counts = calloc(task->x->here * (task->tiles_max * members + 1), sizeof *task->host_counts);
+  if (has_all && task->rows && task->host_counts) return TSR_OK;
+  return tsr_fail(task->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
+                  (unsigned long long)tsr_task_max_part(task));
 }
 
 /* ---- Work of a member, in the stream of a phase ---------------------------------------------- */
 
-tsr_status tsr_task_wait(const tsr_task *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->event_wait(device, event, m->streams[lane], j->error);
+  return device->backend->event_wait(device, event, m->streams[lane], task->error);
 }
 
-static tsr_status record(const tsr_task *j, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->event_record(device, event, m->streams[lane], j->error);
+  return device->backend->event_record(device, event, m->streams[lane], task->error);
 }
 
-tsr_status tsr_task_copy(const tsr_task *j, const tsr_member *m, void *to, const void *from, uint64_t bytes,
+tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, const void *from, uint64_t bytes,
                          tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[lane], j->error) : TSR_OK;
+  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[lane], task->error) : TSR_OK;
 }
 
-tsr_status tsr_task_step(const tsr_task *j, const tsr_member *m, uint32_t what, const tsr_split *split, tsr_lane lane) {
+tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
+                         tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->split(device, what, split, m->streams[lane], j->error);
+  return device->backend->split(device, what, split, m->streams[lane], task->error);
 }
 
-tsr_status tsr_task_sum(const tsr_task *j, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {
+tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->prefix_sum(device, numbers, n, m->streams[lane], j->error);
+  return device->backend->prefix_sum(device, numbers, n, m->streams[lane], task->error);
 }
 
-tsr_status tsr_task_reserve(const tsr_task *j, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
-  return tsr_buffer_reserve(m, buffer, bytes, j->error);
+tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
+  return tsr_buffer_reserve(m, buffer, bytes, task->error);
 }
 
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
-tsr_status tsr_task_begin_phase(const tsr_task *j, const tsr_member *m, const tsr_slot *k, tsr_lane lane) {
-  return j->s->measures ? record(j, m, k->begun[lane], lane) : TSR_OK;
+tsr_status tsr_task_begin_phase(const tsr_task *task, const tsr_member *m, const tsr_slot *k, tsr_lane lane) {
+  return task->s->measures ? record(task, m, k->begun[lane], lane) : TSR_OK;
 }
 
-tsr_status tsr_task_end_phase(const tsr_task *j, const tsr_member *m, tsr_slot *k, tsr_lane lane) {
-  k->is_timed[lane] = j->s->measures;
-  return record(j, m, k->ended[lane], lane);
+tsr_status tsr_task_end_phase(const tsr_task *task, const tsr_member *m, tsr_slot *k, tsr_lane lane) {
+  k->is_timed[lane] = task->s->measures;
+  return record(task, m, k->ended[lane], lane);
 }
 
-tsr_status tsr_task_begin_return(const tsr_task *j, uint32_t slot, bool are_back) {
+tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t slot, bool are_back) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && j->s->measures && i < j->x->here; i++) {
-    const tsr_member *m = &j->s->members[i];
+  for (uint32_t i = 0; status == TSR_OK && task->s->measures && i < task->x->here; i++) {
+    const tsr_member *m = &task->s->members[i];
     const tsr_slot *k = &m->slots[slot];
-    status = record(j, m, are_back ? k->back_at : k->begun[TSR_LANE_RETURN], TSR_LANE_RETURN);
+    status = record(task, m, are_back ? k->back_at : k->begun[TSR_LANE_RETURN], TSR_LANE_RETURN);
   }
   return status;
 }
 
-tsr_status tsr_task_meet(const tsr_task *j, uint32_t slot, tsr_lane after, tsr_lane lane) {
+tsr_status tsr_task_meet(const tsr_task *task, uint32_t slot, tsr_lane after, tsr_lane lane) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; i < j->x->here; i++)
-    for (uint32_t other = 0; status == TSR_OK && other < j->x->here; other++)
-      status = tsr_task_wait(j, &j->s->members[i], j->s->members[other].slots[slot].ended[after], lane);
+  for (uint32_t i = 0; i < task->x->here; i++)
+    for (uint32_t other = 0; status == TSR_OK && other < task->x->here; other++)
+      status = tsr_task_wait(task, &task->s->members[i], task->s->members[other].slots[slot].ended[after], lane);
   return status;
 }
 
@@ -187,12 +189,12 @@ static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to,
 }
 
 /* Adds what a chunk has cost. pre: its events are finished. */
-static tsr_status add_times(const tsr_task *j, uint32_t slot, tsr_error *error) {
+static tsr_status add_times(const tsr_task *task, uint32_t slot, tsr_error *error) {
   double longest[TSR_LANES] = {0}, back = 0;
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; i < j->x->here; i++) {
-    const tsr_member *m = &j->s->members[i];
-    tsr_slot *k = &j->s->members[i].slots[slot];
+  for (uint32_t i = 0; i < task->x->here; i++) {
+    const tsr_member *m = &task->s->members[i];
+    tsr_slot *k = &task->s->members[i].slots[slot];
     for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
       tsr_event *begun = lane == TSR_LANE_RETURN ? k->back_at : k->begun[lane];
       if (k->is_timed[lane]) status = take_time(m, begun, k->ended[lane], &longest[lane], error);
@@ -201,18 +203,18 @@ static tsr_status add_times(const tsr_task *j, uint32_t slot, tsr_error *error) 
       status = take_time(m, k->begun[TSR_LANE_RETURN], k->back_at, &back, error);
     for (uint32_t lane = 0; lane < TSR_LANES; lane++) k->is_timed[lane] = false;
   }
-  j->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
-  j->s->phases.split_ms += longest[TSR_LANE_SPLIT];
-  j->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
-  j->s->phases.work_ms += longest[TSR_LANE_WORK];
-  j->s->phases.answer_ms += longest[TSR_LANE_RETURN];
+  task->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
+  task->s->phases.split_ms += longest[TSR_LANE_SPLIT];
+  task->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
+  task->s->phases.work_ms += longest[TSR_LANE_WORK];
+  task->s->phases.answer_ms += longest[TSR_LANE_RETURN];
   return status;
 }
 
-tsr_status tsr_task_finish_slot(const tsr_task *j, uint32_t slot, tsr_error *error) {
+tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t slot, tsr_error *error) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; i < j->x->here; i++) {
-    const tsr_member *m = &j->s->members[i];
+  for (uint32_t i = 0; i < task->x->here; i++) {
+    const tsr_member *m = &task->s->members[i];
     const tsr_slot *k = &m->slots[slot];
     tsr_device *device = tsr_device_of(m);
     for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
@@ -220,7 +222,7 @@ tsr_status tsr_task_finish_slot(const tsr_task *j, uint32_t slot, tsr_error *err
       if (status == TSR_OK) status = waited;
     }
   }
-  return status ? status : add_times(j, slot, error);
+  return status ? status : add_times(task, slot, error);
 }
 
 /* ---- Where columns lie ----------------------------------------------------------------------- */
@@ -230,70 +232,71 @@ static tsr_way way_of(size_t shards, size_t members, uint32_t i, uint32_t bytes)
   return (tsr_way){shards + i * sizeof(tsr_buffer), members + i * sizeof(tsr_buffer), bytes};
 }
 
-tsr_way tsr_way_of_question(const tsr_task *j, tsr_column c) {
-  return way_of(offsetof(tsr_slot, arrived), offsetof(tsr_slot, split), c, j->question_bytes[c]);
+tsr_way tsr_way_of_question(const tsr_task *task, tsr_column c) {
+  return way_of(offsetof(tsr_slot, arrived), offsetof(tsr_slot, split), c, task->question_bytes[c]);
 }
 
-tsr_way tsr_way_of_answer(const tsr_task *j, tsr_answer a) {
-  return way_of(offsetof(tsr_slot, answer), offsetof(tsr_slot, back), a, j->answers[a].bytes);
+tsr_way tsr_way_of_answer(const tsr_task *task, tsr_answer a) {
+  return way_of(offsetof(tsr_slot, answer), offsetof(tsr_slot, back), a, task->answers[a].bytes);
 }
 
-tsr_way tsr_way_of_values(const tsr_task *j) {
-  return way_of(offsetof(tsr_slot, values), offsetof(tsr_slot, back_values), 0, j->answer_bytes[TSR_FOUND_VALUES]);
+tsr_way tsr_way_of_values(const tsr_task *task) {
+  return way_of(offsetof(tsr_slot, values), offsetof(tsr_slot, back_values), 0, task->answer_bytes[TSR_FOUND_VALUES]);
 }
 
 static void *memory_at(const tsr_slot *k, size_t offset) {
   return ((const tsr_buffer *)((const char *)k + offset))->memory;
 }
 
-void tsr_task_number_shards(const tsr_task *j, uint32_t member, const uint64_t *sizes, uint64_t *first_at) {
-  const uint32_t members = j->x->members;
-  const uint64_t *row = sizes + (j->x->first + member) * members;
+void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at) {
+  const uint32_t members = task->x->members;
+  const uint64_t *row = sizes + (task->x->first + member) * members;
   first_at[0] = 0;
   for (uint32_t to = 1; to < members; to++) first_at[to] = first_at[to - 1] + row[to - 1];
 }
 
-void tsr_task_locate(const tsr_task *j, uint32_t member, uint32_t slot, tsr_way w, const uint64_t *sizes, void **at) {
-  const uint32_t members = j->x->members, me = j->x->first + member;
+void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t slot, tsr_way w, const uint64_t *sizes,
+                     void **at) {
+  const uint32_t members = task->x->members, me = task->x->first + member;
   uint64_t first_at[TSR_DEVICES_MAX];
-  tsr_task_number_shards(j, member, sizes, first_at);
+  tsr_task_number_shards(task, member, sizes, first_at);
   for (uint32_t shard = 0; shard < members; shard++) {
-    const bool is_reached = j->x->is_direct || shard == me;
+    const bool is_reached = task->x->is_direct || shard == me;
     uint64_t before = 0;
     for (uint32_t from = 0; from < me; from++) before += sizes[from * members + shard];
-    const tsr_slot *k = &j->s->members[is_reached ? shard - j->x->first : member].slots[slot];
+    const tsr_slot *k = &task->s->members[is_reached ? shard - task->x->first : member].slots[slot];
     char *memory = memory_at(k, is_reached ? w.shards : w.members);
     at[shard] = memory ? memory + (is_reached ? before : first_at[shard]) * w.bytes : NULL;
   }
 }
 
 /* What the device that sends most sends to others. */
-static void add_sent(const tsr_task *j, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
-  const uint32_t members = j->x->members;
+static void add_sent(const tsr_task *task, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
+  const uint32_t members = task->x->members;
   uint64_t most = 0;
-  for (uint32_t from = j->x->first; from < j->x->first + j->x->here; from++) {
+  for (uint32_t from = task->x->first; from < task->x->first + task->x->here; from++) {
     uint64_t items = 0;
     for (uint32_t to = 0; to < members; to++) items += to == from ? 0 : sizes[from * members + to];
     most = items > most ? items : most;
   }
-  if (j->s->measures) j->s->phases.sent_bytes += most * item_bytes;
-  if (j->s->measures && is_hidden) j->s->phases.hidden_bytes += most * item_bytes;
+  if (task->s->measures) task->s->phases.sent_bytes += most * item_bytes;
+  if (task->s->measures && is_hidden) task->s->phases.hidden_bytes += most * item_bytes;
 }
 
-tsr_status tsr_task_exchange(const tsr_task *j, uint32_t slot, tsr_way w, const uint64_t *sizes, tsr_lane lane) {
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t slot, tsr_way w, const uint64_t *sizes, tsr_lane lane) {
   const bool returns = lane == TSR_LANE_RETURN;
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
-  if (j->stays) return TSR_OK;
-  add_sent(j, sizes, w.bytes, j->sends && returns);
-  if (j->x->is_direct) return TSR_OK;
-  for (uint32_t i = 0; i < j->x->here; i++) {
-    const tsr_member *m = &j->s->members[i];
+  if (task->stays) return TSR_OK;
+  add_sent(task, sizes, w.bytes, task->sends && returns);
+  if (task->x->is_direct) return TSR_OK;
+  for (uint32_t i = 0; i < task->x->here; i++) {
+    const tsr_member *m = &task->s->members[i];
     const tsr_slot *k = &m->slots[slot];
     sources[i] = memory_at(k, returns ? w.shards : w.members);
     targets[i] = memory_at(k, returns ? w.members : w.shards);
     streams[i] = m->streams[lane];
   }
   const tsr_parcels parcels = {sources, targets, sizes, w.bytes, streams};
-  return j->x->exchange(j->x, &parcels, j->error);
+  return task->x->exchange(task->x, &parcels, task->error);
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,19 +98,20 @@ int tsr_file_begin(tsr_file *file, const char *path, unsigned mode) {
   return begin_beside(file, is_there ? old.st_mode & PERMISSIONS : mode, is_there);
 }
 
-int tsr_file_begin_output(tsr_file *file, const char *path) {
+bool tsr_file_is_stream(const char *path) {
   struct stat old;
+  return strcmp(path, "-") == 0 || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode));
+}
+
+int tsr_file_begin_output(tsr_file *file, const char *path) {
   file->target[0] = file->temporary[0] = '\0';
   if (strcmp(path, "-") == 0) return begin_standard_output(file);
-  const bool is_stream = stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode);
-  return is_stream ? begin_in_place(file, path) : tsr_file_begin(file, path, 0666);
+  return tsr_file_is_stream(path) ? begin_in_place(file, path) : tsr_file_begin(file, path, 0666);
 }
 
 int tsr_file_check_output(const char *path) {
-  struct stat old;
   tsr_file file;
-  if (strcmp(path, "-") == 0) return 0;
-  if (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) return 0;
+  if (tsr_file_is_stream(path)) return 0;
   int failure = tsr_file_begin(&file, path, 0600);
   return failure ? failure : tsr_file_end(&file, ECANCELED) == ECANCELED ? 0 : EIO;
 }

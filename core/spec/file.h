@@ -11,6 +11,7 @@
 #define TSR_FILE_H
 
 #include <linux/limits.h> /* PATH_MAX, which <limits.h> keeps to itself in strict C11 */
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -30,6 +31,8 @@ __attribute__((warn_unused_result)) int tsr_file_begin(tsr_file *file, const cha
 /* Begins what a command puts out: the same (mode 0666), but a pipe or a device is written in place, and "-" is standard
  * output. */
 __attribute__((warn_unused_result)) int tsr_file_begin_output(tsr_file *file, const char *path);
+/* Whether a path names what is not replaced but written in place: "-", a pipe or a device. */
+bool tsr_file_is_stream(const char *path);
 /* What tsr_file_begin_output would return, without beginning anything: 0 for "-", a pipe or a device. For commands that
  * work long before they write. */
 __attribute__((warn_unused_result)) int tsr_file_check_output(const char *path);

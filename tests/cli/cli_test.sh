@@ -246,6 +246,14 @@ expect_out '^warning +load_factor = 0\.99, '
 run check "$specs/slab_hash.ini" --set table.load_factor=2
 ! grep -q '^warning' out || fail "warns of lists"
 
+case_of "a batch goes page by page by itself where that is faster: on the CPU, where inserts take their key's lock"
+run check "$specs/pages.ini" --set table.backend=cpu
+expect_out '^pages .*; inserts go by random access$'
+run check "$specs/pages.ini" --set table.backend=cpu --set table.duplicates=add
+expect_out '^pages .*; inserts of at least [0-9]+ pairs go page by page'
+run check "$specs/pages.ini" --set table.backend=cpu --set table.page_batch=1000
+expect_out '^pages .*; inserts of at least 1000 pairs go page by page'
+
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"
 expect_err 'no capacity, which .run. takes from its input'

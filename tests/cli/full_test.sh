@@ -45,6 +45,10 @@ run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=multimap --set tabl
 expect_status 3
 expect_out '; grown to capacity 1048576$'
 sort -nk 2 all.tsv rest.tsv | cmp - one_key.tsv || fail "placed and listed pairs are not the input"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=multimap --set table.probing=linear --set probing.max_probes=4 \
+  --set table.capacity=100 --set table.growth=double --set table.growth_limit=2097152 --insert one_key.tsv
+expect_status 3
+expect_out '; grown to capacity 2097152$'
 
 case_of "--on-full stop ends the job and writes nothing"
 for setting in table.growth=none table.growth=double; do
