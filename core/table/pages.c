@@ -230,17 +230,18 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }
 
-tsr_status tsr_pages_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
+tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
                             tsr_error *error) {
   const bool has_answers = bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
   job j = job_for(t, store->composition, has_answers);
-  uint64_t piece;
+  uint64_t piece, bytes;
   void *memory;
   *began = !has_answers || !tsr_composition_has_few_pages(store->composition);
   if (!*began) return TSR_OK;
   j.batch = (tsr_work){t, store, stream, error};
-  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &memory);
+  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
   *began = memory != NULL;
+  if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
