@@ -167,9 +167,10 @@ typedef struct tsr_pages {
   /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
    * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
    * of the batch */
-  uint32_t *distinct;  /* of each piece; NULL: items are as they came */
-  uint32_t set_room;   /* distinct keys of a piece, */
-  uint32_t piece_log2; /* ... and its items */
+  uint32_t *distinct;   /* of each piece; NULL: items are as they came */
+  uint32_t set_room;    /* distinct keys of a piece, */
+  uint32_t piece_items; /* ... and its items; */
+  uint32_t piece_log2;  /* spans: these, as a power of two */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
   tsr_page_region region[TSR_PAGES_REGIONS];
