@@ -126,16 +126,24 @@ bool tsr_composition_has_few_pages(const tsr_composition *t) {
          t->settings.page_batch == TSR_PAGE_BATCH_AUTO;
 }
 
-/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
- * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter; and there only where inserts
- * wait for memory, as they do that look for their key under its lock, because pairs move: others are in flight together.
- * Small batches pay more for the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so
+/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
+ * fill: random access is the slower, the fuller they are (measured: core/design/0014-pages.md). */
+static uint64_t break_even(uint64_t slots, uint64_t held) {
+  enum { FEW = 735, MANY = 925, SHARE_OF_FEW = 66, SHARE_OF_MANY = 25 };
+  const uint64_t full = slots ? held * 1000 / slots : 0, above = full < FEW ? 0 : full > MANY ? MANY - FEW : full - FEW;
+  return SHARE_OF_FEW - above * (SHARE_OF_FEW - SHARE_OF_MANY) / (MANY - FEW);
+}
+
+/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on; on the CPU, which
+ * only gains its caches, from a quarter on, and there only where inserts wait for memory, as they do that look for their key
+ * under its lock, because pairs move: others are in flight together. Small batches pay more for the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so
  * there must be pages for the blocks that a GPU runs at a time, or blocks that share a page first. */
-uint64_t tsr_composition_page_batch(const tsr_composition *t) {
-  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
+uint64_t tsr_composition_page_batch(const tsr_composition *t, uint64_t held) {
+  enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
-  const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
+  const uint64_t share = t->shape.sm ? slots / 1000 * break_even(slots, held) : slots / CPU_SHARE;
+  const uint64_t least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
   if (!t->shape.sm && !(t->facts.moves_pairs && TSR_POLICY_LOOKS(t->shape.duplicates))) return UINT64_MAX;

@@ -54,7 +54,7 @@ static job job_for(const tsr_table *t, const tsr_composition *c, uint32_t op, co
   const bool has_answers = bulk->results || wants_unplaced || bulk->values_out || bulk->counts;
   return (job){.op = op,
                .writes = changes(op),
-               .by_pages = op == TSR_BULK_insert && c->shape.sm && bulk->n >= tsr_composition_page_batch(c),
+               .by_pages = op == TSR_BULK_insert && c->shape.sm && bulk->n >= tsr_composition_page_batch(c, 0),
                .has_results = bulk->results || wants_unplaced || c->facts.combines_later,
                .partition = tsr_partition_plan(t, c, c->shape.pages, has_answers),
                .wants_values = bulk->values_out != NULL,
