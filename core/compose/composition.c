@@ -136,8 +136,9 @@ static uint64_t break_even(uint64_t slots, uint64_t held) {
 
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on; on the CPU, which
  * only gains its caches, from a quarter on, and there only where inserts wait for memory, as they do that look for their key
- * under its lock, because pairs move: others are in flight together. Small batches pay more for the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so
- * there must be pages for the blocks that a GPU runs at a time, or blocks that share a page first. */
+ * under its lock, because pairs move: others are in flight together. Small batches pay more for the steps than they save.
+ * Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for the blocks that a GPU runs at a
+ * time, or blocks that share a page first. */
 uint64_t tsr_composition_page_batch(const tsr_composition *t, uint64_t held) {
   enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
