@@ -118,9 +118,7 @@ static void print_windows(FILE *out, const tsr_composition *t) {
 static void print_pages(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
-  const bool looks = TSR_POLICY_LOOKS(s->duplicates);
-  const uint64_t least = tsr_composition_page_batch(t, 0),
-                 of_full = tsr_composition_page_batch(t, looks ? 0 : s->capacity);
+  const uint64_t least = tsr_composition_page_batch(t, 0), of_half = tsr_composition_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
   if (least == UINT64_MAX) {
@@ -128,7 +126,9 @@ static void print_pages(FILE *out, const tsr_composition *t) {
     return;
   }
   fprintf(out, "inserts of at least %llu pairs ", (unsigned long long)least);
-  if (of_full < least) fprintf(out, "(%llu where the table is nearly full) ", (unsigned long long)of_full);
+  if (of_half != least)
+    fprintf(out, "(%llu where the table is half full, %llu where it is full) ", (unsigned long long)of_half,
+            (unsigned long long)tsr_composition_page_batch(t, s->capacity));
   fprintf(
       out, "go page by page, and need memory for two copies of the batch, some %u bytes a pair, or %u with answers%s\n",
       2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,

@@ -127,11 +127,14 @@ bool tsr_composition_has_few_pages(const tsr_composition *t) {
 }
 
 /* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
- * fill: random access is the slower, the fuller they are (measured: core/design/0014-pages.md). */
-static uint64_t break_even(uint64_t slots, uint64_t held) {
-  enum { FEW = 735, MANY = 925, SHARE_OF_FEW = 66, SHARE_OF_MANY = 25 };
-  const uint64_t full = slots ? held * 1000 / slots : 0, above = full < FEW ? 0 : full > MANY ? MANY - FEW : full - FEW;
-  return SHARE_OF_FEW - above * (SHARE_OF_FEW - SHARE_OF_MANY) / (MANY - FEW);
+ * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. Measured:
+ * core/design/0014-pages.md. */
+static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
+  enum { EMPTY = 48, USUAL = 66, MOST = 125, OF_FULL = 25, FULL = 925, RISE = 190, RISES = 41 };
+  if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
+  if (!held || !slots) return EMPTY;
+  const uint64_t full = held * 1000 / slots, share = full < FULL ? OF_FULL + (FULL - full) * RISES / RISE : OF_FULL;
+  return share < MOST ? share : MOST;
 }
 
 /* A page is read and written once for all its pairs, so that a batch pays from some share of the table on; on the CPU, which
@@ -143,7 +146,7 @@ uint64_t tsr_composition_page_batch(const tsr_composition *t, uint64_t held) {
   enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
-  const uint64_t share = t->shape.sm ? slots / 1000 * break_even(slots, held) : slots / CPU_SHARE;
+  const uint64_t share = t->shape.sm ? slots / 1000 * break_even(&t->shape, slots, held) : slots / CPU_SHARE;
   const uint64_t least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;

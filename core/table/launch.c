@@ -77,7 +77,7 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   }
   if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
-  if (op == TSR_BULK_insert && !TSR_POLICY_LOOKS(store->composition->shape.duplicates)) store->held += bulk->n;
+  if (op == TSR_BULK_insert) store->held += bulk->n;
   if (status || began) return status;
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
 }
