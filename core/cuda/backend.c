@@ -424,9 +424,10 @@ static grid a_thread_each(uint64_t n) {
 }
 
 static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  const bool turns = op == TSR_BULK_apply || op == TSR_BULK_apply_inserts;
   grid of_threads = a_thread_each(bulk->n);
-  if (op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
-    of_threads.blocks = (bulk->n + TSR_APPLY_ITEMS(bulk->n) - 1) / TSR_APPLY_ITEMS(bulk->n);
+  if (turns && TSR_TAKES_TURNS(&program->composition->shape))
+    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS(bulk->n) - 1) / TSR_TURN_ITEMS(bulk->n);
   if (op == TSR_BULK_combine) of_threads.blocks = (bulk->n + TSR_COMBINE_ITEMS - 1) / TSR_COMBINE_ITEMS;
   return launch(program, op, bulk, of_threads, stream, error);
 }

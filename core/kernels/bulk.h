@@ -13,8 +13,8 @@
  * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so, too, and
  * notes of each key what retrieve would look for again; retrieve writes all values of each key to places that were
  * summed from these counts; erase_pair erases one pair of the key; apply does what each item's operation says, but
- * leaves inserts to apply_inserts; flush packs the list of a bucket; mark sets the bits of keys that are about to be
- * inserted behind a filter. */
+ * where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the list of a bucket; mark sets
+ * the bits of keys that are about to be inserted behind a filter. */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -41,12 +41,13 @@
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
-/* The last ones not every table has: apply and apply_inserts are for concurrency = mixed, flush for buckets that link. A
- * filter has the first ones. Beside these there is mark, for a filter before a table. */
+/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
+ * turns. A filter has the first ones. Beside these there is mark, for a filter before a table. */
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
-   : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_mark                                                     \
    : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
+   : TSR_TAKES_TURNS(shape)                        ? TSR_BULK_mark                                                     \
+   : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
                                                    : TSR_BULK_apply)
 /* Whether inserts and erases take turns though the table is mixed; finds overlap both (core/design/0004-uniqueness.md). */
 #define TSR_TAKES_TURNS(shape) ((shape)->is_mixed && (shape)->guard == TSR_GUARD_CLAIM && !(shape)->has_link)
@@ -54,13 +55,13 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
 
-/* The items of a batch of n operations of all kinds that a block lists (launch.cu): many, because the last of them leave
- * most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
-enum { TSR_APPLY_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_APPLY_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
-#define TSR_APPLY_ITEMS(n)                                                                                             \
-  ((n) >> 10 < TSR_APPLY_ITEMS_MIN   ? (uint32_t)TSR_APPLY_ITEMS_MIN                                                   \
-   : (n) >> 10 > TSR_APPLY_ITEMS_MAX ? (uint32_t)TSR_APPLY_ITEMS_MAX                                                   \
-                                     : (uint32_t)((n) >> 10))
+/* Where inserts and erases take turns, the items of a batch of n that a block lists (launch.cu): many, because the last of
+ * them leave most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
+enum { TSR_TURN_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_TURN_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
+#define TSR_TURN_ITEMS(n)                                                                                              \
+  ((n) >> 10 < TSR_TURN_ITEMS_MIN   ? (uint32_t)TSR_TURN_ITEMS_MIN                                                     \
+   : (n) >> 10 > TSR_TURN_ITEMS_MAX ? (uint32_t)TSR_TURN_ITEMS_MAX                                                     \
+                                    : (uint32_t)((n) >> 10))
 
 /* The items that a block of combine lists. */
 enum { TSR_COMBINE_ITEMS = 8 * TSR_BLOCK_THREADS };

@@ -131,7 +131,16 @@ TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t
                         when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
 }
 
+/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md); inserts that take
+ * turns with erases are no steps. */
+TSR_INLINE tsr_action decide_mixed(const tsr_ctx *c, const tsr_op *op, const tsr_view *v) {
+  if (TAKES_TURNS(c)) return when(op->policy == POLICY_FIND, decide_find(v), decide_erase(v));
+  return when(op->policy == POLICY_FIND, decide_find(v),
+              when(op->policy == POLICY_ERASE, decide_erase(v), decide_insert(c, op, OP_MIXED, v)));
+}
+
 TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
+  if (kind == OP_MIXED) return decide_mixed(c, op, v);
   if (op_inserts(kind)) return decide_insert(c, op, kind, v);
   if (op_erases(kind)) return decide_erase(v);
   if (kind == OP_COMBINE) return decide_combine(v);
@@ -142,17 +151,18 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
 /* The result of an operation whose walk has ended without a match. An insert has found no room either. Where its claim
  * would have been its guard, that proves that there is none; elsewhere the key may have come since, and the insert has to
  * look again with the key's lock. */
-TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, uint32_t kind) {
-  if (!op_inserts(kind)) return TSR_RESULT_MISSING;
+TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
+  if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
   const bool is_proof =
       op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c));
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;
 }
 
-/* The result of an insert whose key is present. */
+/* The result of an insert, or of an item of OP_MIXED, whose key is present. */
 TSR_INLINE uint32_t result_for_present(uint32_t policy) {
-  if (policy == POLICY_FIND_OR_INSERT) return TSR_RESULT_FOUND;
+  if (policy == POLICY_FIND_OR_INSERT || policy == POLICY_FIND) return TSR_RESULT_FOUND;
   if (policy == POLICY_LATER) return NEEDS_COMBINE;
+  if (policy == POLICY_ERASE) return TSR_RESULT_ERASED;
   if (policy == TSR_DUPLICATES_FIRST) return TSR_RESULT_PRESENT;
   return policy == TSR_DUPLICATES_REPLACE ? TSR_RESULT_REPLACED : TSR_RESULT_COMBINED;
 }

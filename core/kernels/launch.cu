@@ -6,33 +6,29 @@
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
 
-/* ---- Operations of all kinds ------------------------------------------------------------------- */
+/* ---- Operations of all kinds, where inserts and erases take turns ------------------------------ */
 
 /* Works on the items of one class, a constant, which are listed, so that no lane of a warp is idle for want of one. Returns
- * this thread's hits. After the first part of an insert what is done is taken off the list; each entry is one thread's. */
+ * this thread's hits. */
 static __device__ __forceinline__ uint32_t bulk_apply_listed(const tsr_ctx *c, const tsr_bulk *a, uint64_t begin,
-                                                             uint16_t *listed, uint32_t count, uint32_t report_class,
-                                                             uint32_t part) {
-  const uint16_t done = 0xFFFF;
+                                                             const uint16_t *listed, uint32_t count,
+                                                             uint32_t report_class) {
   uint32_t hits = 0;
   TSR_NO_UNROLL
   for (uint32_t at = threadIdx.x; tsr_warp_any(c, at < count); at += TSR_BLOCK_THREADS) {
-    const uint32_t nth = at < count ? listed[at] : done, mine = nth != done;
-    if (part == APPLY_LOCKED && !tsr_warp_any(c, mine)) continue;
-    const bulk_answer answer = apply_class(c, a, begin + (mine ? nth : 0), mine, report_class, part);
-    hits += answer.answered != 0;
-    if (part == APPLY_STEPS && answer.asked) listed[at] = done;
+    const uint32_t mine = at < count;
+    hits += apply_class(c, a, begin + (mine ? listed[at] : 0), mine, report_class).answered != 0;
   }
   return hits;
 }
 
-/* A block lists TSR_APPLY_ITEMS items by what they ask for: its finds, and from the end its erases, or else its inserts.
+/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds, and from the end its erases, or else its inserts.
  * The atomics give out places; they are relaxed, because a barrier comes before anybody reads what is there. */
-static __device__ __forceinline__ void bulk_apply_by_class(const tsr_ctx *c, const tsr_bulk *a, bool inserts) {
+static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const tsr_bulk *a, bool inserts) {
   enum { ERASED_SHIFT = 16, READ = 4 }; /* operations that a thread reads before it waits for them */
-  __shared__ uint16_t listed[TSR_APPLY_ITEMS_MAX];
+  __shared__ uint16_t listed[TSR_TURN_ITEMS_MAX];
   __shared__ uint32_t count[TSR_CLASSES], sum;
-  const uint32_t items = TSR_APPLY_ITEMS(a->n);
+  const uint32_t items = TSR_TURN_ITEMS(a->n);
   const uint64_t begin = blockIdx.x * (uint64_t)items, left = a->n - begin;
   const uint32_t here = left < items ? (uint32_t)left : items;
   if (threadIdx.x < TSR_CLASSES) count[threadIdx.x] = 0;
@@ -53,21 +49,18 @@ static __device__ __forceinline__ void bulk_apply_by_class(const tsr_ctx *c, con
         if (!inserts) answer_item(c, a, begin + nth, 1, TSR_CLASSES, &nothing);
       } else if (inserts == (report_class == TSR_CLASS_INSERT)) {
         const uint32_t at = atomicAdd(&count[report_class], 1u);
-        listed[report_class == TSR_CLASS_ERASE ? TSR_APPLY_ITEMS_MAX - 1 - at : at] = (uint16_t)nth;
+        listed[report_class == TSR_CLASS_ERASE ? TSR_TURN_ITEMS_MAX - 1 - at : at] = (uint16_t)nth;
       }
     }
   }
   __syncthreads();
   uint32_t hits;
   if (inserts) {
-    const uint32_t part = APPLY_HAS_REST(c) ? APPLY_STEPS : APPLY_ALL;
-    hits = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_INSERT], TSR_CLASS_INSERT, part);
-    if (APPLY_HAS_REST(c))
-      hits += bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_INSERT], TSR_CLASS_INSERT, APPLY_LOCKED);
+    hits = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_INSERT], TSR_CLASS_INSERT);
   } else {
     const uint32_t erases = count[TSR_CLASS_ERASE];
-    hits = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_FIND], TSR_CLASS_FIND, APPLY_ALL);
-    hits += bulk_apply_listed(c, a, begin, listed + TSR_APPLY_ITEMS_MAX - erases, erases, TSR_CLASS_ERASE, APPLY_ALL)
+    hits = bulk_apply_listed(c, a, begin, listed, count[TSR_CLASS_FIND], TSR_CLASS_FIND);
+    hits += bulk_apply_listed(c, a, begin, listed + TSR_TURN_ITEMS_MAX - erases, erases, TSR_CLASS_ERASE)
             << ERASED_SHIFT;
   }
   const uint32_t all = bulk_block_sum(&sum, hits), found = all & ((1u << ERASED_SHIFT) - 1u);
@@ -120,8 +113,8 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
     const bool inserts = TSR_BULK_##op == TSR_BULK_apply_inserts;                                                      \
     if (TSR_BULK_##op == TSR_BULK_combine)                                                                             \
       bulk_combine_listed(&c, &a);                                                                                     \
-    else if (inserts || TSR_BULK_##op == TSR_BULK_apply)                                                               \
-      bulk_apply_by_class(&c, &a, inserts);                                                                            \
+    else if ((inserts || TSR_BULK_##op == TSR_BULK_apply) && TAKES_TURNS(&c))                                          \
+      bulk_take_turn(&c, &a, inserts);                                                                                 \
     else                                                                                                               \
       bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \

@@ -21,14 +21,14 @@ enum {
   OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
   OP_ERASE,
   OP_ERASE_PAIR,
+  OP_MIXED, /* what the item's policy says: an insert, a find or an erase */
   OP_PLACE, /* a new pair by a scheme that decides where pairs go (place.cuh) */
   OP_PLACE_RESERVED,
   OP_INSERT_LOCKED /* all of an insert, with the key's lock (locked.cuh) */
 };
 
 /* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
- * payload; POLICY_LATER tries once and leaves it to OP_COMBINE else. The last two are no inserts: an item of `apply` looks,
- * or it erases. */
+ * payload; POLICY_LATER tries once and leaves it to OP_COMBINE else. The last two are of OP_MIXED: it looks, or it erases. */
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
 /* Results beside TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the compiler
@@ -80,7 +80,7 @@ TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; 
 TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }
 
 TSR_INLINE bool op_erases(uint32_t kind) { return kind == OP_ERASE || kind == OP_ERASE_PAIR; }
-TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM; }
+TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == OP_CLAIM || kind == OP_MIXED; }
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
 TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_NOTE || kind == OP_RETRIEVE; }
 
@@ -111,7 +111,7 @@ TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_buck
  * whose claim is their guard take the empty slot that would tell them. */
 TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   if (!walk_has_end(c)) return false;
-  return !op_inserts(kind) || op_guard(c, kind) == TSR_GUARD_LOCK;
+  return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
 /* Whether an operation of this kind puts its pair into a later bucket when it goes on from one: with a lock it only
@@ -125,7 +125,7 @@ TSR_INLINE bool op_raises(const tsr_ctx *c, uint32_t kind) {
  * meanwhile. Collective. */
 TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_bucket *b) {
   const uint32_t guard = op_guard(c, kind);
-  const bool sees_keys = !op_inserts(kind) || guard != TSR_GUARD_NONE;
+  const bool sees_keys = kind == OP_MIXED || !op_inserts(kind) || guard != TSR_GUARD_NONE;
   const bool sees_empties = op_inserts(kind) && (op_claims_empties(c, kind) || op_has_end(c, kind));
   const bool sees_vacant =
       op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));

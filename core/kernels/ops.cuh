@@ -430,30 +430,22 @@ TSR_INLINE bulk_answer answer_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t
   return answer;
 }
 
-/* What is done of an insert of these: all, its steps alone, or what they have left to the key's lock; a constant. A loop
- * around all of it would need half as many registers again. */
-enum { APPLY_ALL, APPLY_STEPS, APPLY_LOCKED };
-
-/* Where inserts and erases take turns an insert does not begin with steps, because where keys are erased there are erased
- * slots, and past one the whole walk has to be seen. A macro, as those of locked.cuh. */
-#define APPLY_HAS_STEPS(c) (BEGINS_WITH_STEPS(c) && !TAKES_TURNS(c))
-#define APPLY_HAS_REST(c) (APPLY_HAS_STEPS(c) && HAS_GUARD(c))
-
-TSR_INLINE void apply_insert(const tsr_ctx *c, tsr_item *item, uint32_t mine, uint32_t part) {
-  if (TSR_FACT(c, places_first)) {
-    insert_unseen(c, item, mine);
-    return;
-  }
-  if (APPLY_HAS_STEPS(c) && part != APPLY_LOCKED) {
-    run(c, item, mine, OP_INSERT, 1, 0);
-    mine = item->result == NEEDS_LOCK;
-  }
-  if (HAS_GUARD(c) && part != APPLY_STEPS) run(c, item, mine, OP_INSERT_LOCKED, 1, APPLY_HAS_STEPS(c));
+/* The items of a call have no order; finds and erases are steps, inserts are as far as they need no lock. */
+TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
+  const uint32_t inserts = item->policy < POLICY_FIND, asks = !inserts && item->policy < POLICIES;
+  const uint32_t looks = passes_filter(c, item, asks);
+  item->mixes = 1;
+  item->result = inserts ? NEEDS_LOCK : asks && !looks ? TSR_RESULT_MISSING : TSR_RESULT_NONE;
+  run(c, item, inserts ? BEGINS_WITH_STEPS(c) : looks, OP_MIXED, 1, 0);
+  const uint32_t waits = item->result == NEEDS_LOCK;
+  if (HAS_GUARD(c)) run(c, item, waits, OP_INSERT_LOCKED, 1, BEGINS_WITH_STEPS(c));
+  if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
 }
 
-/* Works on items of one class, a constant. An item that needs more than its part has no answer. */
+/* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps, because
+ * where keys are erased there are erased slots, and past one the whole walk has to be seen. */
 TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
-                                   uint32_t report_class, uint32_t part) {
+                                   uint32_t report_class) {
   tsr_item item = item_of(a, i, mine);
   item.times = a->times;
   item.i = i;
@@ -461,8 +453,7 @@ TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t
     item.payload = offered_at(c, a->values, i, mine);
     item.policy = mine ? policy_of(c, a->operations[i]) : TSR_FACT(c, duplicates);
     item.mixes = 1;
-    apply_insert(c, &item, mine, part);
-    if (part == APPLY_STEPS && item.result == NEEDS_LOCK) mine = 0;
+    run(c, &item, mine, OP_INSERT_LOCKED, 1, 0);
   } else {
     run(c, &item, passes_filter(c, &item, mine), report_class == TSR_CLASS_FIND ? OP_FIND : OP_ERASE, 1, 0);
     if (item.result == TSR_RESULT_NONE) item.result = TSR_RESULT_MISSING;
@@ -470,22 +461,30 @@ TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t
   return answer_item(c, a, i, mine, report_class, &item);
 }
 
-/* The items of a call have no order: its finds and erases, and what asks for nothing; the inserts are for
- * bulk_apply_inserts. */
 TSR_INLINE bulk_answer bulk_apply(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint32_t policy = mine ? policy_of(c, a->operations[i]) : (uint32_t)POLICIES, report_class = class_of(policy);
-  const tsr_item item = item_of(a, i, 0);
-  const bulk_answer found = apply_class(c, a, i, report_class == TSR_CLASS_FIND, TSR_CLASS_FIND, APPLY_ALL);
-  const bulk_answer erased = apply_class(c, a, i, report_class == TSR_CLASS_ERASE, TSR_CLASS_ERASE, APPLY_ALL);
-  const bulk_answer nothing = answer_item(c, a, i, mine && report_class == TSR_CLASSES, TSR_CLASSES, &item);
-  const bulk_answer all = {found.asked + erased.asked + nothing.asked,
-                           found.answered + erased.answered + nothing.answered};
-  return all;
+  const uint32_t works = policy < POLICIES;
+  tsr_item item = item_of(a, i, works && !TAKES_TURNS(c));
+  if (TAKES_TURNS(c)) { /* the inserts are for bulk_apply_inserts */
+    const bulk_answer found = apply_class(c, a, i, report_class == TSR_CLASS_FIND, TSR_CLASS_FIND);
+    const bulk_answer erased = apply_class(c, a, i, report_class == TSR_CLASS_ERASE, TSR_CLASS_ERASE);
+    const bulk_answer nothing = answer_item(c, a, i, mine && !works, TSR_CLASSES, &item);
+    const bulk_answer all = {found.asked + erased.asked + nothing.asked,
+                             found.answered + erased.answered + nothing.answered};
+    return all;
+  }
+  item.payload = offered_at(c, a->values, i, policy < POLICY_FIND);
+  item.policy = policy;
+  item.times = a->times;
+  item.i = i;
+  apply(c, &item);
+  return answer_item(c, a, io_item(i), mine, report_class, &item);
 }
 
 TSR_INLINE bulk_answer bulk_apply_inserts(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint32_t inserts = mine && class_of(policy_of(c, a->operations[i])) == TSR_CLASS_INSERT;
-  return apply_class(c, a, i, inserts, TSR_CLASS_INSERT, APPLY_ALL);
+  const bulk_answer none = {0, 0};
+  return TAKES_TURNS(c) ? apply_class(c, a, i, inserts, TSR_CLASS_INSERT) : none;
 }
 
 /* ---- Scans ----------------------------------------------------------------------------------- */

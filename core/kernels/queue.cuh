@@ -16,7 +16,7 @@
 typedef struct tsr_item {
   tsr_key key;
   tsr_payload payload;  /* offered; in the end what was found, or of the unplaced pair */
-  uint32_t policy;      /* of an insert */
+  uint32_t policy;      /* of an insert, or of OP_MIXED */
   uint32_t mixes;       /* 1: each lane has a policy of its own */
   uint32_t result;      /* TSR_RESULT_, or NEEDS_; a find changes it only to TSR_RESULT_FOUND */
   uint32_t any_payload; /* OP_ERASE_PAIR: whatever its payload */
@@ -38,7 +38,7 @@ TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, 
   op->key = tsr_shuffle_key(c, own->key, turn);
   if (op_has_payload(kind)) op->payload = tsr_shuffle_payload(c, own->payload, turn);
   op->policy = own->mixes ? tsr_shuffle32(c, own->policy, turn) : own->policy;
-  if (own->mixes) /* one of two constants, or of one, which the compiler then knows */
+  if (own->mixes && kind == OP_INSERT_LOCKED) /* one of two constants, or of one, which the compiler then knows */
     op->policy = op->policy == TSR_DUPLICATES_REPLACE ? TSR_DUPLICATES_REPLACE : TSR_FACT(c, duplicates);
   op->any_payload = own->any_payload;
 }
@@ -62,7 +62,8 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   uint64_t at = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->at, turn) : 0;
   uint64_t end = kind == OP_RETRIEVE ? tsr_shuffle64(c, own->end, turn) : 0;
   if (!begins) return;
-  if (!resumes && own->times && c->lane == turn) own->times[2 * own->i] = io_clock();
+  if (!resumes && own->times && c->lane == turn)
+    own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i))] = io_clock();
   op->pairs = 0;
   op->at = at;
   op->end = end;
@@ -70,7 +71,7 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
     place_begin(c, op->key, &op->placing);
   } else if (kind != OP_PLACE_RESERVED && kind != OP_INSERT_LOCKED) {
     op->walking = walk_begin(c, beginning_key(op->key), &op->probe);
-    if (TSR_FACT(c, has_lists)) op->result = decide_at_end(c, kind); /* an empty list has no bucket */
+    if (TSR_FACT(c, has_lists)) op->result = decide_at_end(c, op, kind); /* an empty list has no bucket */
   }
 }
 
@@ -110,16 +111,17 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   const uint32_t finds = op_looks(kind);
   const uint32_t tells = is_own && (!finds || op->result == TSR_RESULT_FOUND);
   own->result = tells ? finds ? (uint32_t)TSR_RESULT_FOUND : op->result : own->result;
-  if (op_counts(kind) || op_erases(kind)) own->pairs = is_own ? op->pairs : own->pairs;
+  if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
   if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
-  if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT) own->payload = tells ? op->payload : own->payload;
+  if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
+    own->payload = tells ? op->payload : own->payload;
   if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
     own->payload = has_pair ? op->payload : own->payload;
   }
-  if (own->times && is_own) own->times[2 * own->i + 1] = io_clock();
+  if (own->times && is_own) own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) + 1] = io_clock();
 }
 
 /* Works through the items of the lanes with `mine`: collective over the warp. coherent: of step(). resumes: these items
@@ -175,7 +177,7 @@ TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
  * stopped there counts as one that was looked for in no bucket. */
 TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_t mine) {
   if (!filter_is_before(c)) return mine;
-  uint64_t *times = own->times && mine ? own->times + 2 * own->i : NULL;
+  uint64_t *times = own->times && mine ? own->times + 2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) : NULL;
   if (times) times[0] = io_clock();
   const uint32_t passes = filter_contains(c, own->key, mine), stops = mine && !passes;
   if (times && stops) times[1] = io_clock();

@@ -17,9 +17,10 @@
 
 /* How a write went. */
 enum {
-  WRITE_FAILED, /* the slot has changed since it was seen */
-  WRITE_DONE,   /* and the operation with it */
-  WRITE_GOES_ON /* the operation goes on in the next bucket */
+  WRITE_FAILED,  /* the slot has changed since it was seen */
+  WRITE_DONE,    /* and the operation with it */
+  WRITE_GOES_ON, /* the operation goes on in the next bucket */
+  WRITE_STAYS    /* ... in the same one */
 };
 
 /* A slot's number in the order of memory, the same on both backends: of a table of keys, whose layout says no more. */
@@ -78,6 +79,30 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   return lost ? WRITE_FAILED : erased && is_enough ? WRITE_DONE : WRITE_GOES_ON;
 }
 
+/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen:
+ * tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase
+ * stays until it finds no more. */
+TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, const tsr_bucket *b) {
+  const uint32_t is_present = a.takes | a.combines | a.erases, slot = a.slots ? tsr_lowest(a.slots) : 0;
+  uint32_t swapped = 0;
+  tsr_payload seen = tsr_warp_any(c, is_present) ? layout_payload(c, b, slot) : 0, desired = op->payload;
+  if (a.combines && op->policy == TSR_FACT(c, duplicates))
+    desired = tsr_combine(TSR_FACT(c, duplicates), seen, desired);
+  if (a.erases) desired = (tsr_payload) ~(tsr_payload)0;
+  const uint32_t swaps = a.erases || a.claims || (a.combines && desired != seen);
+  if (tsr_warp_any(c, swaps)) {
+    tsr_ctx writing = tsr_masked(c, swaps);
+    swapped = layout_cas(&writing, b, slot, a.erases ? TSR_ERASED_KEY : walk_stored_key(op->key), desired) && swaps;
+  }
+  const uint32_t done = swaps ? swapped : is_present;
+  op->payload = done ? seen : op->payload;
+  if (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP) {
+    op->pairs += a.erases && swapped;
+    if (a.erases && swapped) return WRITE_STAYS;
+  }
+  return done ? WRITE_DONE : WRITE_FAILED;
+}
+
 /* The payloads of these slots, as many at a time as the tile has lanes: each lane keeps one, then they are written
  * together, next to each other, from op->at on and before op->end. Collective. */
 TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint32_t slots) {
@@ -100,6 +125,7 @@ TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint
 TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_action a, const tsr_bucket *b) {
   const uint32_t slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t written = 0;
+  if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
   if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, chain_first) && (a.combines | a.claims)))
@@ -141,7 +167,7 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   tsr_ctx appending = tsr_masked(c, appends);
   uint32_t link = list_append(&appending, op->key, op->probe.ref);
   op->walking |= walk_advance(c, op->key, &op->probe, link, appends);
-  op->result = appends ? decide_at_end(c, kind) : op->result;
+  op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
 /* Takes an operation one bucket further. coherent: whether it looks past L1; a constant, because a step with loads of
@@ -176,9 +202,9 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
      * made a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
      * bucket. */
     stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
-    stays = stop == NEEDS_NOTHING && op->walking && failed;
+    stays = stop == NEEDS_NOTHING && op->walking && (failed || (writes && went == WRITE_STAYS));
   }
-  op->result = stop != NEEDS_NOTHING ? stop : decide_at_end(c, kind);
+  op->result = stop != NEEDS_NOTHING ? stop : decide_at_end(c, op, kind);
   const uint32_t goes = op->walking && stop == NEEDS_NOTHING && !stays;
   const uint32_t ends = walk_ends_here(c, op, kind, &v, &b);
   if (op_raises(c, kind) && goes) layout_raise(c, op->probe.ref);

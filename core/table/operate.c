@@ -74,13 +74,12 @@ static tsr_status launch_insert_at_random(tsr_table *t, tsr_bulk *bulk, void *st
   return status ? status : freed;
 }
 
-/* Its erases and finds, then its inserts, which may be a phase of their own. The items of a call have no order, so this one
- * is as good as any. */
+/* Where inserts and erases take turns: its erases and finds, then its inserts. The items of a call have no order, so this
+ * one is as good as any. */
 static tsr_status launch_apply(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
   tsr_status status = launch(t, TSR_BULK_apply, bulk, stream, error);
-  const bool turns = TSR_TAKES_TURNS(&t->store.composition->shape);
-  if (status == TSR_OK && turns) status = tsr_table_leave(t, stream, error);
-  if (status == TSR_OK && turns) status = tsr_table_enter(t, TSR_PHASE_INSERT, stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_INSERT, stream, error);
   return status ? status : launch(t, TSR_BULK_apply_inserts, bulk, stream, error);
 }
 
@@ -105,7 +104,8 @@ static tsr_status launch_all(tsr_table *t, const tsr_request *r, tsr_bulk *bulk,
   if (r->op == TSR_BULK_retrieve) return launch_gather(t, bulk, r->stream, error);
   if (r->op == TSR_BULK_insert && !tsr_launches_pages(&t->store, r->op, r->n))
     return launch_insert_at_random(t, bulk, r->stream, error);
-  if (r->op == TSR_BULK_apply) return launch_apply(t, bulk, r->stream, error);
+  if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
+    return launch_apply(t, bulk, r->stream, error);
   return launch(t, r->op, bulk, r->stream, error);
 }
 

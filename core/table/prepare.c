@@ -81,7 +81,7 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     if (status == TSR_OK && tsr_composition_marks(t->store.composition, calls[i].operations[0]))
       status = t->backend->prepare(program, TSR_BULK_mark, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
-    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY)
+    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
       status = t->backend->prepare(program, TSR_BULK_apply_inserts, error);
   }
   return status;
@@ -119,7 +119,8 @@ static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_co
   tsr_status status = TSR_OK;
   for (uint32_t j = 0; status == TSR_OK && j < c->count && !(inserts && t->shape.has_lists); j++)
     status = link_operation(t, c->operations[j], cost, error);
-  if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY) status = link_operation(t, TSR_BULK_apply_inserts, cost, error);
+  if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape))
+    status = link_operation(t, TSR_BULK_apply_inserts, cost, error);
   if (status == TSR_OK && tsr_composition_marks(t, c->operations[0]))
     status = link_operation(t, TSR_BULK_mark, cost, error);
   if (!inserts) return status;

@@ -326,7 +326,7 @@ std::string LaneTable::apply(const std::vector<uint8_t> &operations, Batch &batc
   bulk.missing = missing;
   memory_.note_erase();
   std::string complaint = launch(TSR_BULK_apply, &bulk);
-  if (complaint.empty()) complaint = launch(TSR_BULK_apply_inserts, &bulk);
+  if (complaint.empty() && TSR_TAKES_TURNS(&composition_->shape)) complaint = launch(TSR_BULK_apply_inserts, &bulk);
   batch.obtained = found.numbers(n);
   return complaint;
 }
