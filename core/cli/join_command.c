@@ -174,7 +174,7 @@ static tsr_status put_out(const join_job *job, tsr_error *error) {
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
-    tsr_say("%" PRIu64 " rows; matches were found %s", count, tsr_join_way(job->right));
+    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
   return TSR_OK;
 }
 

@@ -82,6 +82,7 @@ static tsr_exit dispatch(int argc, char **argv) {
     return TSR_EXIT_OK;
   }
   if (strcmp(word, "version") == 0 || strcmp(word, "--version") == 0) {
+    if (argc > 2) return tsr_say_usage("%s: one word too many: usage: tessera version", argv[2]);
     printf("tessera %s\n", TSR_VERSION);
     return TSR_EXIT_OK;
   }

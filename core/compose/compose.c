@@ -51,12 +51,15 @@ static const tsr_image *image_for(const tsr_plugin *plugin, uint32_t key_bits, u
   return NULL;
 }
 
-/* A refusal begins with the line that chose the part. */
+/* A refusal begins with the line that wrote the parameter that it names, and otherwise with the one that chose the part. */
 static tsr_status refuse(const tsr_spec *spec, uint32_t role, tsr_error *why, tsr_error *error) {
-  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", tsr_role_names[role]);
+  char section[32], key[64];
+  const tsr_spec_entry *entry = NULL;
+  if (sscanf(why->message, "[%31[a-z_]] %63[a-z0-9_] =", section, key) == 2) entry = tsr_spec_find(spec, section, key);
+  if (!entry) entry = tsr_spec_find(spec, "table", tsr_role_names[role]);
   if (entry->file)
     return tsr_fail(error, why->status, "%s:%llu: %s", entry->file, (unsigned long long)entry->line, why->message);
-  return tsr_fail(error, why->status, "--set table.%s=%s: %s", entry->key, entry->value, why->message);
+  return tsr_fail(error, why->status, "--set %s.%s=%s: %s", entry->section, entry->key, entry->value, why->message);
 }
 
 /* Where each thread is in somebody else's code; volatile: a signal handler reads it. Its place is fixed when the

@@ -49,6 +49,7 @@ refuses '--canonical takes no value' run "$specs/quickstart.ini" --canonical=yes
 refuses '--out is given twice' run "$specs/quickstart.ini" --find queries.tsv --out a --out b
 refuses 'one word too many' check "$specs/quickstart.ini" extra
 refuses 'usage: tessera check SPEC' check
+refuses 'extra: one word too many: usage: tessera version' version extra
 refuses 'nothing to do' run "$specs/quickstart.ini"
 refuses 'only --find makes rows' run "$specs/quickstart.ini" --insert pairs.tsv --out rows.tsv
 refuses '--kmers 0:' run "$specs/quickstart.ini" --kmers 0 --insert letters.fa
@@ -80,6 +81,13 @@ done
 refuses '^tessera: --set table.hasher=zzzzzzzz: there is no hasher_zzzzzzzz.so in /.*; see `tessera list hasher`' check \
   "$specs/quickstart.ini" --set table.hasher=zzzzzzzz
 refuses 'did you mean map\?$' check "$specs/quickstart.ini" --set table.kind=MAP
+
+case_of "a parameter that its part refuses is told with its own line"
+cp "$specs/quickstart.ini" three.ini
+printf '[layout]\nbucket_slots = 3\n' >>three.ini
+line=$(wc -l <three.ini)
+refuses "^tessera: three.ini:$line: \[layout\] bucket_slots = 3: must be a power of two" check three.ini
+refuses '^tessera: --set layout.bucket_slots=3: ' check "$specs/quickstart.ini" --set layout.bucket_slots=3
 
 case_of "a number that only a person can read is told how to be written"
 refuses 'capacity=1e6: must be 1 \.\. 2\^40; write 1000000 or 1M$' check "$specs/quickstart.ini" --set table.capacity=1e6
