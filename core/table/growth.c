@@ -4,13 +4,14 @@
  *
  * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and
  * where they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for
- * are such a piece, and so are all whose different keys have room, as a sketch counts them (sketch.h). Else, where keys
- * may repeat, more of them than there is room for are looked up, and the piece ends before the first new key that has no
- * room; if that is its first one, the table grows.
+ * are such a piece, and, but for a little (slack_of), so are all whose different keys have room, as a sketch counts them
+ * (sketch.h). Else, where keys may repeat, more of them than there is room for are looked up, and the piece ends before
+ * the first new key that has no room; if that is its first one, the table grows.
  *
  * How far. The capacity is doubled, at once as often as the keys to come need at the least: each doubling by itself would
- * be a rebuild. That is their number where they all make pairs; else as many as differ at the least, so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size
- * helps it ends before memory does.
+ * be a rebuild. That is their number where they all make pairs; else as many as the sketch says that differ at the least,
+ * so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size helps it ends
+ * before memory does.
  *
  * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a
  * pair is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be
