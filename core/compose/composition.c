@@ -176,6 +176,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_spans:
+  case TSR_PAGES_told_spans:
+  case TSR_PAGES_spans_answer:
     return t->facts.makes_spans;
   case TSR_PAGES_spans_list:
     return t->facts.makes_spans && t->settings.growth;
