@@ -130,7 +130,7 @@ bool tsr_composition_has_few_pages(const tsr_composition *t) {
  * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. Measured:
  * core/design/0014-pages.md. */
 static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
-  enum { EMPTY = 50, USUAL = 74, MOST = 125, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
+  enum { EMPTY = 50, USUAL = 74, MOST = 115, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
   if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
   if (!held || !slots) return EMPTY;
   const uint64_t full = held * 1000 / slots, share = full < FULL ? OF_FULL + (FULL - full) * RISES / RISE : OF_FULL;
