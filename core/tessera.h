@@ -240,12 +240,12 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t erase_keys, erased;
   /* 0 without `statistics = yes`; what a GPU combines first is one key. Buckets seen, in all and at most of a key: */
   uint64_t insert_probes, insert_probes_max, find_probes, find_probes_max, erase_probes, erase_probes_max;
-  uint64_t insert_moves, insert_moves_max; /* pairs evicted, in all and at most by one key: the longest chain */
-  uint64_t insert_lost_claims;             /* claims that failed because another thread had changed the slot */
-  uint64_t insert_stashed;                 /* pairs that went to the stash */
-  uint64_t apply_probes, apply_probes_max; /* of tsr_apply, whose keys are among those above */
+  uint64_t insert_moves, insert_moves_max;     /* pairs evicted, in all and at most by one key: the longest chain */
+  uint64_t insert_lost_claims, insert_stashed; /* claims that another thread was first to; pairs in the stash */
+  uint64_t apply_probes, apply_probes_max;     /* of tsr_apply, whose keys are among those above */
   /* keys by the buckets that they looked at: [i] looked at i, the last at that many or more */
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
+  uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -189,6 +189,9 @@ typedef struct tsr_join_rows {
  * no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which
  * only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2
  * pairs a table. Both tables are used alone meanwhile; waits.
+ * Pages of a table that lies in the host's memory (device_bytes) meet run by run, in its windows, so that no copy of it is
+ * needed, and it may have any number of pairs; where the room is too small, rows of the first runs are written. A union copies
+ * the keys of both tables.
  *
  * How the matches are found follows from the tables:
  *   - With the same pages, or the same number of lists, and one hasher and seed, the tables meet page by page (HashGraph

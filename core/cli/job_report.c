@@ -67,7 +67,9 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   case TSR_JOB_INSERT:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
             r->inserted, r->insert_keys - r->inserted - r->not_placed, r->not_placed);
-    if (r->insert_paged) fprintf(out, "; %" PRIu64 " went page by page", r->insert_paged);
+    if (r->insert_paged)
+      fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
+              r->insert_scratch_bytes);
     fprintf(out, "\n");
     break;
   case TSR_JOB_FIND:

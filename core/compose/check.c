@@ -115,9 +115,28 @@ static void print_windows(FILE *out, const tsr_composition *t) {
             (unsigned long long)travels);
 }
 
-static void print_memory(FILE *out, const tsr_composition *t) {
+static void print_pages(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
+  const uint64_t least = tsr_composition_page_batch(t, 0), of_half = tsr_composition_page_batch(t, s->capacity / 2);
+  fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
+          (unsigned long long)tsr_composition_page_buckets(t));
+  if (least == UINT64_MAX) {
+    fprintf(out, "inserts go by random access\n");
+    return;
+  }
+  fprintf(out, "inserts of at least %llu pairs ", (unsigned long long)least);
+  if (of_half != least)
+    fprintf(out, "(%llu where the table is half full, %llu where it is full) ", (unsigned long long)of_half,
+            (unsigned long long)tsr_composition_page_batch(t, s->capacity));
+  fprintf(
+      out, "go page by page, and need memory for two copies of the batch, some %u bytes a pair, or %u with answers%s\n",
+      2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,
+      s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first" : "");
+}
+
+static void print_memory(FILE *out, const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
   if (is_filter(t))
     print_filter(out, t);
   else if (s->buckets)
@@ -125,20 +144,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
-  if (s->is_paged)
-    fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
-            (unsigned long long)tsr_composition_page_buckets(t));
-  if (s->is_paged && tsr_composition_page_batch(t) == UINT64_MAX)
-    fprintf(out, "inserts go by random access\n");
-  else if (s->is_paged)
-    fprintf(
-        out,
-        "inserts of at least %llu pairs go page by page, and need memory for two copies of the batch, some %u bytes a "
-        "pair, or %u with answers%s\n",
-        (unsigned long long)tsr_composition_page_batch(t), 2 * pair_bytes,
-        2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,
-        s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first"
-                                                               : "");
+  if (s->is_paged) print_pages(out, t);
   if (t->window_pages) print_windows(out, t);
   if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)

@@ -245,6 +245,9 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   else
     s->guard = TSR_GUARD_CLAIM;
   const bool has_stash = t->stash_buckets > 0;
+  /* of values beside the table each item brings its own, which it has to put or to give back */
+  const bool keeps_first =
+      s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_chains(&t->settings) && !t->settings.value_bytes;
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
@@ -260,8 +263,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans = s->sm && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) && !s->is_paged && !s->has_lists &&
-                     !s->is_mixed,
+      .makes_spans = s->sm && s->payload_bits && (TSR_POLICY_COMBINES(s->duplicates) || keeps_first) && !s->is_paged &&
+                     !s->has_lists && !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),

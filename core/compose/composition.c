@@ -126,16 +126,28 @@ bool tsr_composition_has_few_pages(const tsr_composition *t) {
          t->settings.page_batch == TSR_PAGE_BATCH_AUTO;
 }
 
-/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on: on a GPU a
- * thirteenth (core/design/0014-pages.md), on the CPU, which only gains its caches, a quarter; and there only where inserts
- * wait for memory, as they do that look for their key under its lock, because pairs move: others are in flight together.
- * Small batches pay more for the steps than they save. Where keys may repeat, a batch of any size may lie in few pages: so
- * there must be pages for the blocks that a GPU runs at a time, or blocks that share a page first. */
-uint64_t tsr_composition_page_batch(const tsr_composition *t) {
-  enum { GPU_SHARE = 13, CPU_SHARE = 4 };
+/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
+ * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. Measured:
+ * core/design/0014-pages.md. */
+static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
+  enum { EMPTY = 50, USUAL = 74, MOST = 125, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
+  if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
+  if (!held || !slots) return EMPTY;
+  const uint64_t full = held * 1000 / slots, share = full < FULL ? OF_FULL + (FULL - full) * RISES / RISE : OF_FULL;
+  return share < MOST ? share : MOST;
+}
+
+/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on; on the CPU, which
+ * only gains its caches, from a quarter on, and there only where inserts wait for memory, as they do that look for their key
+ * under its lock, because pairs move: others are in flight together. Small batches pay more for the steps than they save.
+ * Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for the blocks that a GPU runs at a
+ * time, or blocks that share a page first. */
+uint64_t tsr_composition_page_batch(const tsr_composition *t, uint64_t held) {
+  enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
   const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
-  const uint64_t share = slots / (t->shape.sm ? GPU_SHARE : CPU_SHARE), least = t->shape.sm ? gpu_least : cpu_least;
+  const uint64_t share = t->shape.sm ? slots / 1000 * break_even(&t->shape, slots, held) : slots / CPU_SHARE;
+  const uint64_t least = t->shape.sm ? gpu_least : cpu_least;
   if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
   if (!t->shape.sm && !(t->facts.moves_pairs && TSR_POLICY_LOOKS(t->shape.duplicates))) return UINT64_MAX;
@@ -164,6 +176,8 @@ bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
   case TSR_PAGES_merge:
     return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
   case TSR_PAGES_spans:
+  case TSR_PAGES_told_spans:
+  case TSR_PAGES_spans_answer:
     return t->facts.makes_spans;
   case TSR_PAGES_spans_list:
     return t->facts.makes_spans && t->settings.growth;

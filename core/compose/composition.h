@@ -91,8 +91,8 @@ tsr_composition tsr_composition_of_kernel(const tsr_composition *composition, bo
 
 /* Shared memory in bytes that a block of threads can have on a GPU of compute capability sm. */
 uint32_t tsr_block_bytes(uint32_t sm);
-/* The smallest insert, in pairs, that goes page by page; UINT64_MAX where none does. */
-uint64_t tsr_composition_page_batch(const tsr_composition *composition);
+/* The smallest insert, in pairs, that goes page by page where `held` pairs are in the table; UINT64_MAX where none does. */
+uint64_t tsr_composition_page_batch(const tsr_composition *composition, uint64_t held);
 /* On a GPU, how many keys of a page a block has room for, to make items of one key one; 0: it does not do so. */
 uint32_t tsr_composition_set_room(const tsr_composition *composition);
 /* Whether keys may repeat and there are fewer pages than blocks that a GPU runs at a time; false where page_batch says

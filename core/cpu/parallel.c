@@ -5,7 +5,9 @@
  */
 #include "core/cpu/parallel.h"
 
-enum { RANGE = 2048 }; /* items a turn: long enough to hide the scheduling, short enough to balance */
+/* Items a turn: long enough to hide the scheduling, and where there are many of them to meet a key again (range.cuh), short
+ * enough to balance. */
+enum { RANGE_MIN = 1 << 11, RANGE_MAX = 1 << 14, TURNS = 16 };
 
 #ifndef TSR_PTHREADS
 
@@ -60,7 +62,8 @@ static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, u
 #endif
 
 void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {
-  in_ranges(n, RANGE, body, argument);
+  const uint64_t share = n / (tsr_parallel_threads() * TURNS);
+  in_ranges(n, share < RANGE_MIN ? RANGE_MIN : share > RANGE_MAX ? RANGE_MAX : share, body, argument);
 }
 
 void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument) {

@@ -179,31 +179,126 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 
 /* ---- Inserts of keys that come again --------------------------------------------------------- */
 
-/* Items of one key behind each other are combined into the first, where the policy combines, as a warp's are: threads
- * that share a hot key would take turns at its slot for each of them. Returns the item behind them. */
-TSR_INLINE uint64_t cpu_insert_equal(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint64_t end, tsr_tally *tally) {
-  tsr_item item = item_of(a, i, 1);
-  const tsr_key key = item.key;
-  uint64_t next = i + 1;
-  item.policy = insert_policy(c);
-  item.payload = offered_at(c, a->values, i, 1);
-  for (; next < end && io_key_at(a->keys, next, 1) == key; next++)
-    item.payload = tsr_combine(item.policy, item.payload, offered_at(c, a->values, next, 1));
-  insert(c, &item, 1);
-  count_hits(tally, item.result == TSR_RESULT_INSERTED);
-  const uint32_t is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == key;
-  for (; i < next; i++) {
-    if (is_unplaced) item.payload = offered_at(c, a->values, i, 1); /* each its own */
-    hand_back(c, a, i, &item);
-    put_result(a, i, 1, item.result);
-    if (!is_unplaced) item.result = result_for_present(item.policy); /* of those that follow */
-  }
-  return next;
+/* Threads that share a hot key take turns at its slot. So a thread holds the first keys of a span of items back, combines
+ * with each what follows of it, and works on what came of it at the end; as the spans of a GPU (../kernels/spans.cuh). Where
+ * pairs move, items that follow are left to `combine`, and it is that which does so. */
+enum {
+  CPU_SPAN = 1 << 14,
+  CPU_HELD = 2048, /* keys that are held back, */
+  CPU_TRIES = 2,   /* ... the places that each may have, */
+  CPU_JUDGED = 16, /* ... and one of so many items is looked at first, whether it is worth while: */
+  CPU_LEAST = 64,  /* of those, */
+  CPU_SHARE = 8    /* so many of them have a key that another one has */
+};
+
+typedef struct cpu_held {
+  tsr_key key;
+  tsr_payload payload;
+  uint32_t items; /* 0: the place is free */
+  uint16_t first, last;
+} cpu_held;
+
+typedef struct cpu_hold {
+  cpu_held held[CPU_HELD];
+  uint32_t alone;            /* how many items have no place among them, */
+  uint16_t ones[CPU_SPAN];   /* ... and which */
+  uint16_t before[CPU_SPAN]; /* of an item that is not its key's first one: the one before it */
+} cpu_hold;
+
+TSR_INLINE bool cpu_holds(const tsr_ctx *c, uint32_t operation) {
+  return (operation == TSR_BULK_insert || operation == TSR_BULK_combine) && !TSR_FACT(c, statistics) &&
+         TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
 }
 
-/* Where pairs move combining is for later, and where a multimap's values have buckets each value is kept. */
-TSR_INLINE uint32_t cpu_combines(const tsr_ctx *c) {
-  return TSR_POLICY_COMBINES(insert_policy(c)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
+/* The place of a key, or a free one for it; NULL: there is none. */
+TSR_INLINE cpu_held *cpu_held_for(cpu_hold *hold, tsr_key key) {
+  const uint64_t hash = (uint64_t)key * 0x9E3779B97F4A7C15u >> 32;
+  for (uint32_t tries = 0; tries < CPU_TRIES; tries++) {
+    cpu_held *held = &hold->held[(hash + tries) % CPU_HELD];
+    if (!held->items || held->key == key) return held;
+  }
+  return NULL;
+}
+
+/* Works on what came of a key's items, which were told that their key is present; if it has no place they are told so. */
+TSR_INLINE uint32_t cpu_work_held(const tsr_ctx *c, const tsr_bulk *a, uint32_t operation, uint64_t begin,
+                                  const cpu_hold *hold, const cpu_held *held) {
+  const bool is_combine = operation == TSR_BULK_combine;
+  tsr_item item = item_of(a, begin + held->first, 0);
+  item.key = held->key;
+  item.payload = held->payload;
+  item.policy = is_combine ? TSR_FACT(c, duplicates) : insert_policy(c);
+  work(c, a, begin + held->first, 1, is_combine ? OP_COMBINE : OP_INSERT, &item);
+  const bool is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == held->key;
+  for (uint32_t i = held->last; is_unplaced && item.policy != POLICY_LATER && i != held->first; i = hold->before[i]) {
+    item.payload = offered_at(c, a->values, begin + i, 1);
+    hand_back(c, a, begin + i, &item);
+    put_result(a, begin + i, 1, item.result);
+  }
+  if (is_unplaced) item.payload = offered_at(c, a->values, begin + held->first, 1);
+  hand_back(c, a, begin + held->first, &item);
+  put_result(a, begin + held->first, 1, item.result);
+  return item.result == TSR_RESULT_INSERTED;
+}
+
+/* Holds item i back, if there is a place for it. Returns whether its key was there. */
+TSR_INLINE uint32_t cpu_hold_item(const tsr_ctx *c, const tsr_bulk *a, uint32_t policy, uint64_t begin, uint64_t i,
+                                  cpu_hold *hold) {
+  const tsr_key key = io_key_at(a->keys, i, 1);
+  cpu_held *held = walk_is_reserved(key) ? NULL : cpu_held_for(hold, key);
+  if (!held) {
+    hold->ones[hold->alone++] = (uint16_t)(i - begin);
+    return 0;
+  }
+  const uint32_t follows = held->items++ != 0;
+  if (follows) {
+    if (policy != POLICY_LATER) held->payload = tsr_combine(policy, held->payload, offered_at(c, a->values, i, 1));
+    hold->before[i - begin] = held->last;
+    put_result(a, i, 1, result_for_present(policy));
+  } else {
+    held->key = key;
+    held->payload = offered_at(c, a->values, i, 1);
+    held->first = (uint16_t)(i - begin);
+  }
+  held->last = (uint16_t)(i - begin);
+  return follows;
+}
+
+/* Works on what is held back, and then on those that are not. */
+TSR_INLINE void cpu_work_hold(const tsr_ctx *c, const tsr_bulk *a, uint32_t operation, uint64_t begin,
+                              const cpu_hold *hold, tsr_tally *tally) {
+  tsr_ctx still = *c;
+  still.still = operation == TSR_BULK_combine;
+  for (uint32_t k = 0; k < CPU_HELD; k++) {
+    const cpu_held *held = &hold->held[k], *ahead = &hold->held[(k + CPU_AHEAD) % CPU_HELD];
+    if (ahead->items) cpu_look_ahead(c, a, operation, begin + ahead->first);
+    if (held->items) count_hits(tally, cpu_work_held(&still, a, operation, begin, hold, held));
+  }
+  for (uint32_t k = 0; k < hold->alone; k++) {
+    if (k + CPU_AHEAD < hold->alone) cpu_look_ahead(c, a, operation, begin + hold->ones[k + CPU_AHEAD]);
+    const uint64_t i = begin + hold->ones[k];
+    count_hits(tally, operation == TSR_BULK_combine ? bulk_combine(c, a, i, 1) : bulk_insert(c, a, i, 1));
+  }
+}
+
+/* Works on a span's items so, where the operation does and they are many. Returns the item that is worked on next as ever:
+ * the first one, or, where hardly a key repeats, the first that was not judged. */
+TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32_t operation, uint64_t begin,
+                                     uint64_t end, tsr_tally *tally) {
+  const bool is_combine = operation == TSR_BULK_combine;
+  const uint32_t policy = is_combine ? TSR_FACT(c, duplicates) : insert_policy(c);
+  const uint64_t judged = (end - begin) / CPU_JUDGED;
+  if (!cpu_holds(c, operation) || judged < CPU_LEAST) return begin;
+  cpu_hold hold;
+  uint64_t i = begin, repeats = 0;
+  hold.alone = 0;
+  for (uint32_t k = 0; k < CPU_HELD; k++) hold.held[k].items = 0;
+  for (; i < end; i++) {
+    if (!is_combine && i - begin == judged && repeats * CPU_SHARE < judged) break;
+    if (!is_combine || waits_to_combine(a, i, 1)) repeats += cpu_hold_item(c, a, policy, begin, i, &hold);
+  }
+  cpu_work_hold(c, a, operation, begin, &hold, tally);
+  return i;
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -234,13 +329,11 @@ TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t opera
       tsr_scratch scratch = {.histogram = histogram};                                                                  \
       const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
       if (!cpu_walks(&c, bulk, TSR_BULK_##op, from, to, tally))                                                        \
-        for (uint64_t i = from; i < to;) {                                                                             \
-          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
-          if (TSR_BULK_##op == TSR_BULK_insert && cpu_combines(&c)) {                                                  \
-            i = cpu_insert_equal(&c, bulk, i, to, tally);                                                              \
-          } else {                                                                                                     \
+        for (uint64_t i = from, end; i < to;) {                                                                        \
+          end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                 \
+          for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                           \
+            if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);              \
             CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                               \
-            i++;                                                                                                       \
           }                                                                                                            \
         }                                                                                                              \
       cpu_tally(tally, &scratch);                                                                                      \

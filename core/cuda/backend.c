@@ -448,9 +448,9 @@ static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages
   if (step == TSR_PAGES_mark) of_threads = (grid){n, TSR_TILE_THREADS, pages->mark_bytes};
   if (step == TSR_PAGES_distinct || step == TSR_PAGES_merge)
     of_threads = (grid){n, TSR_SET_THREADS, pages->set_room * item_bytes};
-  if (step == TSR_PAGES_spans)
+  if (step == TSR_PAGES_spans || step == TSR_PAGES_told_spans)
     of_threads = (grid){n, TSR_SPAN_THREADS, TSR_SPAN_ROOM * (item_bytes + (uint32_t)sizeof(uint32_t))};
-  if (step == TSR_PAGES_spans_list) of_threads = (grid){n, TSR_SPAN_THREADS, 0};
+  if (step == TSR_PAGES_spans_list || step == TSR_PAGES_spans_answer) of_threads = (grid){n, TSR_SPAN_THREADS, 0};
   if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
   if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
   if (step == TSR_PAGES_choose) of_threads = (grid){1, TSR_TILE_THREADS, 0};

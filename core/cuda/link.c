@@ -557,6 +557,7 @@ tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t 
   static const char *const medium_insert[] = {"tsr_medium_pages_insert_kernel"};
   static const char *const roomy_insert[] = {"tsr_roomy_pages_insert_kernel"};
   static const char *const roomy_spans[] = {"tsr_roomy_pages_spans_kernel"};
+  static const char *const roomy_told_spans[] = {"tsr_roomy_pages_told_spans_kernel"};
   for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
     if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
       *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}, true};
@@ -565,6 +566,7 @@ tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t 
         kernels->roomier[1] = roomy_insert;
       }
       if (step == TSR_PAGES_spans) kernels->roomier[0] = roomy_spans;
+      if (step == TSR_PAGES_told_spans) kernels->roomier[0] = roomy_told_spans;
       return TSR_OK;
     }
   return tsr_cuda_no_code(error);

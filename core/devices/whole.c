@@ -120,6 +120,7 @@ static void add_report(tsr_report *sum, const tsr_report *one) {
   LARGER(erase_probes_max);
   LARGER(insert_moves_max);
   LARGER(apply_probes_max);
+  LARGER(insert_scratch_bytes);
 #undef LARGER
 }
 

@@ -159,9 +159,9 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
   const uint64_t piece = blockIdx.x, found = segment_of(a.tiles, a.pages, piece), page = found < a.pages ? found : 0;
-  const uint64_t begin = a.begins[page] + ((piece - a.tiles[page]) << a.piece_log2);
+  const uint64_t begin = a.begins[page] + (piece - a.tiles[page]) * a.piece_items;
   uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
-  if (end - begin > (uint64_t)1 << a.piece_log2) end = begin + ((uint64_t)1 << a.piece_log2);
+  if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
   set_clear(&c, set);
   __syncthreads();
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   set_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
-    const uint64_t begin = a.begins[page] + (piece << a.piece_log2);
+    const uint64_t begin = a.begins[page] + piece * a.piece_items;
     const uint32_t count = a.distinct[first + piece];
     if (count == TSR_NO_SET)
       block.fails = 1;

@@ -300,13 +300,25 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
 
 /* ---- By random access ------------------------------------------------------------------------ */
 
+/* Counts the items with `mine` in their keys' lists, and returns how many come before each. Atomics of one address take turns,
+ * so lanes of one list ask together. Collective over the warp. */
+static __device__ __forceinline__ uint64_t any_take(const tsr_ctx *c, uint64_t *counts, tsr_key key, uint32_t mine) {
+  const uint32_t lane = threadIdx.x % 32, all = 0xFFFFFFFFu;
+  const unsigned long long list = mine ? tsr_list_of(c, key) : 0;
+  const uint32_t same = __match_any_sync(all, list) & __ballot_sync(all, mine);
+  const uint32_t leader = mine ? tsr_lowest(same) : lane;
+  unsigned long long first = 0;
+  if (mine && lane == leader) first = IO_ADD(&counts[list], tsr_count_bits(same));
+  first = __shfl_sync(all, first, (int)leader);
+  return first + tsr_count_bits(same & ((1u << lane) - 1u));
+}
+
 extern "C" __global__ void tsr_pages_any_count_kernel(const __grid_constant__ tsr_pages a) {
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t i = io_item(0);
-  if (i >= a.bulk.n) return;
-  const tsr_key key = ((const io_key *)a.bulk.keys)[i];
-  if (!walk_is_reserved(key)) IO_ADD(&a.counts[tsr_list_of(&c, key)], 1);
+  const tsr_key key = i < a.bulk.n ? ((const io_key *)a.bulk.keys)[i] : TSR_EMPTY_KEY;
+  any_take(&c, a.counts, key, !walk_is_reserved(key));
 }
 
 extern "C" __global__ void tsr_pages_any_begin_kernel(const __grid_constant__ tsr_pages a) {
@@ -322,8 +334,9 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   const uint32_t mine = i < a.bulk.n;
   const tsr_key key = mine ? io_key_at(a.bulk.keys, i, 1) : TSR_EMPTY_KEY;
   const uint32_t is_placed = !walk_is_reserved(key);
+  const uint64_t place = any_take(&c, a.counts, key, is_placed);
   if (is_placed) {
-    put_pair(&c, IO_ADD(&a.counts[tsr_list_of(&c, key)], 1), key, io_payload_at(a.bulk.values, i, 1));
+    put_pair(&c, place, key, io_payload_at(a.bulk.values, i, 1));
     list_answer(&a, i);
   }
   bulk_add(a.bulk.tally, is_placed);

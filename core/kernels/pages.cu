@@ -210,8 +210,9 @@ extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pag
 extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
   if (i >= a.segments) return;
-  const uint64_t items = end_of(a.ends, a.stops, i) - a.ends[i], piece = (uint64_t)1 << a.piece_log2;
-  a.tiles[i] = a.distinct ? (items + piece - 1) >> a.piece_log2 : (items + TILE_ITEMS - 1) / TILE_ITEMS;
+  const uint32_t items = (uint32_t)(end_of(a.ends, a.stops, i) - a.ends[i]); /* of TSR_PIECE_MAX */
+  const uint32_t tile = a.distinct ? a.piece_items : TILE_ITEMS;
+  a.tiles[i] = items / tile + (items % tile != 0);
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items

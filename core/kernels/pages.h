@@ -21,8 +21,9 @@
  * key become one (distinct.cuh). insert: a page.
  * rest_combine: what `rest` has left to combine. spilled: of a batch that was not counted, the items of bins that had no room
  * for all of theirs, by random access.
- * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; spans_list: what
- * they were made to becomes one list.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; told_spans: and
+ * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
+ * becomes one list.
  * Lists that are made in bulk (graph.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
  * what is in none. */
@@ -45,6 +46,8 @@
   F(insert)                                                                                                            \
   F(rest_combine)                                                                                                      \
   F(spans)                                                                                                             \
+  F(told_spans)                                                                                                        \
+  F(spans_answer)                                                                                                      \
   F(spans_list)                                                                                                        \
   F(lists)                                                                                                             \
   F(large_count)                                                                                                       \
@@ -158,6 +161,9 @@ typedef struct tsr_pages {
   const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
   void *keys_to, *values_to;
   uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
+  /* told_spans, spans_answer: what each item became part of (spans.cuh), and where the pairs of a block's set lie in its
+   * span, TSR_SPAN_ROOM of each block */
+  uint32_t *parts, *set_places;
   /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
   tsr_hot hot;
   uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
@@ -167,9 +173,10 @@ typedef struct tsr_pages {
   /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
    * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
    * of the batch */
-  uint32_t *distinct;  /* of each piece; NULL: items are as they came */
-  uint32_t set_room;   /* distinct keys of a piece, */
-  uint32_t piece_log2; /* ... and its items */
+  uint32_t *distinct;   /* of each piece; NULL: items are as they came */
+  uint32_t set_room;    /* distinct keys of a piece, */
+  uint32_t piece_items; /* ... and its items; */
+  uint32_t piece_log2;  /* spans: these, as a power of two */
   /* bar, insert, rest */
   const uint64_t *begins; /* pages + 1: where the items of each begin */
   tsr_page_region region[TSR_PAGES_REGIONS];
@@ -182,7 +189,8 @@ typedef struct tsr_pages {
   uint32_t *offsets;     /* lists + 1: the scheme's region */
   uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
   uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
-  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys */
+  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys.
+   * spans_answer: from what bulk's arrays say of the pairs that were made, for the items of bulk.keys and bulk.values */
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_pages;

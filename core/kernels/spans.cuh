@@ -28,27 +28,49 @@ struct span_block {
   uint32_t made, repeats;
 };
 
+/* What an item became part of: a pair's place in the span, or in the set; and whether it is the one that learns what became
+ * of that pair, of which the others learn that it was present. */
+enum { SPAN_IS_FIRST = 1u << 31, SPAN_IN_SET = 1u << 30 };
+
 /* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
- * made. Collective over the warp, where lanes meet: one atomic gives all of them their places. */
-static __device__ __forceinline__ void span_put(const tsr_pages *a, span_block *block, uint64_t begin, uint32_t mine,
-                                                io_key key, io_payload payload, uint32_t items) {
+ * made; returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
+ * places. */
+static __device__ __forceinline__ uint32_t span_put(const tsr_pages *a, span_block *block, uint64_t begin,
+                                                    uint32_t mine, io_key key, io_payload payload, uint32_t items) {
   lanes_meet();
-  if (!mine) return;
-  const uint64_t to = begin + atomicAdd(&block->made, 1u);
+  if (!mine) return 0;
+  const uint32_t place = atomicAdd(&block->made, 1u);
+  const uint64_t to = begin + place;
   __stcs((io_key *)a->keys_to + to, key);
   __stcs((io_payload *)a->values_to + to, payload);
   __stcs(a->places_to + to, items);
+  return place;
+}
+
+/* Notes what item i became part of; of lanes of one key, which were merged, only the first one knows. Collective over the
+ * warp. */
+static __device__ __forceinline__ void span_note(const tsr_pages *a, uint64_t i, uint32_t mine, tsr_key key,
+                                                 uint32_t part) {
+#if MERGES_ALONE
+  const uint32_t leader = merge_leader(key, mine), leaders = __shfl_sync(MERGE_WARP, part, (int)leader);
+  if (leader != merge_lane()) part = leaders & ~(uint32_t)SPAN_IS_FIRST;
+#else
+  (void)key;
+#endif
+  if (mine) __stcs(a->parts + i, part);
 }
 
 /* Adds the items to the set, or puts those that have no place there. Lanes of one key are merged first, for atomics of one
- * address take turns; all go on together, each at the next place of each of its rows. */
+ * address take turns; all go on together, each at the next place of each of its rows. tells: it is noted what becomes of
+ * each; a constant. */
 static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
-                                                 uint64_t span, uint64_t begin, uint64_t end) {
+                                                 uint64_t span, uint64_t begin, uint64_t end, uint32_t tells) {
   enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
+  const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
     tsr_item item[ROWS];
-    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, repeats = 0;
+    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, firsts = 0, repeats = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
@@ -60,7 +82,7 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
       const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
       item[r].policy = TSR_FACT(c, duplicates);
       const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
-      if (MERGES_ALONE) merge_payloads_of(&item[r], mine, same);
+      if (MERGES_ALONE && combines) merge_payloads_of(&item[r], mine, same);
       items[r] = tsr_count_bits(same);
       const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
       if (walk_is_reserved(item[r].key))
@@ -78,9 +100,13 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
           io_key found = *(volatile io_key *)&set.keys[at[r]];
           if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, key);
           if (found == (io_key)TSR_EMPTY_KEY || found == key) {
-            tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
+            if (combines)
+              tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
+            else if (found != key)
+              set.sums[at[r]] = (io_payload)item[r].payload;
             atomicAdd(&set.items[at[r]], items[r]);
             repeats += items[r] - (found != key);
+            firsts |= (uint32_t)(found != key) << r;
             rows &= ~(1u << r);
           } else {
             at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
@@ -90,14 +116,19 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
       }
     }
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++)
-      span_put(a, block, span, (rows | reserved) >> r & 1u, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t puts = (rows | reserved) >> r & 1u;
+      const uint32_t place = span_put(a, block, span, puts, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+      const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
+      if (tells) span_note(a, i, i < end, item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
+    }
     if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
   }
 }
 
-/* All of a block's work. */
-static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block) {
+/* All of a block's work. tells: of span_take. */
+static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block, uint32_t tells) {
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(a, &scratch);
@@ -112,26 +143,64 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block 
     set.items[at] = 0;
   }
   __syncthreads();
-  span_take(&c, a, set, block, begin, begin, judged);
+  span_take(&c, a, set, block, begin, begin, judged, tells);
   __syncthreads();
   const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
-  span_take(&c, a, set, block, begin, judged, rest);
+  span_take(&c, a, set, block, begin, judged, rest, tells);
   __syncthreads();
-  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS)
-    span_put(a, block, begin, set.keys[at] != (io_key)TSR_EMPTY_KEY, set.keys[at], set.sums[at], set.items[at]);
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
+    const uint32_t is_used = set.keys[at] != (io_key)TSR_EMPTY_KEY;
+    const uint32_t place = span_put(a, block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
+    if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
+  }
   __syncthreads();
   if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
 }
 
 /* The linker takes the second form, with more registers, where the first one spills. */
-#define PAGES_SPANS(name, bounds)                                                                                      \
+#define PAGES_SPANS(name, tells, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
     __shared__ span_block block;                                                                                       \
-    span_work(&a, &block);                                                                                             \
+    span_work(&a, &block, tells);                                                                                      \
   }
-PAGES_SPANS(tsr_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
-PAGES_SPANS(tsr_roomy_pages_spans_kernel, __launch_bounds__(TSR_SPAN_THREADS, 1))
+PAGES_SPANS(tsr_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, 1))
+PAGES_SPANS(tsr_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 1))
+
+/* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
+ * there is one: if a pair that had to go is handed back, then by the first of the items. */
+static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint64_t at,
+                                                          uint32_t is_first) {
+  const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
+  const uint32_t is_own = key == (io_key)io_key_at(a->bulk.keys, i, 1);
+  if (!is_own && !is_first) return 0;
+  if (a->unplaced_keys) ((io_key *)a->unplaced_keys)[i] = key;
+  io_put_payload(a->unplaced_values, i,
+                 is_own ? offered_at(c, a->bulk.values, i, 1) : io_payload_at(a->bulk.unplaced_values, at, 1));
+  return 1;
+}
+
+/* Tells the items of a block's span what became of the pairs that they are part of. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
+    tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_pages a) {
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_spans *spans = &a.bulk.spans;
+  const uint64_t begin = (uint64_t)blockIdx.x << spans->log2, after = begin + (1ull << spans->log2);
+  const uint64_t end = after < a.bulk.n ? after : a.bulk.n;
+  const uint32_t as_it_came = spans->made[blockIdx.x] == TSR_AS_IT_CAME;
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_SPAN_THREADS) {
+    const uint32_t part = as_it_came ? SPAN_IS_FIRST | (uint32_t)(i - begin) : __ldcs(a.parts + i);
+    const uint32_t is_first = part / SPAN_IS_FIRST, named = part % SPAN_IN_SET;
+    const uint64_t at = begin + (part & SPAN_IN_SET ? a.set_places[blockIdx.x * TSR_SPAN_ROOM + named] : named);
+    uint32_t result = a.bulk.results[at];
+    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a, i, at, is_first);
+    if (!is_first && !comes_back) result = result_for_present(TSR_FACT(&c, duplicates));
+    if (a.results) a.results[i] = (uint8_t)result;
+  }
+}
 
 /* Copies what a block's span was made to behind that of the spans before it. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)

@@ -71,12 +71,12 @@ static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
 /* Scratch memory for the lists of n items. */
 static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers) {
   const tsr_shape *s = &b->store->composition->shape;
-  uint64_t piece;
+  uint64_t piece, bytes;
   *j = (job){.batch = *b,
              .sorts = s->sorts_lists != 0,
              .partition = tsr_partition_plan(b->t, b->store->composition,
                                              (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
-  tsr_status status = tsr_partition_allocate(b->t, j, lay_out, n, b->stream, &piece, &j->memory);
+  tsr_status status = tsr_partition_allocate(b->t, j, lay_out, n, b->stream, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
   if (j->memory) status = b->t->backend->free_in(b->t->device, j->memory, b->stream, b->error);
   if (status) return status;

@@ -4,13 +4,14 @@
  *
  * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and
  * where they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for
- * are such a piece. Where the room is small and keys may repeat, more of them are looked up, and the piece ends before
+ * are such a piece, and, but for a little (slack_of), so are all whose different keys have room, as a sketch counts them
+ * (sketch.h). Else, where keys may repeat, more of them than there is room for are looked up, and the piece ends before
  * the first new key that has no room; if that is its first one, the table grows.
  *
  * How far. The capacity is doubled, at once as often as the keys to come need at the least: each doubling by itself would
- * be a rebuild. That is their number where they all make pairs; else a sketch counts those that differ (sketch.h), and
- * never too many, so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size
- * helps it ends before memory does.
+ * be a rebuild. That is their number where they all make pairs; else as many as the sketch says that differ at the least,
+ * so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size helps it ends
+ * before memory does.
  *
  * Pairs that come back. A scheme may hand back pairs below the capacity too. Where pairs stay where they are, such a
  * pair is its own input's, and is inserted again after the capacity was doubled. Where a scheme moves pairs, it may be
@@ -34,7 +35,7 @@
 #include "core/table/stage.h"
 #include "core/table/store.h"
 
-enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 21, LIST_MAX = 1 << 23 };
+enum { LOOK_MIN = 4096, PIECE_MAX = 1 << 22, LIST_MAX = 1 << 23 };
 
 /* A pair to insert, or that came back, and the input of the piece whose result it decides. */
 typedef struct item {
@@ -58,6 +59,7 @@ typedef struct growing {
   bool looks;    /* a key that is present is not inserted */
   bool undoes;   /* and a launch may hand back pairs that are not its inputs' */
   uint64_t look; /* how many keys are looked up to find the end of a piece */
+  uint64_t fits; /* the keys up to this one are known to have room */
   bool may_grow;
   void *block; /* device memory of a piece's items: */
   void *back_keys, *back_values, *again_keys, *again_values, *old_values, *results, *olds;
@@ -214,9 +216,9 @@ static tsr_status grow(growing *g, uint64_t needed, const tsr_change *change, bo
   return status;
 }
 
-/* How many of the next n keys are not in the table and differ, at least. keys: in device memory; at most a piece of them
- * where the table has pairs. */
-static tsr_status count_absent(growing *g, uint64_t n, const void *keys, uint64_t *absent, tsr_error *error) {
+/* How many of the next n keys are not in the table and differ. keys: in device memory; at most a piece of them where the
+ * table has pairs. */
+static tsr_status count_absent(growing *g, uint64_t n, const void *keys, tsr_different *absent, tsr_error *error) {
   const bool is_empty = g->t->pairs == 0;
   tsr_bulk bulk = {.n = n, .keys = keys, .results = g->results};
   tsr_tally tally;
@@ -227,15 +229,30 @@ static tsr_status count_absent(growing *g, uint64_t n, const void *keys, uint64_
   return tsr_sketch(g->t, n, keys, is_empty ? NULL : g->results, g->call->stream, absent, error);
 }
 
+static uint64_t room_of(const growing *g) {
+  const uint64_t capacity = g->t->store.composition->shape.capacity;
+  return capacity > g->t->pairs ? capacity - g->t->pairs : 0;
+}
+
+/* By how many pairs a table may end beyond its capacity, because nobody counts them exactly: a sixteenth of the slots that
+ * stay empty. None where it is to hold no more. */
+static uint64_t slack_of(const growing *g) {
+  const tsr_composition *c = g->t->store.composition;
+  const double capacity = (double)c->shape.capacity;
+  return c->shape.capacity < limit_of(g->t) ? (uint64_t)(capacity * (1 / c->settings.load_factor - 1) / 16) : 0;
+}
+
 /* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
 static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, tsr_error *error) {
-  uint64_t pairs = g->n - g->done;
+  tsr_different absent = {g->n - g->done, g->n - g->done};
   bool grown = false;
-  tsr_status status = g->looks ? count_absent(g, n, keys, &pairs, error) : TSR_OK;
-  pairs += g->t->pairs;
-  if (status || (!must && pairs <= g->t->store.composition->shape.capacity)) return status;
-  status = grow(g, pairs, NULL, &grown, error);
-  if (!must) g->may_grow = true; /* there may be room for those that come first */
+  tsr_status status = g->looks ? count_absent(g, n, keys, &absent, error) : TSR_OK;
+  const uint64_t pairs = absent.least + g->t->pairs;
+  if (status == TSR_OK && (must || pairs > g->t->store.composition->shape.capacity)) {
+    status = grow(g, pairs, NULL, &grown, error);
+    if (!must) g->may_grow = true; /* there may be room for those that come first */
+  }
+  if (g->looks && absent.most <= room_of(g) + slack_of(g)) g->fits = g->done + n;
   return status;
 }
 
@@ -456,12 +473,12 @@ static tsr_status work_piece(growing *g, uint64_t n, const void *keys, const voi
 /* ---- Piece by piece -------------------------------------------------------------------------- */
 
 /* How many of n keys make a piece whose new keys have room. 0: not even the first one. */
-static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64_t room, uint64_t *size,
-                                tsr_error *error) {
+static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64_t *size, tsr_error *error) {
+  const uint64_t room = room_of(g);
   tsr_tally tally;
   tsr_bulk bulk = {.n = n, .keys = keys, .results = g->results};
   *size = n;
-  if (n <= room) return TSR_OK;
+  if (n <= room || g->done + n <= g->fits) return TSR_OK;
   tsr_status status = tsr_launch_alone(g->t, &g->t->store, TSR_BULK_contains, &bulk, g->call->stream, &tally, error);
   if (status || n - tally.hits <= room) return status;
   status = copy(g, g->answers, g->results, n, error);
@@ -474,30 +491,27 @@ static tsr_status measure_piece(growing *g, uint64_t n, const void *keys, uint64
   return TSR_OK;
 }
 
-static uint64_t room_of(const growing *g) {
-  const uint64_t capacity = g->t->store.composition->shape.capacity;
-  return capacity > g->t->pairs ? capacity - g->t->pairs : 0;
-}
-
 /* How many of n keys a piece may begin with. */
 static uint64_t cut_piece(const growing *g, uint64_t n) {
-  const uint64_t room = room_of(g), wanted = !g->may_grow ? n : g->looks && g->look > room ? g->look : room;
+  const uint64_t room = room_of(g), fitting = g->fits > g->done ? g->fits - g->done : 0;
+  const uint64_t wanted = !g->may_grow ? n : fitting > room ? fitting : g->looks && g->look > room ? g->look : room;
   return n < wanted ? n : wanted;
 }
 
 static tsr_status next_piece(growing *g, tsr_error *error) {
-  const bool is_first = g->t->pairs == 0 && g->done == 0 && g->n > room_of(g); /* an empty table grows before all */
+  const bool is_first = g->done == 0 && g->may_grow && g->n > room_of(g); /* what is known to come has room first */
   uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX, size = 0;
   if (!is_first) n = cut_piece(g, n);
   tsr_array keys = next_keys(g, n);
   tsr_array values = {.users = g->values ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL};
   tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
   if (status == TSR_OK && is_first) {
-    status = grow_for(g, keys.devices == keys.users ? g->n : n, keys.devices, false, error);
+    const bool sees_all = g->t->pairs == 0 && keys.devices == keys.users;
+    status = grow_for(g, sees_all ? g->n : n, keys.devices, false, error);
     n = cut_piece(g, n);
   }
   size = n;
-  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, room_of(g), &size, error);
+  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, &size, error);
   if (status == TSR_OK && size == 0) status = grow_on(g, error);
   if (status == TSR_OK && size) {
     values.bytes = size * g->value_bytes;

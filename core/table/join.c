@@ -162,6 +162,11 @@ static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts
   return unstage(parts[0].left, &to, status, error);
 }
 
+static tsr_status refuse_room(uint64_t rows, uint64_t room, tsr_error *error) {
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
+                  (unsigned long long)rows, (unsigned long long)room);
+}
+
 static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, const tsr_join_rows *rows,
                        uint64_t *count, tsr_error *error) {
   const kind_facts *facts = &kinds[kind];
@@ -175,17 +180,55 @@ static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, c
   if (status) return status;
   *count = all;
   if (!parts[0].wants_rows || !all) return TSR_OK;
-  if (all > rows->room)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the join has %llu rows, the arrays have room for %llu",
-                    (unsigned long long)all, (unsigned long long)rows->room);
+  if (all > rows->room) return refuse_room(all, rows->room, error);
   return write_all(parts, part_count, facts, rows, all, error);
+}
+
+/* ---- Run by run ------------------------------------------------------------------------------ */
+
+static void advance(tsr_join_rows *rows, const tsr_joining *j, uint64_t count) {
+  const tsr_composition *left = j->left->store.composition, *right = j->right->store.composition;
+  if (rows->keys) rows->keys = (char *)rows->keys + count * (left->shape.key_bits / 8);
+  if (rows->left_values) rows->left_values = (char *)rows->left_values + count * tsr_composition_value_bytes(left);
+  if (rows->right_values) rows->right_values = (char *)rows->right_values + count * tsr_composition_value_bytes(right);
+  if (rows->aggregates) rows->aggregates += count;
+}
+
+/* A join of so many pages at a time, which come from the host's memory: the rows of each run follow those before. The last
+ * run goes first, for behind it lie the pairs of no page, because of which all of them may have to go another way:
+ * *joined is false then. */
+static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *rows, uint64_t pages, uint64_t *count,
+                            bool *joined) {
+  const kind_facts *facts = &kinds[kind];
+  tsr_join_rows rest = rows ? *rows : (tsr_join_rows){.room = 0};
+  uint64_t all = 0;
+  tsr_status status = TSR_OK;
+  *joined = true;
+  for (tsr_page_run run = {.end = j->left->store.composition->shape.pages}; run.end; run.end = run.first) {
+    run.first = run.end > pages ? run.end - pages : 0;
+    status = tsr_joining_match_run(j, run, joined);
+    if (status || !*joined) return status;
+    uint64_t found = j->rows;
+    if (facts->is_aggregate && j->wants_rows) status = aggregate(j, facts->fold, &found);
+    all += found;
+    if (status == TSR_OK && j->wants_rows && found && all <= rest.room)
+      status = write_all(j, 1, facts, &rest, found, j->error);
+    if (status) return status;
+    advance(&rest, j, found);
+  }
+  *count = all;
+  return j->wants_rows && all > rest.room ? refuse_room(all, rest.room, j->error) : TSR_OK;
 }
 
 tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                            tsr_error *error) {
   tsr_joining parts[PARTS_MAX];
   const uint32_t part_count = plan(left, right, kind, rows, parts, error);
-  const tsr_status status = join(parts, part_count, kind, rows, count, error);
+  uint64_t run_pages;
+  bool joined = false;
+  tsr_status status = tsr_joining_run_pages(&parts[0], &run_pages);
+  if (status == TSR_OK && run_pages) status = join_runs(&parts[0], kind, rows, run_pages, count, &joined);
+  if (status == TSR_OK && !joined) status = join(parts, part_count, kind, rows, count, error);
   for (uint32_t i = 0; i < part_count; i++) tsr_joining_free(&parts[i]);
   if (status == TSR_OK && part_count == PARTS_MAX) right->joined = left->joined;
   return status;

@@ -23,8 +23,8 @@ static bool makes_lists(const tsr_store *store, uint32_t op) {
 }
 
 bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_travels(store, op, n) ||
-         (op == TSR_BULK_insert && !store->is_captured && n >= tsr_composition_page_batch(store->composition));
+  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && !store->is_captured &&
+                                       n >= tsr_composition_page_batch(store->composition, store->held));
 }
 
 bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {
@@ -77,6 +77,7 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   }
   if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
+  if (op == TSR_BULK_insert) store->held += bulk->n;
   if (status || began) return status;
   return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
 }

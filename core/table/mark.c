@@ -34,9 +34,9 @@ tsr_status tsr_mark_in_order(const tsr_table *t, const tsr_store *store, const t
   tsr_bulk keys = *bulk;
   keys.values = NULL;
   tsr_partition partition = tsr_partition_plan(t, c, tsr_composition_mark_pages(c), false);
-  uint64_t piece;
+  uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(t, &partition, lay_out, bulk->n, stream, &piece, &memory);
+  tsr_status status = tsr_partition_allocate(t, &partition, lay_out, bulk->n, stream, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {

@@ -242,17 +242,28 @@ static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
 
 static uint64_t slots_of(const tsr_table *t) { return shape_of(t)->buckets * shape_of(t)->bucket_slots; }
 
-/* The slots of a side are read where they lie, if its layout has columns of what is wanted and they are on the device. */
+/* The slots of a side are read where they lie, if its layout has columns of what is wanted and they are on the device, or
+ * brought there. */
 static bool has_columns(const tsr_joining *j, uint32_t side) {
   const tsr_table *t = side == LEFT ? j->left : j->right;
   const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
   const bool has_values = plan->payloads.stride_bytes && shape_of(t)->payload_bits == shape_of(t)->value_bits;
-  return !t->store.windows && plan->keys.stride_bytes && (has_values || !wants_values(j, side));
+  return plan->keys.stride_bytes && (has_values || !wants_values(j, side));
 }
 
-static tsr_numbers column_of(const tsr_table *t, const tsr_slot_column *column, uint32_t bytes) {
-  const char *region = t->store.state.part[TSR_ROLE_LAYOUT].region[column->region];
-  return (tsr_numbers){region + column->offset_bytes, bytes, column->stride_bytes};
+static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *column, uint64_t first, uint32_t bytes) {
+  const char *region = state->part[TSR_ROLE_LAYOUT].region[column->region];
+  return (tsr_numbers){region + column->offset_bytes + first * column->stride_bytes, bytes, column->stride_bytes};
+}
+
+/* The pages of the run, where the steps can read them: a side that lies in the host's memory has a window of its own. */
+static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
+  const tsr_table *t = side == LEFT ? j->left : j->right;
+  *state = t->store.state;
+  if (!t->store.windows) return TSR_OK;
+  const tsr_window *window = &t->store.windows->window[side];
+  *state = tsr_window_state(&t->store, window, run);
+  return tsr_window_copy(t, &t->store, window, run, run, false, NULL, j->error);
 }
 
 /* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
@@ -281,16 +292,21 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   const tsr_plan *plan = &c->part[TSR_ROLE_LAYOUT].plan;
   tsr_match *m = &j->match;
   const uint32_t value_bytes = wants_values(j, side) ? c->shape.value_bits / 8 : 0;
-  tsr_status status = check_pairs(j, slots_of(t));
+  const uint64_t page_slots = slots_of(t) / c->shape.pages;
+  const tsr_page_run run = j->run.end ? j->run : (tsr_page_run){0, c->shape.pages};
+  const uint64_t first = run.first * page_slots, slots = run.end * page_slots - first;
+  tsr_status status = check_pairs(j, slots);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
   if (status) return status;
-  m->page_slots[side] = slots_of(t) / c->shape.pages;
+  m->page_slots[side] = page_slots;
   m->offsets[side] = c->shape.has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
   *whole = true;
-  if (has_columns(j, side)) {
-    m->tail_slots[side] = c->tail_buckets * c->shape.bucket_slots;
-    set_columns(j, side, slots_of(t), column_of(t, &plan->keys, m->key_bytes),
-                column_of(t, &plan->payloads, value_bytes));
+  if (has_columns(j, side) && (j->run.end || !t->store.windows)) {
+    tsr_state state;
+    m->tail_slots[side] = run.end == c->shape.pages ? c->tail_buckets * c->shape.bucket_slots : 0;
+    status = bring(j, side, run, &state);
+    set_columns(j, side, slots, column_of(&state, &plan->keys, first, m->key_bytes),
+                column_of(&state, &plan->payloads, first, value_bytes));
   } else {
     status = write_slots(j, side, whole);
   }
@@ -316,7 +332,9 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   tsr_status status = TSR_OK;
   m->lists = s->lists;
   m->page_lists = page_lists(j);
-  m->pages = s->has_lists ? (s->lists + m->page_lists - 1) / m->page_lists : s->pages;
+  m->pages = s->has_lists ? (s->lists + m->page_lists - 1) / m->page_lists
+             : j->run.end ? j->run.end - j->run.first
+                          : s->pages;
   j->way = "page by page";
   for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
     status = read_slots(j, side, &whole);
@@ -409,5 +427,31 @@ tsr_status tsr_joining_match(tsr_joining *j) {
   }
   if (status == TSR_OK) status = count_rows(j);
   if (status == TSR_OK && j->right) j->right->joined = j->way;
+  return status;
+}
+
+tsr_status tsr_joining_run_pages(const tsr_joining *j, uint64_t *pages) {
+  *pages = 0;
+  if (!j->right || (!j->left->store.windows && !j->right->store.windows)) return TSR_OK;
+  if (!have_same_pages(j->left, j->right) || !has_columns(j, LEFT) || !has_columns(j, RIGHT)) return TSR_OK;
+  bool finds;
+  const tsr_status status = finds_are_better(j, &finds);
+  if (status || finds) return status;
+  *pages = shape_of(j->left)->pages;
+  for (uint32_t side = 0; side < SIDES; side++) {
+    const tsr_store *store = side == LEFT ? &j->left->store : &j->right->store;
+    if (store->windows && store->composition->window_pages < *pages) *pages = store->composition->window_pages;
+  }
+  return TSR_OK;
+}
+
+tsr_status tsr_joining_match_run(tsr_joining *j, tsr_page_run run, bool *matched) {
+  *matched = false;
+  begin_match(j);
+  j->run = run;
+  tsr_status status = match_pages(j, matched);
+  j->run = (tsr_page_run){0, 0};
+  if (status == TSR_OK && *matched) status = count_rows(j);
+  if (status == TSR_OK) j->right->joined = j->way;
   return status;
 }

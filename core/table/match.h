@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_MATCH_H
 #define TSR_TABLE_MATCH_H
 
-#include "core/table/handle.h"
+#include "core/table/windows.h"
 
 enum { TSR_JOINING_MEMORIES = 24 };
 
@@ -15,6 +15,7 @@ typedef struct tsr_joining {
   bool keys_once;          /* a left key has its rows once, however many pairs it has */
   bool wants_rows, wants_left_values, wants_right_values;
   tsr_error *error;
+  tsr_page_run run; /* the pages that are to meet; end = 0: all */
   /* Of tsr_joining_match: */
   tsr_match match; /* for steps that write rows */
   uint64_t rows;
@@ -25,6 +26,10 @@ typedef struct tsr_joining {
 
 /* Finds the matches, the way that suits the tables; waits. The caller frees them, on failure too. */
 tsr_status tsr_joining_match(tsr_joining *joining) TSR_MUST_CHECK;
+/* Tables of which one lies in the host's memory meet so many pages at a time; *pages: 0: they do not. match_run: the same as
+ * match for these pages alone; *matched: false: all of them have to go another way. */
+tsr_status tsr_joining_run_pages(const tsr_joining *joining, uint64_t *pages) TSR_MUST_CHECK;
+tsr_status tsr_joining_match_run(tsr_joining *joining, tsr_page_run run, bool *matched) TSR_MUST_CHECK;
 void tsr_joining_free(tsr_joining *joining);
 
 /* Device memory that is freed with them, NULL for no bytes; `what` it is for, in an error. Its bytes are `byte`, if that is

@@ -63,13 +63,15 @@ static tsr_status launch_insert_then_combine(tsr_table *t, tsr_bulk *bulk, void 
 }
 
 /* Inserts by random access, once what neighbouring items offer for one key is combined, where that pays (spans.h). */
-static tsr_status launch_insert_at_random(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_error *error) {
+  tsr_bulk made = *bulk;
   void *memory;
-  tsr_status status = tsr_spans_make(t, bulk, stream, &memory, error);
+  tsr_status status = tsr_spans_make(t, &made, stream, &memory, error);
   if (status == TSR_OK)
-    status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, bulk, stream, error)
-                                                        : launch(t, TSR_BULK_insert, bulk, stream, error);
+    status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, stream, error)
+                                                        : launch(t, TSR_BULK_insert, &made, stream, error);
   if (!memory) return status;
+  if (status == TSR_OK) status = tsr_spans_answer(t, bulk, &made, stream, memory, error);
   const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
   return status ? status : freed;
 }

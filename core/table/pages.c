@@ -16,15 +16,23 @@ typedef struct job {
   uint32_t *barred, *distinct;
 } job;
 
-/* Items of a piece: there are enough pieces for all blocks of a large GPU at a time, so that few large pages are worked on
- * by all of them. */
-static uint32_t piece_log2(uint64_t n) {
-  enum { PIECES = 512, LEAST = 15 };
-  uint32_t log2 = LEAST;
-  while (n >> log2 > PIECES) log2++;
-  return log2;
+/* Items of a piece. A page of the usual size is cut into so many equal pieces that the blocks that a large GPU runs at a
+ * time all have one, and end together. One that has twice as many items as usual is cut in any case. */
+static uint32_t piece_items(const job *j, uint64_t n) {
+  enum { BLOCKS = 264, TURNS = 4, LEAST = 1 << 15, SPARE = 32 };
+  const uint64_t pages = j->partition.pages, mean = n / pages + 1;
+  uint64_t pieces = 1, turns = (pages + BLOCKS - 1) / BLOCKS;
+  if (j->partition.has_answers) return UINT32_MAX;
+  for (uint64_t more = 2; more * pages <= TURNS * BLOCKS && mean / more >= LEAST; more++) {
+    const uint64_t turns_of_more = (more * pages + BLOCKS - 1) / BLOCKS;
+    if (turns_of_more * pieces >= turns * more) continue;
+    pieces = more;
+    turns = turns_of_more;
+  }
+  if (pieces > 1) return (uint32_t)(mean / pieces + mean / pieces / SPARE);
+  return 2 * mean > LEAST ? (uint32_t)(2 * mean) : LEAST;
 }
-static uint64_t pieces_max(const job *j, uint64_t n) { return (n >> piece_log2(n)) + 1 + j->partition.pages; }
+static uint64_t pieces_max(const job *j, uint64_t n) { return n / piece_items(j, n) + 1 + j->partition.pages; }
 
 static job job_for(const tsr_table *t, const tsr_composition *composition, bool has_answers) {
   const tsr_shape *s = &composition->shape;
@@ -148,7 +156,7 @@ static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *mad
   tsr_pages own = *p;
   own.ends = own.begins;
   own.segments = own.pages;
-  own.piece_log2 = has_answers ? 32 : piece_log2(own.bulk.n);
+  own.piece_items = piece_items(j, own.bulk.n);
   own.distinct = j->distinct;
   own.set_room = tsr_composition_set_room(j->partition.composition);
   own.keys_to = spare->keys;
@@ -230,17 +238,18 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }
 
-tsr_status tsr_pages_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
+tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
                             tsr_error *error) {
   const bool has_answers = bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
   job j = job_for(t, store->composition, has_answers);
-  uint64_t piece;
+  uint64_t piece, bytes;
   void *memory;
   *began = !has_answers || !tsr_composition_has_few_pages(store->composition);
   if (!*began) return TSR_OK;
   j.batch = (tsr_work){t, store, stream, error};
-  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &memory);
+  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
   *began = memory != NULL;
+  if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;

@@ -17,7 +17,7 @@ tsr_status tsr_pages_work(const tsr_work *work, const tsr_pages *made, const tsr
 
 /* Enqueues the insert of bulk->n pairs; *began: false if nothing was done, for want of scratch memory. bulk: with state
  * and tally. Nothing else works on the table meanwhile: pages are written back whole. */
-tsr_status tsr_pages_insert(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,
-                            bool *began, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_pages_insert(const tsr_table *table, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
+                            tsr_error *error) TSR_MUST_CHECK;
 
 #endif

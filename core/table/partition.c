@@ -69,12 +69,14 @@ void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t 
 
 tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
                                   uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, void *stream,
-                                  uint64_t *piece, void **memory) {
+                                  uint64_t *piece, uint64_t *bytes, void **memory) {
   *piece = n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX;
+  *bytes = 0;
   *memory = NULL;
   const uint64_t least = *piece < PIECE_MIN ? *piece : PIECE_MIN;
   for (; *piece >= least; *piece /= 2) {
-    if (t->backend->allocate_in(t->device, lay_out(job, *piece, NULL), stream, memory, NULL) == TSR_OK) {
+    *bytes = lay_out(job, *piece, NULL);
+    if (t->backend->allocate_in(t->device, *bytes, stream, memory, NULL) == TSR_OK) {
       lay_out(job, *piece, *memory);
       return TSR_OK;
     }

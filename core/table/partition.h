@@ -43,10 +43,10 @@ void *tsr_partition_take(char *memory, uint64_t *used_bytes, uint64_t bytes);
 /* Lays the scratch memory for n items out, beginning at *used_bytes, or only counts its bytes. */
 void tsr_partition_lay_out(tsr_partition *partition, uint64_t n, char *memory, uint64_t *used_bytes);
 /* Allocates, in the stream's order, what `lay_out` asks for n items, or for fewer if the memory is short, down to some
- * 2^20: *piece. *memory: NULL where there is none even for these. lay_out: called with memory, too, at last. */
+ * 2^20: *piece. *memory: NULL where there is none even for these. *bytes: of *memory. lay_out: called with memory, too, at last. */
 tsr_status tsr_partition_allocate(const tsr_table *table, void *job,
                                   uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, void *stream,
-                                  uint64_t *piece, void **memory) TSR_MUST_CHECK;
+                                  uint64_t *piece, uint64_t *bytes, void **memory) TSR_MUST_CHECK;
 
 /* Whatever works on a batch: where, and who hears of errors. */
 typedef struct tsr_work {

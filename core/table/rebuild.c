@@ -113,6 +113,7 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   const bool frees_at_once = t->store.windows || store.code != t->store.code; /* the host's memory, code */
   if (status == TSR_OK && frees_at_once) status = t->backend->synchronize(t->device, stream, error);
   store.paged_keys = t->store.paged_keys; /* of calls, which moved none of the pairs */
+  store.paged_bytes = t->store.paged_bytes;
   tsr_store *useless = status ? &store : &t->store;
   tsr_store_free(t, useless, stream);
   if (status == TSR_OK) t->store = store;

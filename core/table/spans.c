@@ -25,27 +25,55 @@ static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_p
   return used;
 }
 
-static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p) {
+static bool wants_answers(const tsr_bulk *bulk) {
+  return bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
+}
+
+/* told: of the pairs that are made; NULL: nobody wants answers. */
+static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p, tsr_bulk *told) {
+  const uint64_t spans = (n >> p->piece_log2) + 1;
   uint64_t used = lay_out_list(s, n, memory, p);
-  p->distinct = tsr_partition_take(memory, &used, ((n >> p->piece_log2) + 1) * sizeof *p->distinct);
+  p->distinct = tsr_partition_take(memory, &used, spans * sizeof *p->distinct);
+  if (!told) return used;
+  p->parts = tsr_partition_take(memory, &used, n * sizeof *p->parts);
+  p->set_places = tsr_partition_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
+  told->results = tsr_partition_take(memory, &used, n);
+  told->unplaced_keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
+  told->unplaced_values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
   return used;
 }
 
 tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error) {
   static const uint64_t least = 1u << 20;
   const tsr_shape *s = &t->store.composition->shape;
+  const bool tells = wants_answers(bulk);
   tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
+  tsr_bulk told = *bulk;
   *memory = NULL;
-  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least || t->store.is_captured ||
-      bulk->results || bulk->unplaced_keys || bulk->unplaced_values)
+  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least || t->store.is_captured)
     return TSR_OK;
-  if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p), stream, memory, NULL)) {
+  if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), stream, memory, NULL)) {
     *memory = NULL;
     return TSR_OK;
   }
-  lay_out(s, bulk->n, *memory, &p);
+  lay_out(s, bulk->n, *memory, &p, tells ? &told : NULL);
+  *bulk = told;
   bulk->spans = (tsr_spans){p.distinct, p.keys_to, p.values_to, p.places_to, p.piece_log2};
-  return t->backend->page(t->store.code->program, TSR_PAGES_spans, &p, spans_of(bulk->n, p.piece_log2), stream, error);
+  return t->backend->page(t->store.code->program, tells ? TSR_PAGES_told_spans : TSR_PAGES_spans, &p,
+                          spans_of(bulk->n, p.piece_log2), stream, error);
+}
+
+tsr_status tsr_spans_answer(const tsr_table *t, const tsr_bulk *bulk, const tsr_bulk *made, void *stream, void *memory,
+                            tsr_error *error) {
+  tsr_pages p = {.bulk = *made,
+                 .piece_log2 = made->spans.log2,
+                 .results = bulk->results,
+                 .unplaced_keys = bulk->unplaced_keys,
+                 .unplaced_values = bulk->unplaced_values};
+  if (!wants_answers(bulk)) return TSR_OK;
+  lay_out(&t->store.composition->shape, bulk->n, memory, &p, &p.bulk);
+  return t->backend->page(t->store.code->program, TSR_PAGES_spans_answer, &p, spans_of(bulk->n, p.piece_log2), stream,
+                          error);
 }
 
 /* How many pairs all spans were made to, of n items. */

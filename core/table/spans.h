@@ -8,10 +8,15 @@
 
 #include "core/table/handle.h"
 
-/* Enqueues that for bulk->spans, where it may pay: where nobody wants answers, and there is *memory for it, which the
- * caller frees in the stream's order when the insert is enqueued; else NULL. */
+/* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
+ * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those
+ * of the pairs that were made. */
 tsr_status tsr_spans_make(const tsr_table *table, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error)
     TSR_MUST_CHECK;
+
+/* Enqueues, behind the insert of what was `made` in `memory`, what each item of bulk is told. */
+tsr_status tsr_spans_answer(const tsr_table *table, const tsr_bulk *bulk, const tsr_bulk *made, void *stream,
+                            void *memory, tsr_error *error) TSR_MUST_CHECK;
 
 /* A batch as one list, with one item for what neighbouring ones offered for a key. */
 typedef struct tsr_span_list {

@@ -54,7 +54,7 @@ static job job_for(const tsr_table *t, const tsr_composition *c, uint32_t op, co
   const bool has_answers = bulk->results || wants_unplaced || bulk->values_out || bulk->counts;
   return (job){.op = op,
                .writes = changes(op),
-               .by_pages = op == TSR_BULK_insert && c->shape.sm && bulk->n >= tsr_composition_page_batch(c),
+               .by_pages = op == TSR_BULK_insert && c->shape.sm && bulk->n >= tsr_composition_page_batch(c, 0),
                .has_results = bulk->results || wants_unplaced || c->facts.combines_later,
                .partition = tsr_partition_plan(t, c, c->shape.pages, has_answers),
                .wants_values = bulk->values_out != NULL,
@@ -237,17 +237,18 @@ static void stop_copies(const job *j) {
   }
 }
 
-tsr_status tsr_travel(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+tsr_status tsr_travel(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                       bool *began, tsr_error *error) {
   const tsr_bulk own = own_arrays(op, bulk);
   job j = job_for(t, store->composition, op, &own);
-  uint64_t piece;
+  uint64_t piece, bytes;
   void *memory;
   j.batch = (tsr_work){t, store, stream, error};
   j.begins = malloc((j.partition.pages + 1) * sizeof *j.begins);
   if (!j.begins) return tsr_fail(error, TSR_NO_MEMORY, "no memory to count the keys of each page");
-  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &memory);
+  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
   *began = memory != NULL;
+  if (memory && op == TSR_BULK_insert && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status == TSR_OK && !memory && j.writes)
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s has no memory to put a batch of %llu keys in the order of its pages: lower device_bytes, or "

@@ -15,7 +15,7 @@ bool tsr_travels(const tsr_store *store, uint32_t op, uint64_t n);
 /* Enqueues the operation; waits for the device once for each part of the batch that its memory has room for, since the host
  * has to know which pages have keys. bulk: with state and tally. *began: false, and nothing was done: a find that has no
  * memory for its batch can be done another way. */
-tsr_status tsr_travel(const tsr_table *table, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
+tsr_status tsr_travel(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                       bool *began, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

@@ -92,7 +92,8 @@ draw_repeats() {
 set key outside right
 set datafile separator tab
 at(column) = rows("repeats.csv", "$2 ~ /^[0-9]/", "$1 \"\\t\" $" . column . " / 1000")
-plot at("5") using 2:xtic(1) t "page by page" lc rgb blue, at("6") using 2 t "random access" lc rgb orange
+plot at("5") using 2:xtic(1) t "page by page" lc rgb blue, at("6") using 2 t "random access" lc rgb orange, \
+  at("7") using 2 t "prototype" lc rgb grey
 END
 }
 

@@ -213,6 +213,101 @@ TEST_P(Overfull, CountsItemsWithoutAPlace) {
   EXPECT_EQ(sum + report.not_placed, items());
 }
 
+// What each item of an insert is told.
+struct Answers {
+  Batch codes, unplaced_keys, unplaced_values;
+};
+
+Answers insert_and_ask(tsr_table *table, const Choice &choice, const Batch &keys, const Batch &values) {
+  device::Array key_array(table, choice.key_bits, keys), value_array(table, choice.value_bits, values);
+  device::Array codes(table, 8, Batch(keys.size(), 99)), back(table, choice.key_bits, keys.size()),
+      back_values(table, choice.value_bits, keys.size());
+  tsr_call call = {};
+  call.size = sizeof call;
+  call.results = static_cast<uint8_t *>(codes.data());
+  call.unplaced_keys = back.data();
+  call.unplaced_values = back_values.data();
+  tsr_error error = {};
+  EXPECT_EQ(tsr_insert(table, keys.size(), key_array.data(), value_array.data(), &call, &error), TSR_OK)
+      << error.message;
+  return {codes.numbers(), back.numbers(), back_values.numbers()};
+}
+
+// What the items of a batch offer.
+Batch values_of(const Choice &choice, uint64_t batch) {
+  Batch values;
+  for (uint64_t i = 0; i < items(); i++)
+    values.push_back(device::key_of(i + batch * 1000, 64) & tessera_test::width_mask(choice.value_bits));
+  return values;
+}
+
+Batch different(Batch keys) {
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+class Told : public Repeats {};
+
+// Of the items of a new key one has inserted it, and the others met it.
+TEST_P(Told, WhichOfThemWasFirst) {
+  const Batch keys = keys_of(choice_, drawn_);
+  const bool keeps = choice_.duplicates == "first";
+  const uint64_t met = keeps ? TSR_PRESENT : choice_.duplicates == "replace" ? TSR_REPLACED : TSR_COMBINED;
+  device::Table table = device::create(choice_, items(), 0.5);
+  ASSERT_TRUE(table);
+  Pairs offers, firsts; // firsts: what those that have inserted a key offered
+  Batch inserted;
+  for (uint64_t batch = 0; batch < 2; batch++) {
+    const Batch values = values_of(choice_, batch);
+    for (uint64_t i = 0; i < items(); i++) offers.push_back({keys[i], values[i]});
+    const Answers told = insert_and_ask(table.get(), choice_, keys, values);
+    for (uint64_t i = 0; i < items(); i++) {
+      ASSERT_TRUE(told.codes[i] == met || told.codes[i] == TSR_INSERTED) << told.codes[i] << " of item " << i;
+      if (told.codes[i] != TSR_INSERTED) continue;
+      inserted.push_back(keys[i]);
+      if (keeps) firsts.push_back({keys[i], values[i]});
+    }
+    std::sort(inserted.begin(), inserted.end());
+    EXPECT_TRUE(inserted == different(keys));
+  }
+  std::sort(firsts.begin(), firsts.end());
+  EXPECT_TRUE(!keeps || device::pairs_of(table.get()) == firsts);
+  if (keeps || choice_.duplicates == "replace") return;
+  EXPECT_TRUE(device::pairs_of(table.get()) == combined(choice_, std::move(offers)));
+}
+
+// Of tables that add: what they have, and what they hand back, amounts to what was offered.
+class ToldOverfull : public Repeats {};
+
+TEST_P(ToldOverfull, WhatFoundNoPlace) {
+  const Batch keys = keys_of(choice_, drawn_), values = values_of(choice_, 0);
+  const bool moves = choice_.probing == "cuckoo"; // who finds no place in others walks for long, unless there are few
+  const uint64_t distinct = different(keys).size();
+  device::Table table = device::create(choice_, moves ? distinct - distinct / 64 : items() / 4096 + 8, 1);
+  ASSERT_TRUE(table);
+  const Answers told = insert_and_ask(table.get(), choice_, keys, values);
+  Pairs offers, kept = device::pairs_of(table.get());
+  const uint64_t pairs = kept.size();
+  uint64_t inserted = 0, unplaced = 0;
+  for (uint64_t i = 0; i < items(); i++) {
+    offers.push_back({keys[i], values[i]});
+    inserted += told.codes[i] == TSR_INSERTED;
+    if (told.codes[i] != TSR_NOT_PLACED) continue;
+    kept.push_back({told.unplaced_keys[i], told.unplaced_values[i]});
+    unplaced++;
+    ASSERT_TRUE(moves || told.unplaced_keys[i] == keys[i]) << "item " << i;
+    ASSERT_TRUE(moves || told.unplaced_values[i] == values[i]) << "item " << i;
+  }
+  tsr_report report = {};
+  report.size = sizeof report;
+  EXPECT_EQ(tsr_table_report(table.get(), &report, nullptr), TSR_OK);
+  EXPECT_EQ(report.not_placed, unplaced);
+  EXPECT_EQ(report.inserted, inserted);
+  EXPECT_TRUE(moves || inserted == pairs);
+  EXPECT_TRUE(combined(choice_, std::move(kept)) == combined(choice_, std::move(offers)));
+}
+
 std::string name_of(const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
   return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
 }
@@ -250,6 +345,24 @@ INSTANTIATE_TEST_SUITE_P(Large, Limited,
 INSTANTIATE_TEST_SUITE_P(Large, Overfull,
                          testing::Combine(testing::Values(plain("packed", "linear", "add", 64, 64),
                                                           plain("packed", "double_hashing", "add", 64, 32)),
+                                          testing::ValuesIn(kDrawn)),
+                         name_of);
+const Drawn kFew[] = {kDrawn[0], kDrawn[2], kDrawn[6], kDrawn[7]};
+
+INSTANTIATE_TEST_SUITE_P(Large, Told,
+                         testing::Combine(testing::Values(plain("packed", "linear", "add", 64, 64),
+                                                          plain("packed", "cuckoo", "add", 32, 32),
+                                                          plain("packed", "robin_hood", "first", 64, 64),
+                                                          plain("soa", "double_hashing", "min", 64, 32),
+                                                          plain("aos", "two_choice", "replace", 32, 32),
+                                                          plain("slab", "slab_list", "add", 32, 32),
+                                                          with(plain("packed", "cuckoo", "max", 32, 32), "statistics"),
+                                                          with(plain("aos", "linear", "first", 32, 32), "filter")),
+                                          testing::ValuesIn(kFew)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Large, ToldOverfull,
+                         testing::Combine(testing::Values(plain("packed", "linear", "add", 64, 64),
+                                                          plain("packed", "cuckoo", "add", 32, 32)),
                                           testing::ValuesIn(kDrawn)),
                          name_of);
 

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <numeric>
 #include <sstream>
 
 #include "core/compose/compose.h"
@@ -185,11 +187,12 @@ TEST_F(OneTable, TravelsThroughAFile) {
   expect_all(batch.keys);
 }
 
+// All numbers, the even ones, and all again: runs of pages meet where either table lies in the host's memory.
 TEST_F(OneTable, JoinsTablesOfBothKinds) {
   SpecPointer spec = spec_of(recipe());
   tsr_error error = {};
   std::vector<tsr_table *> tables;
-  for (const char *limit : {"table.device_bytes=40Ki", "table.device_bytes=0"}) {
+  for (const char *limit : {"table.device_bytes=40Ki", "table.device_bytes=0", "table.device_bytes=48Ki"}) {
     for (const std::string &setting : travelling(1))
       ASSERT_EQ(tsr_spec_set(spec.get(), setting.c_str(), &error), TSR_OK) << error.message;
     ASSERT_EQ(tsr_spec_set(spec.get(), limit, &error), TSR_OK) << error.message;
@@ -197,20 +200,53 @@ TEST_F(OneTable, JoinsTablesOfBothKinds) {
     ASSERT_NE(tables.back(), nullptr);
     std::vector<uint32_t> keys, values;
     for (uint32_t i = 0; i < 2400; i++) {
-      keys.push_back(i * static_cast<uint32_t>(tables.size())); // all numbers, and the even ones
-      values.push_back(i);
+      keys.push_back(i * (tables.size() == 2 ? 2 : 1));
+      values.push_back(keys.back() + static_cast<uint32_t>(tables.size()));
     }
     ASSERT_EQ(tsr_insert(tables.back(), keys.size(), keys.data(), values.data(), nullptr, &error), TSR_OK)
         << error.message;
   }
-  for (int left = 0; left < 2; left++) {
-    uint64_t inner = 0, all = 0;
-    EXPECT_EQ(tsr_join(tables[left], tables[1 - left], TSR_JOIN_INNER, nullptr, &inner, &error), TSR_OK)
-        << error.message;
-    EXPECT_EQ(tsr_join(tables[left], tables[1 - left], TSR_JOIN_UNION, nullptr, &all, &error), TSR_OK) << error.message;
-    EXPECT_EQ(inner, 1200u);
-    EXPECT_EQ(all, 3600u);
+  for (uint32_t pair = 0; pair < 9; pair++) {
+    tsr_table *left = tables[pair / 3], *right = tables[pair % 3];
+    const uint64_t one = pair / 3 + 1, other = pair % 3 + 1;
+    const uint64_t both = (one == 2) == (other == 2) ? 2400 : 1200;
+    uint64_t inner = 0, all = 0, sums = 0;
+    std::vector<uint32_t> keys(both), lefts(both), rights(both);
+    tsr_join_rows rows = {};
+    rows.room = both;
+    rows.keys = keys.data();
+    rows.left_values = lefts.data();
+    rows.right_values = rights.data();
+    EXPECT_EQ(tsr_join(left, right, TSR_JOIN_UNION, nullptr, &all, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_INNER, &rows, &inner, &error), TSR_OK) << error.message;
+    EXPECT_STREQ(tsr_join_way(right), "page by page");
+    EXPECT_EQ(all, 4800 - both);
+    ASSERT_EQ(inner, both);
+    for (uint64_t i = 0; i < both; i++) {
+      EXPECT_EQ(lefts[i], keys[i] + one);
+      EXPECT_EQ(rights[i], keys[i] + other);
+    }
+    std::sort(keys.begin(), keys.end());
+    for (uint64_t i = 0; i < both; i++) EXPECT_EQ(keys[i], i * (one == 2 || other == 2 ? 2 : 1));
+    std::vector<uint64_t> aggregates(both);
+    rows = {};
+    rows.room = both;
+    rows.aggregates = aggregates.data();
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &sums, &error), TSR_OK) << error.message;
+    EXPECT_EQ(sums, both);
+    EXPECT_EQ(std::accumulate(aggregates.begin(), aggregates.end(), uint64_t{0}),
+              std::accumulate(rights.begin(), rights.end(), uint64_t{0}));
+    rows.room = both - 1;
+    EXPECT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &sums, &error), TSR_BAD_ARGUMENT);
+    EXPECT_EQ(sums, both);
   }
+  const uint32_t last = ~uint32_t{0}; // lies behind all pages, so that they do not meet
+  uint64_t inner = 0;
+  for (int i = 0; i < 2; i++)
+    ASSERT_EQ(tsr_insert(tables[i], 1, &last, &last, nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_join(tables[1], tables[0], TSR_JOIN_INNER, nullptr, &inner, &error), TSR_OK) << error.message;
+  EXPECT_STREQ(tsr_join_way(tables[0]), "by a find of each left key");
+  EXPECT_EQ(inner, 1201u);
   for (tsr_table *table : tables) tsr_table_destroy(table);
 }
 

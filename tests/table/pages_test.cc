@@ -87,6 +87,7 @@ TEST_P(Pages, BatchesAgreeWithTheOracle) {
     insert(batch);
     paged += batch.keys.size() < 100 ? 0 : batch.keys.size();
     EXPECT_EQ(report().insert_paged, paged);
+    EXPECT_EQ(report().insert_scratch_bytes > 0, paged > 0);
     expect_all(asked);
     if (HasFatalFailure()) return;
   }
