@@ -24,7 +24,7 @@ typedef struct plot_job {
 static const tsr_option options[] = {
     {"--out", "FILE", false, "The picture: NAME.svg or NAME.png; FILE.svg beside the CSV, else. '-', as SVG."},
     {"--x", "COLUMN", false, "What the x axis is; else what varies most: load, n, a parameter, or keys, or the spec."},
-    {"--y", "COLUMN", false, "What is drawn; mops, else."},
+    {"--y", "COLUMN", false, "What is drawn; mops, else, or probes where nothing was timed."},
     {"--lines", "COLUMNS", false,
      "Columns, with commas between, that tell the lines apart, or none; else all conditions that vary."},
     {"--panels", "COLUMN", false, "A panel for each value of it, or none; op or metric, else."},

@@ -124,13 +124,26 @@ static tsr_status apply_where(const maker *m, const char *where, bool *kept, tsr
   return TSR_OK;
 }
 
+static bool has_number(const tsr_results *results, size_t column) {
+  double number;
+  for (size_t row = 0; row < results->row_count; row++)
+    if (tsr_results_number(results, row, column, &number)) return true;
+  return false;
+}
+
+/* The first of the usual columns that has a number, since a run that times nothing has probes alone. */
 static tsr_status choose_y(maker *m, tsr_error *error) {
-  static const char *const usual[] = {"mops", "giga_per_second", "value"};
+  static const char *const usual[] = {"mops", "giga_per_second", "value", "probes"};
+  const size_t none = m->results->column_count;
   if (m->request->y) return find_column(m, "--y", m->request->y, &m->chart.y, error);
+  m->chart.y = none;
   for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
-    m->chart.y = tsr_results_column(m->results, usual[i]);
-    if (m->chart.y < m->results->column_count) return TSR_OK;
+    const size_t column = tsr_results_column(m->results, usual[i]);
+    if (column == none || (m->chart.y != none && !has_number(m->results, column))) continue;
+    m->chart.y = column;
+    if (has_number(m->results, column)) return TSR_OK;
   }
+  if (m->chart.y != none) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT, "there is no column mops, as `tessera bench` writes it: say --y COLUMN");
 }
 

@@ -51,6 +51,11 @@ expect_status 0
 expect_err '^tessera: bench.svg: 2 panels, 4 lines$'
 expect_xml bench.svg "all(word in texts for word in ['insert', 'find100', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
 expect_xml bench.svg "any(text.endswith(' operations a second') for text in texts)"
+run bench "$specs/quickstart.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert --repeat 0 --csv counted.csv
+expect_status 0
+run plot counted.csv
+expect_status 0
+expect_xml counted.svg "'buckets looked at by a key' in texts"
 
 case_of "lines, panels, tics, limits and units are those of the data"
 run plot made.csv
