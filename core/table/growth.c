@@ -234,12 +234,12 @@ static uint64_t room_of(const growing *g) {
   return capacity > g->t->pairs ? capacity - g->t->pairs : 0;
 }
 
-/* By how many pairs a table may end beyond its capacity, because nobody counts them exactly: a sixteenth of the slots that
+/* By how many pairs a table may end beyond its capacity, because nobody counts them exactly: an eighth of the slots that
  * stay empty. None where it is to hold no more. */
 static uint64_t slack_of(const growing *g) {
   const tsr_composition *c = g->t->store.composition;
   const double capacity = (double)c->shape.capacity;
-  return c->shape.capacity < limit_of(g->t) ? (uint64_t)(capacity * (1 / c->settings.load_factor - 1) / 16) : 0;
+  return c->shape.capacity < limit_of(g->t) ? (uint64_t)(capacity * (1 / c->settings.load_factor - 1) / 8) : 0;
 }
 
 /* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
