@@ -14,13 +14,16 @@ static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
 
 enum { HOT_NONE = TSR_HOT_SLOTS };
 
-/* Where a key is looked for first, in a table of 2^log2 slots. */
+/* Where a key is looked for first, in a table of 2^log2 slots: the lowest bits of a hash that has as many as the sample's
+ * table needs. The hot keys are the first ones of that table, so that their hashes lie in one part of it: by the highest
+ * bits they would lie behind one another, and be looked for along all of them. */
 static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t log2) {
 #if TSR_KEY_BITS == 64
-  return (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> (64 - log2));
+  const uint32_t hash = (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> (64 - TSR_HOT_SAMPLE_SLOTS_LOG2));
 #else
-  return key * 0x9E3779B1u >> (32 - log2);
+  const uint32_t hash = key * 0x9E3779B1u >> (32 - TSR_HOT_SAMPLE_SLOTS_LOG2);
 #endif
+  return hash % (1u << log2);
 }
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */

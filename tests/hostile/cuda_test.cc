@@ -296,9 +296,13 @@ TEST_P(Spans, AreCombinedBeforeTheInsert) {
     order += l.phase.find("_spans_kernel") != std::string::npos ? "spans " : "";
     order += l.phase.find("_spans_list_") != std::string::npos ? "list " : "";
     order += l.phase.find("_insert_") != std::string::npos ? "insert " : "";
+    order += l.phase.find("_spans_answer_") != std::string::npos ? "answer " : "";
   }
   const bool grows = std::string(c.words).find("growth") != std::string::npos;
-  EXPECT_EQ(order, !c.combines ? "insert " : grows ? "spans list insert " : "spans insert ");
+  EXPECT_EQ(order, !c.combines ? "insert "
+                   : grows     ? "spans list insert "
+                   : c.asks    ? "spans insert answer "
+                               : "spans insert ");
   fake().launch = nullptr;
   tsr_table_destroy(table);
 }
@@ -308,8 +312,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, Spans,
     testing::Values(Combining{"layout=packed probing=linear duplicates=add", large, false, true},
                     Combining{"layout=packed probing=linear duplicates=add", large - 1, false, false},
-                    Combining{"layout=packed probing=linear duplicates=add", large, true, false},
-                    Combining{"layout=packed probing=linear duplicates=first", large, false, false},
+                    Combining{"layout=packed probing=linear duplicates=add", large, true, true},
+                    Combining{"layout=packed probing=linear duplicates=first", large, false, true},
                     Combining{"layout=packed probing=cuckoo duplicates=min", large, false, true},
                     Combining{"layout=soa probing=linear duplicates=replace", large, false, true},
                     Combining{"layout=packed probing=cuckoo duplicates=add growth=double", large, false, true},
