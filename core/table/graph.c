@@ -100,7 +100,7 @@ static tsr_status end(const job *j, tsr_status status) {
 
 static tsr_status make_first(const tsr_work *b, const tsr_bulk *bulk) {
   job j;
-  const tsr_status status = begin(&j, b, bulk->n, bulk->results || bulk->unplaced_keys || bulk->unplaced_values);
+  const tsr_status status = begin(&j, b, bulk->n, tsr_wants_answers(bulk));
   return status ? status : end(&j, make(&j, bulk));
 }
 
@@ -234,7 +234,7 @@ static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t he
       backend->allocate_in(b->t->device, lay_out_pairs(&all, s, bulk, NULL), b->stream, &memory, b->error);
   if (status) return status;
   lay_out_pairs(&all, s, bulk, memory);
-  status = begin(&j, b, held + bulk->n, bulk->results || bulk->unplaced_keys || bulk->unplaced_values);
+  status = begin(&j, b, held + bulk->n, tsr_wants_answers(bulk));
   if (status == TSR_OK) status = end(&j, make_from(&j, &all, bulk));
   const tsr_status freed = backend->free_in(b->t->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;

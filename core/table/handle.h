@@ -22,12 +22,12 @@ typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
-  bool is_clear;               /* nothing was inserted since it was cleared */
-  uint64_t held;               /* keys that were inserted since then: at most so many pairs are there */
-  bool is_captured;            /* what the call under way enqueues goes into a graph */
-  bool in_graph;               /* so did a call's before: the table may change without a call */
-  uint64_t paged_keys;         /* that were inserted page by page, */
-  uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
+  bool is_clear;        /* nothing was inserted since it was cleared */
+  uint64_t held;        /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
+  bool is_captured;     /* what the call under way enqueues goes into a graph */
+  bool in_graph;        /* so did a call's before: the table may change without a call */
+  uint64_t paged_keys;  /* that were inserted page by page, */
+  uint64_t paged_bytes; /* ... and the most scratch memory that one call took for it */
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;
 

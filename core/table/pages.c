@@ -240,7 +240,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
 
 tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
                             tsr_error *error) {
-  const bool has_answers = bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
+  const bool has_answers = tsr_wants_answers(bulk);
   job j = job_for(t, store->composition, has_answers);
   uint64_t piece, bytes;
   void *memory;

@@ -10,6 +10,8 @@ static const uint64_t PIECE_MIN = 1ull << 20;
 
 /* ---- Scratch memory -------------------------------------------------------------------------- */
 
+bool tsr_wants_answers(const tsr_bulk *bulk) { return bulk->results || bulk->unplaced_keys || bulk->unplaced_values; }
+
 tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
                                  bool has_answers) {
   const tsr_shape *s = &composition->shape;

@@ -36,6 +36,8 @@ typedef struct tsr_partition {
   tsr_hot hot; /* keys whose items the first pass takes out; none unless the caller says so */
 } tsr_partition;
 
+/* Whether the caller of an insert is told what became of each item. */
+bool tsr_wants_answers(const tsr_bulk *bulk);
 tsr_partition tsr_partition_plan(const tsr_table *table, const tsr_composition *composition, uint64_t pages,
                                  bool has_answers);
 /* Takes the next bytes of a block of memory, or only counts them where there is none. */

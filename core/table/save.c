@@ -430,6 +430,7 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = read_region(s, t, &f->rows[i]);
   if (status) return status;
   t->store.is_clear = false;
+  t->store.held = f->head.pairs;
   t->store.state.has_erased = f->head.has_erased != 0;
   if (tsr_is_filter(t)) return TSR_OK; /* its blocks are all, and have their checksum */
   status = tsr_size(t, &pairs, s->error);

@@ -25,10 +25,6 @@ static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_p
   return used;
 }
 
-static bool wants_answers(const tsr_bulk *bulk) {
-  return bulk->results || bulk->unplaced_keys || bulk->unplaced_values;
-}
-
 /* told: of the pairs that are made; NULL: nobody wants answers. */
 static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p, tsr_bulk *told) {
   const uint64_t spans = (n >> p->piece_log2) + 1;
@@ -46,7 +42,7 @@ static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages 
 tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error) {
   static const uint64_t least = 1u << 20;
   const tsr_shape *s = &t->store.composition->shape;
-  const bool tells = wants_answers(bulk);
+  const bool tells = tsr_wants_answers(bulk);
   tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
   tsr_bulk told = *bulk;
   *memory = NULL;
@@ -70,7 +66,7 @@ tsr_status tsr_spans_answer(const tsr_table *t, const tsr_bulk *bulk, const tsr_
                  .results = bulk->results,
                  .unplaced_keys = bulk->unplaced_keys,
                  .unplaced_values = bulk->unplaced_values};
-  if (!wants_answers(bulk)) return TSR_OK;
+  if (!tsr_wants_answers(bulk)) return TSR_OK;
   lay_out(&t->store.composition->shape, bulk->n, memory, &p, &p.bulk);
   return t->backend->page(t->store.code->program, TSR_PAGES_spans_answer, &p, spans_of(bulk->n, p.piece_log2), stream,
                           error);

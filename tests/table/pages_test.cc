@@ -7,6 +7,7 @@
 
 #include <sstream>
 
+#include "core/compose/compose.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
 
@@ -152,6 +153,33 @@ std::vector<uint64_t> sizes() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Passes, testing::ValuesIn(sizes()));
+
+// The fuller a table of a GPU is, the slower is random access, and the smaller is the batch that goes page by page; an empty
+// table's pages are not read. Inserts that look for their keys are not told how full it is.
+TEST(PageBatches, PayFromASmallerShareOfAFullTableOn) {
+  const uint64_t capacity = 1 << 27;
+  auto least = [&](uint32_t duplicates, uint64_t held) {
+    Recipe recipe = recipe_of("packed", "cuckoo", {32, 32}, duplicates);
+    recipe.load_factor = "0.9";
+    const SpecPointer spec = spec_of(recipe);
+    EXPECT_EQ(tsr_spec_set(spec.get(), "table.page_bytes=auto", nullptr), TSR_OK);
+    tsr_options options = {};
+    const std::string plugins = plugin_directories();
+    options.plugins = plugins.c_str();
+    options.capacity = capacity;
+    tsr_composition *made = nullptr;
+    tsr_error error = {};
+    EXPECT_EQ(tsr_compose(spec.get(), &options, 90, 1, &made, &error), TSR_OK) << error.message;
+    const CompositionPointer composition(made);
+    return tsr_composition_page_batch(made, held);
+  };
+  const uint32_t unique = TSR_DUPLICATES_PROMISE_UNIQUE;
+  EXPECT_LT(least(unique, 0), least(unique, capacity / 2));
+  EXPECT_GT(least(unique, capacity / 2), 2 * least(unique, capacity));
+  EXPECT_LT(least(unique, capacity), capacity / 20);
+  EXPECT_EQ(least(unique, 2 * capacity), least(unique, 10 * capacity)) << "what was erased is counted, too";
+  EXPECT_EQ(least(TSR_DUPLICATES_FIRST, 0), least(TSR_DUPLICATES_FIRST, capacity));
+}
 
 TEST(PagesAreRefused, WhereTheyCannotBe) {
   Recipe recipe = recipe_of("packed", "linear", {32, 32}, TSR_DUPLICATES_FIRST);
