@@ -682,6 +682,15 @@ TSR_INLINE uint32_t tsr_cas32(uint32_t *address, uint32_t expected, uint32_t des
 #endif
 }
 
+/* What the thread has written is seen by all threads of the device before what it writes from now on. */
+TSR_INLINE void tsr_fence(void) {
+#ifdef __CUDACC__
+  __threadfence();
+#else
+  __atomic_thread_fence(__ATOMIC_ACQ_REL);
+#endif
+}
+
 /* Order for words that hand over other memory. Acquire: what the thread does next comes after what was written before
  * the value that it found was released. Release: what the thread has written is seen by every thread that acquires the
  * word from now on. A compare-and-swap that fails orders nothing. */

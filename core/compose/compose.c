@@ -251,8 +251,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
-      /* an overlapping find could see a pair before the flags in front of it; notes end a walk by themselves */
-      .ends_at_flag = s->has_flag && !s->is_mixed && !s->has_lists && !s->has_notes,
+      .ends_at_flag = s->has_flag && !s->has_lists && !s->has_notes, /* notes end a walk by themselves */
       .has_stash = has_stash,
       .moves_pairs = s->moves_pairs,
       .asks_for_room = s->asks_for_room,

@@ -155,7 +155,7 @@ TSR_INLINE void filter_mark(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   filter_set(c, &place, mine && !filter_has(c, &place, mine, TSR_FACT(c, is_mixed) ? TSR_LOAD_COHERENT : 0));
 #ifdef __CUDACC__
   if (TSR_FACT(c, is_mixed)) {
-    __threadfence();
+    tsr_fence();
     __syncwarp();
   }
 #endif

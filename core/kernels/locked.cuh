@@ -61,7 +61,7 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
     found.end = goes && probe.stashed == 0 ? probe.ref : found.end;
     found.target = takes ? probe.ref : found.target;
     if (TSR_FACT(c, ends_at_flag) && !TSR_FACT(c, has_place) && goes && !found.has_target && !vacant)
-      layout_raise(c, probe.ref);
+      walk_raise(c, probe.ref);
     uint32_t there = walk_advance(c, key, &probe, link, goes && !ends);
     found.is_present |= walks && matches;
     found.has_target |= takes;

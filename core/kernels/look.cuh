@@ -114,10 +114,10 @@ TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
-/* Whether an operation of this kind puts its pair into a later bucket when it goes on from one: with a lock it only
- * looks. */
-TSR_INLINE bool op_raises(const tsr_ctx *c, uint32_t kind) {
-  return TSR_FACT(c, ends_at_flag) && op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_LOCK;
+/* Whether an operation puts its pair into a later bucket when it goes on from one: with a lock it only looks. */
+TSR_INLINE bool op_raises(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
+  if (!TSR_FACT(c, ends_at_flag) || !op_inserts(kind) || op_guard(c, kind) == TSR_GUARD_LOCK) return false;
+  return kind != OP_MIXED || (!TAKES_TURNS(c) && op->policy < POLICY_FIND);
 }
 
 /* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether the
@@ -142,7 +142,7 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
 TSR_INLINE uint32_t walk_ends_here(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v,
                                    const tsr_bucket *b) {
   if (!op_has_end(c, kind)) return 0;
-  if (TSR_FACT(c, ends_at_flag)) return !layout_flag(c, b);
+  if (TSR_FACT(c, ends_at_flag)) return !layout_flag(c, b) && !op_raises(c, op, kind);
   return walk_ends(c, &op->probe, op_inserts(kind) ? v->empties : layout_empties(c, b));
 }
 

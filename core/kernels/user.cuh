@@ -234,12 +234,10 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
 #define ROW_BITS(word) (*(volatile const uint32_t *)(word))
 #define ROW_SET(word, bits) atomicOr(word, bits)
 #define ROW_CLEAR(word, bits) atomicAnd(word, ~(bits))
-#define ROW_FENCE() __threadfence()
 #else
 #define ROW_BITS(word) __atomic_load_n(word, __ATOMIC_RELAXED)
 #define ROW_SET(word, bits) __atomic_fetch_or(word, bits, __ATOMIC_RELAXED)
 #define ROW_CLEAR(word, bits) __atomic_fetch_and(word, ~(bits), __ATOMIC_RELAXED)
-#define ROW_FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 
 #define ROW_NONE 0xFFFFFFFFu
@@ -284,12 +282,12 @@ TSR_INLINE void user_give_row_back(const user_rows *r, uint32_t number) {
  * writer wrote come before what the next one writes, so that a row is never made of two values. */
 TSR_INLINE uint32_t user_hold_row(const user_rows *r, uint32_t number) {
   const uint32_t bit = 1u << number % 32, is_free = !(ROW_SET(&r->written[number / 32], bit) & bit);
-  ROW_FENCE();
+  tsr_fence();
   return is_free;
 }
 
 TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
-  ROW_FENCE();
+  tsr_fence();
   ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
 }
 

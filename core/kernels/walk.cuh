@@ -119,6 +119,14 @@ TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
   return TSR_FACT(c, ends_at_flag) || TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
 }
 
+/* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, whoever sees the pair has come by
+ * this bucket and has seen the flag raised; so nobody who comes after him sees it down, since a single word is seen in one
+ * order. The fence is for those who come after the insert itself: when it ends, the flag is up for all. */
+TSR_INLINE void walk_raise(const tsr_ctx *c, uint64_t ref) {
+  layout_raise(c, ref);
+  if (TSR_FACT(c, is_mixed)) tsr_fence();
+}
+
 /* Where buckets have flags nothing else ends a walk, and nobody puts a pair into a bucket before the earlier ones of its
  * walk are raised: those that an insert goes on from, or, where a scheme chooses the bucket, all before it
  * (core/design/0023-overflow-flags.md). Collective. */
@@ -128,7 +136,7 @@ TSR_INLINE void walk_raise_before(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   walks &= c->active & (probe.ref != ref);
   TSR_NO_UNROLL
   while (tsr_warp_any(c, walks)) { /* bounded by the walk */
-    if (walks) layout_raise(c, probe.ref);
+    if (walks) walk_raise(c, probe.ref);
     const uint32_t there = walk_advance(c, key, &probe, TSR_NO_HANDLE, walks);
     walks = there & (probe.ref != ref); /* no branch: one way back to the vote */
   }

@@ -686,7 +686,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
     if (key >= TSR_ERASED_KEY) continue;
     bool found = false;
     const tsr_shape *shape = c->cpu->shape;
-    const bool has_flags = shape->has_flag && !shape->is_mixed && !shape->has_lists && !shape->has_notes;
+    const bool has_flags = shape->has_flag && !shape->has_lists && !shape->has_notes;
     const uint64_t page = tsr_page_begin(c, shape->is_paged ? tsr_page_of(c, key) : 0);
     uint64_t step = 0, passed_an_empty = 0, first_filled = 0, passed_unflagged = 0;
     std::vector<uint64_t> walk = walk_of(c, key, 4 * c->t->buckets + 256);
