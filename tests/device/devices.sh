@@ -22,8 +22,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators}
 backend=${BACKEND:-cuda} failed=0
 
+twice=$(tr , '\n' <<<"$1" | sort | uniq -d)
 for test in shards_test parts_test whole_test group_test; do
   [[ -x ./$test ]] || continue
+  if [[ $test == group_test && $backend == cuda && $twice ]]; then
+    echo "skipped: group_test, since each process of a group needs a GPU of its own" >&2
+    continue
+  fi
   TSR_BACKEND=$backend TSR_DEVICES=$1 "./$test" --gtest_brief=1 >&2 || failed=1
 done
 ./tessera bench "${SPEC:-specs/devices.ini}" --devices "$1" --set "table.backend=$backend" --n "${2:-2^27}" \
