@@ -11,7 +11,6 @@
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
 #include "core/cli/pairs.h"
-#include "core/cli/places.h"
 #include "core/cli/progress.h"
 #include "core/cli/stream.h"
 #include "core/lab/outputs.h"
@@ -45,13 +44,9 @@ static uint64_t kmers_possible(const count_job *job) {
 }
 
 static tsr_status make_table(count_job *job, tsr_error *error) {
-  const char *given = tsr_arguments_value(job->arguments, "--spec");
-  char path[TSR_PLACE_BYTES], key_bits[32];
+  char key_bits[32];
   tsr_spec *spec = NULL;
-  tsr_status status = given ? TSR_OK : tsr_place_specs(path, error);
-  if (status == TSR_OK && !given && !tsr_place_join(path, "count.ini", path))
-    status = tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
-  if (status == TSR_OK) status = tsr_arguments_spec(job->arguments, given ? given : path, &spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(spec, key_bits, error);
