@@ -63,7 +63,7 @@ expect_status 0
 LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows than awk's"
 
 case_of "a spec that is none of a join is refused before a file is opened"
-refuses "key_bits=5: must be 32 \\| 64" join absent.tsv right.tsv --set table.key_bits=5
+refuses "key_bits=5: must be 32 \| 64" join absent.tsv right.tsv --set table.key_bits=5
 refuses "filter: keeps bits and no keys" join absent.tsv right.tsv --spec "$specs/filter.ini"
 
 case_of "values of value_bytes"
