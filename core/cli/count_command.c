@@ -12,6 +12,7 @@
 #include "core/cli/interrupt.h"
 #include "core/cli/pairs.h"
 #include "core/cli/progress.h"
+#include "core/cli/room.h"
 #include "core/cli/stream.h"
 #include "core/lab/outputs.h"
 #include "core/spec/number.h"
@@ -66,13 +67,14 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: raise it by --set "
-                      "table.capacity=N, or let it grow by growth = double",
-                      report.not_placed);
+                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
+                      report.not_placed,
+                      tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
 #include "core/cli/progress.h"
+#include "core/cli/room.h"
 #include "core/cli/rows.h"
 #include "core/cli/stream.h"
 #include "core/lab/outputs.h"
@@ -69,13 +70,13 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: raise it by "
-                      "--set table.capacity=N, or let it grow by growth = double",
-                      path, report.not_placed);
+                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
+                      report.not_placed, tsr_room_advice(table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
