@@ -73,8 +73,7 @@ static tsr_status check_placed(const count_job *job, tsr_error *error) {
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
-                      report.not_placed,
-                      tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
+                      report.not_placed, tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 

@@ -260,8 +260,8 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   }
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: %s", path,
-                      report.not_placed, tsr_room_advice(table, "let it grow: growth = double", advice));
+    status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: %s", path, report.not_placed,
+                      tsr_room_advice(table, "let it grow: growth = double", advice));
   tsr_input_close(input);
   free(keys);
   free(values);

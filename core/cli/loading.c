@@ -96,8 +96,8 @@ static void tell_devices(const loading *l) {
   const size_t count = tsr_devices_settings_list(&rows);
   for (size_t i = 0; tsr_spec_get(l->spec, "table", "devices") && i < count; i++)
     if (!is_said_alike(l, "devices", rows[i].key, rows[i].initial))
-      tsr_say("--load %s: keeps [devices] %s = %s, with which it was saved, and not the spec's %s", l->path, rows[i].key,
-              said(tsr_table_spec(l->table), "devices", rows[i].key, rows[i].initial),
+      tsr_say("--load %s: keeps [devices] %s = %s, with which it was saved, and not the spec's %s", l->path,
+              rows[i].key, said(tsr_table_spec(l->table), "devices", rows[i].key, rows[i].initial),
               said(l->spec, "devices", rows[i].key, rows[i].initial));
 }
 
