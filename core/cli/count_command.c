@@ -238,7 +238,7 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_table_destroy(job.table);
   if (status == TSR_OK) return TSR_EXIT_OK;
   failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
 }
 
 const tsr_command tsr_count_command = {

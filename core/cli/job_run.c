@@ -451,7 +451,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);
-  if (status) return job->is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
   return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 

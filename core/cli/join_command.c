@@ -269,7 +269,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_spec_free(job.spec);
   if (status == TSR_OK) return TSR_EXIT_OK;
   failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
 }
 
 const tsr_command tsr_join_command = {
