@@ -166,6 +166,8 @@ head -c $((bytes / 2)) table.tsr >bad.tsr
 breaks 1 "has $((bytes / 2)) bytes, its head says $bytes: the saved table was cut or damaged, save it again$"
 head -c 10 table.tsr >bad.tsr
 breaks 1 'ends too early: the saved table was cut'
+printf '1\t10\n2\t20\n' >bad.tsr
+breaks 1 'is no saved table: tsr_table_save or `tessera run --save` writes one$'
 : >bad.tsr
 breaks 1 'ends too early'
 cp pairs.tsv bad.tsr
