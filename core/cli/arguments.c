@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cli/places.h"
 #include "core/spec/number.h"
 
 enum { OPTIONS_MAX = 32 };
@@ -143,4 +144,14 @@ tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, 
   }
   *spec = read;
   return TSR_OK;
+}
+
+tsr_status tsr_arguments_recipe(const tsr_arguments *arguments, const char *name, tsr_spec **spec, tsr_error *error) {
+  const char *given = tsr_arguments_value(arguments, "--spec");
+  char path[TSR_PLACE_BYTES];
+  if (given) return tsr_arguments_spec(arguments, given, spec, error);
+  tsr_status status = tsr_place_specs(path, error);
+  if (status) return status;
+  if (!tsr_place_join(path, name, path)) return tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
+  return tsr_arguments_spec(arguments, path, spec, error);
 }

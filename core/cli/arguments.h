@@ -63,4 +63,8 @@ void tsr_synopsis_print(const tsr_synopsis *synopsis);
 TSR_MUST_CHECK tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec,
                                              tsr_error *error);
 
+/* The same with the spec of --spec or, where that is not given, the recipe of this name, which comes with the program. */
+TSR_MUST_CHECK tsr_status tsr_arguments_recipe(const tsr_arguments *arguments, const char *name, tsr_spec **spec,
+                                               tsr_error *error);
+
 #endif

@@ -10,10 +10,10 @@
 
 typedef enum tsr_exit {
   TSR_EXIT_OK = 0,
-  TSR_EXIT_FAILED = 1,       /* the job failed */
-  TSR_EXIT_USAGE = 2,        /* the command line or the spec is wrong: nothing was tried */
-  TSR_EXIT_UNPLACED = 3,     /* the job is done, and all is written; some pairs found no room in the table */
-  TSR_EXIT_INTERRUPTED = 130 /* Ctrl-C ended it, as shells say it */
+  TSR_EXIT_FAILED = 1,     /* the job failed */
+  TSR_EXIT_USAGE = 2,      /* the command line or the spec is wrong: nothing was tried */
+  TSR_EXIT_UNPLACED = 3,   /* the job is done, and all is written; some pairs found no room in the table */
+  TSR_EXIT_SIGNALLED = 128 /* and the number of the signal that ended it, as shells say it */
 } tsr_exit;
 
 /* Writes a sentence to standard error. */

@@ -11,8 +11,8 @@
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
 #include "core/cli/pairs.h"
-#include "core/cli/places.h"
 #include "core/cli/progress.h"
+#include "core/cli/room.h"
 #include "core/cli/stream.h"
 #include "core/lab/outputs.h"
 #include "core/spec/number.h"
@@ -45,13 +45,9 @@ static uint64_t kmers_possible(const count_job *job) {
 }
 
 static tsr_status make_table(count_job *job, tsr_error *error) {
-  const char *given = tsr_arguments_value(job->arguments, "--spec");
-  char path[TSR_PLACE_BYTES], key_bits[32];
+  char key_bits[32];
   tsr_spec *spec = NULL;
-  tsr_status status = given ? TSR_OK : tsr_place_specs(path, error);
-  if (status == TSR_OK && !given && !tsr_place_join(path, "count.ini", path))
-    status = tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
-  if (status == TSR_OK) status = tsr_arguments_spec(job->arguments, given ? given : path, &spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(spec, key_bits, error);
@@ -71,13 +67,13 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: raise it by --set "
-                      "table.capacity=N, or let it grow by growth = double",
-                      report.not_placed);
+                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
+                      report.not_placed, tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
@@ -242,7 +238,7 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_table_destroy(job.table);
   if (status == TSR_OK) return TSR_EXIT_OK;
   failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
 }
 
 const tsr_command tsr_count_command = {

@@ -16,6 +16,7 @@
 
 #include "core/cli/npy.h"
 #include "core/cli/tsv.h"
+#include "core/spec/number.h"
 
 typedef enum tsr_file_kind { TSR_TSV, TSR_CSV, TSR_RAW, TSR_NPY, TSR_KMERS } tsr_file_kind;
 
@@ -42,6 +43,24 @@ struct tsr_input {
 static bool is_standard(const char *name) { return strcmp(name, "-") == 0; }
 
 static bool is_array(const tsr_input *in) { return in->kind == TSR_RAW || in->kind == TSR_NPY; }
+
+/* ---- What a spec says of files --------------------------------------------------------------- */
+
+static bool read_bits(const tsr_spec *spec, const char *key, uint64_t *bits) {
+  const char *value = tsr_spec_get(spec, "table", key);
+  *bits = 0;
+  return !value || tsr_parse_u64(value, bits);
+}
+
+tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits, tsr_error *error) {
+  uint64_t of_key, of_value, bytes;
+  if (!read_bits(spec, "key_bits", &of_key) || !read_bits(spec, "value_bits", &of_value) ||
+      !read_bits(spec, "value_bytes", &bytes))
+    return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
+  *key_bits = (uint32_t)of_key;
+  *value_bits = bytes ? 8 * (uint32_t)bytes : of_value && of_value < 32 ? 32 : (uint32_t)of_value;
+  return TSR_OK;
+}
 
 /* ---- What a file is -------------------------------------------------------------------------- */
 

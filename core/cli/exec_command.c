@@ -12,6 +12,7 @@
 #include "core/cli/command.h"
 #include "core/cli/dataset.h"
 #include "core/cli/pairs.h"
+#include "core/cli/room.h"
 #include "core/lab/outputs.h"
 #include "core/spec/file.h"
 #include "core/spec/number.h"
@@ -238,6 +239,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--insert %s: must be NAME=FILE, with the name of a --table", word);
   tsr_table *table = find_table(job, name)->table;
   tsr_table_info info = {0};
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);
@@ -258,8 +260,8 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   }
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: say --set table.capacity=N", path,
-                      report.not_placed);
+    status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: %s", path, report.not_placed,
+                      tsr_room_advice(table, "let it grow: growth = double", advice));
   tsr_input_close(input);
   free(keys);
   free(values);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/cli/console.h"
+#include "core/cli/room.h"
 
 const char *const tsr_job_verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 
@@ -149,15 +150,11 @@ tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
-  const bool grows = strcmp(tsr_job_setting(job, "growth", "none"), "none") != 0;
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
-  tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64
-          " slots: raise capacity (now %" PRIu64 ") or lower load_factor, %s, or, where a few are too many, add --set "
-          "table.stash=1000 or raise [layout] bucket_slots%s",
-          step->path, step->report.not_placed, step->count, info.slots, info.capacity,
-          grows ? "which growth could not: memory or growth_limit ended it, or the pairs meet in tables of every size, "
-                  "by one key's many pairs or a hasher that does not spread the keys"
-                : "let the table grow: --on-full grow",
+  tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
+          step->report.not_placed, step->count, info.slots,
+          tsr_room_advice(job->table, "let the table grow: --on-full grow", advice),
           job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }

@@ -96,17 +96,10 @@ static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
 
 /* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
 static tsr_status read_spec(tsr_job *job, tsr_error *error) {
-  uint64_t key_bits = 0, value_bits = 0, value_bytes = 0;
   tsr_status status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
+  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
   if (status) return status;
-  if (!tsr_parse_u64(tsr_job_setting(job, "key_bits", "0"), &key_bits) ||
-      !tsr_parse_u64(tsr_job_setting(job, "value_bits", "0"), &value_bits) ||
-      !tsr_parse_u64(tsr_job_setting(job, "value_bytes", "0"), &value_bytes))
-    return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
-  job->key_bits = (uint32_t)key_bits;
-  job->value_bits = value_bits && value_bits < 32 ? 32 : (uint32_t)value_bits; /* counts of 8 and 16 bits */
-  if (value_bytes) job->value_bits = 8 * (uint32_t)value_bytes;
   job->is_filter = is_setting(job, "kind", "", "filter");
   job->is_multimap = is_setting(job, "kind", "", "multimap");
   job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
@@ -115,7 +108,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
     status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
   if (status == TSR_OK) status = check_filter(job, error);
   if (status) return status;
-  if (job->has_histogram && value_bytes && !job->keeps_all)
+  if (job->has_histogram && job->value_bits > 64 && !job->keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
   if (job->has_histogram && !job->value_bits && !job->keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -458,7 +451,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);
-  if (status) return job->is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
   return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 

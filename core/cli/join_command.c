@@ -10,8 +10,8 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/places.h"
 #include "core/cli/progress.h"
+#include "core/cli/room.h"
 #include "core/cli/rows.h"
 #include "core/cli/stream.h"
 #include "core/lab/outputs.h"
@@ -30,16 +30,25 @@ typedef struct join_job {
   bool is_interrupted;
 } join_job;
 
-/* ---- One file -------------------------------------------------------------------------------- */
+/* ---- The spec -------------------------------------------------------------------------------- */
 
+/* Refuses a wrong one before any file is opened. */
 static tsr_status read_spec(join_job *job, tsr_error *error) {
-  const char *given = tsr_arguments_value(job->arguments, "--spec");
-  char path[TSR_PLACE_BYTES];
-  tsr_status status = given ? TSR_OK : tsr_place_specs(path, error);
-  if (status == TSR_OK && !given && !tsr_place_join(path, "join.ini", path))
-    status = tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
-  return status ? status : tsr_arguments_spec(job->arguments, given ? given : path, &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "join.ini", &job->spec, error);
+  if (status) return status;
+  const bool has_capacity = tsr_spec_get(job->spec, "table", "capacity") != NULL;
+  const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
+                               .capacity = has_capacity ? 0 : 1};
+  char *text;
+  status = tsr_spec_check(job->spec, &options, &text, error);
+  if (status) return status;
+  free(text);
+  if (strcmp(tsr_spec_get(job->spec, "table", "kind"), "filter") == 0)
+    return tsr_fail(error, TSR_BAD_SPEC, "[table] kind = filter: keeps bits and no keys to join by: use another kind");
+  return TSR_OK;
 }
+
+/* ---- One file -------------------------------------------------------------------------------- */
 
 static tsr_status stopped(join_job *job, const char *path, tsr_error *error) {
   job->is_interrupted = true;
@@ -61,33 +70,23 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
+  char advice[TSR_ROOM_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: raise it by "
-                      "--set table.capacity=N, or let it grow by growth = double",
-                      path, report.not_placed);
+                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
+                      report.not_placed, tsr_room_advice(table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
 static tsr_status read_table(join_job *job, const char *path, tsr_table **table, tsr_error *error) {
-  const char *value_bits = tsr_spec_get(job->spec, "table", "value_bits");
-  const char *value_bytes = tsr_spec_get(job->spec, "table", "value_bytes");
-  const char *key_bits = tsr_spec_get(job->spec, "table", "key_bits");
-  uint64_t bytes = 0;
-  if (value_bytes && (!tsr_parse_u64(value_bytes, &bytes) || bytes > TSR_VALUE_BYTES_MAX))
-    bytes = 0; /* create says so */
-  const tsr_dataset_options read = {.key_bits = key_bits && strcmp(key_bits, "32") == 0 ? 32 : 64,
-                                    .value_bits = bytes                           ? 8 * (uint32_t)bytes
-                                                  : !value_bits                   ? 0
-                                                  : strcmp(value_bits, "64") == 0 ? 64
-                                                                                  : 32,
-                                    .want_values = value_bits || bytes};
-  const tsr_stream_file file = {path, read, true};
+  tsr_stream_file file = {.path = path, .is_inserted = true};
   tsr_stream *stream = NULL;
   bool is_settled = false, is_exact;
-  tsr_status status = tsr_stream_open(&file, 1, &stream, error);
+  tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
+  file.options.want_values = file.options.value_bits > 0;
+  if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) {
     status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
     if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) status = stopped(job, path, error);
@@ -270,7 +269,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_spec_free(job.spec);
   if (status == TSR_OK) return TSR_EXIT_OK;
   failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? TSR_EXIT_INTERRUPTED : failed;
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
 }
 
 const tsr_command tsr_join_command = {

@@ -9,6 +9,7 @@
 
 #include "core/cli/console.h"
 #include "core/spec/number.h"
+#include "core/tessera_devices.h"
 #include "core/tessera_tools.h"
 
 enum { VALUE_BYTES = 32 };
@@ -70,21 +71,34 @@ static bool capacity_differs(const loading *l) {
   return true;
 }
 
-/* All of [table] but what cannot be changed, what is no matter of the pairs, and the capacity. */
-static bool table_differs(const loading *l) {
+/* What of [table] cannot be changed, is no matter of the pairs, or is looked at elsewhere. */
+static bool is_elsewhere(const char *key) {
   static const char *const others[] = {"kind",    "key_bits", "value_bits", "value_bytes",
                                        "backend", "device",   "devices",    "capacity"};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (strcmp(others[i], key) == 0) return true;
+  return false;
+}
+
+static bool section_differs(const loading *l, const char *section, size_t (*list)(const tsr_setting_info **)) {
   const tsr_setting_info *rows;
-  const size_t count = tsr_settings_list(&rows);
+  const size_t count = list(&rows);
   bool is_other = false;
-  for (size_t i = 0; i < count; i++) {
-    size_t at = 0;
-    while (at < sizeof others / sizeof others[0] && strcmp(others[at], rows[i].key) != 0) at++;
-    if (at == sizeof others / sizeof others[0] &&
-        differs(l, "table", rows[i].key, rows[i].initial ? rows[i].initial : ""))
+  for (size_t i = 0; i < count; i++)
+    if (!is_elsewhere(rows[i].key) && differs(l, section, rows[i].key, rows[i].initial ? rows[i].initial : ""))
       is_other = true;
-  }
   return is_other;
+}
+
+/* How pairs are shared out among devices is no matter of what a table holds, and stays as it was saved. */
+static void tell_devices(const loading *l) {
+  const tsr_setting_info *rows;
+  const size_t count = tsr_devices_settings_list(&rows);
+  for (size_t i = 0; tsr_spec_get(l->spec, "table", "devices") && i < count; i++)
+    if (!is_said_alike(l, "devices", rows[i].key, rows[i].initial))
+      tsr_say("--load %s: keeps [devices] %s = %s, with which it was saved, and not the spec's %s", l->path,
+              rows[i].key, said(tsr_table_spec(l->table), "devices", rows[i].key, rows[i].initial),
+              said(l->spec, "devices", rows[i].key, rows[i].initial));
 }
 
 /* The parameters of a part that both name. */
@@ -118,7 +132,10 @@ static tsr_status find_difference(const loading *l, bool *is_other, tsr_error *e
   size_t count;
   tsr_status status = tsr_plugins_list(l->plugins, &plugins, &count, error);
   if (status) return status;
-  *is_other = table_differs(l);
+  tell_devices(l);
+  *is_other = section_differs(l, "table", tsr_settings_list);
+  if (section_differs(l, "values", tsr_values_settings_list)) *is_other = true;
+  if (section_differs(l, "filter", tsr_filter_settings_list)) *is_other = true;
   if (capacity_differs(l)) *is_other = true;
   for (size_t i = 0; i < count; i++)
     if (part_differs(l, &plugins[i])) *is_other = true;

@@ -10,7 +10,7 @@
 #include "core/tessera.h"
 
 /* Loads the table saved at `path`. A spec of another kind or other widths is refused. Where it says anything else than
- * the table was saved with (capacity, seed, load factor, policy, parts, their parameters), that is told, and the pairs
+ * the table was saved with (capacity, seed, load factor, policy, parts, any section), that is told, and the pairs
  * are moved into a table that is as the spec says: *was_rehashed. What the spec does not say is the default; growth and
  * a capacity that it does not say, or that the table has grown to, stay. The caller destroys *table; on failure there
  * is none. */

@@ -49,7 +49,7 @@ static void print_usage(void) {
   printf("\n`tessera COMMAND --help` tells a command's options. Results go to standard output, the rest to standard\n"
          "error; the exit status is 0, 1 for a job that failed, 2 for a wrong command line or spec, and 3 for a job "
          "that is\n"
-         "done and has pairs that found no room, 130 for one that Ctrl-C ended.\n");
+         "done and has pairs that found no room, 130 for one that Ctrl-C ended, 143 for one that SIGTERM did.\n");
 }
 
 static tsr_exit unknown_command(const char *word) {

@@ -155,9 +155,10 @@ static tsr_status add_value(const tsr_tsv *t, uint64_t *value) {
     *value = t->options->value;
     return TSR_OK;
   default:
-    return tsr_fail(t->error, TSR_IO,
-                    "%s:%llu: has a key but no value: write `key value`, or say by --value what such a key gets",
-                    t->path, (unsigned long long)t->line);
+    return tsr_fail(
+        t->error, TSR_IO,
+        "%s:%llu: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets",
+        t->path, (unsigned long long)t->line);
   }
 }
 

@@ -2,9 +2,10 @@
  *
  * Outputs that would destroy something (outputs.h).
  */
-#define _POSIX_C_SOURCE 200809L /* stat */
+#define _POSIX_C_SOURCE 200809L /* stat, readlink */
 #include "core/lab/outputs.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,12 +17,13 @@
 typedef struct place {
   bool is_there, is_stream; /* stream: a pipe or a device */
   dev_t device;
-  ino_t inode;      /* of the file, or of the folder */
-  const char *name; /* in the folder; NULL for a file that is there */
+  ino_t inode;             /* of the file, or of the folder */
+  char name[NAME_MAX + 1]; /* in the folder; empty for a file that is there */
 } place;
 
-static bool find_place(const char *path, place *found) {
-  char folder[PATH_MAX];
+/* links: so many more are followed, for those to nothing may lead to one another. */
+static bool find_place(const char *path, uint32_t links, place *found) {
+  char folder[2 * PATH_MAX], to[PATH_MAX];
   struct stat facts;
   if (stat(path, &facts) == 0) {
     *found = (place){.is_there = true,
@@ -31,22 +33,29 @@ static bool find_place(const char *path, place *found) {
     return true;
   }
   const char *slash = strrchr(path, '/');
-  size_t length = slash ? (size_t)(slash - path) + 1 : 0;
-  if (length >= sizeof folder) return false;
+  const size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+  if (length >= PATH_MAX) return false;
   memcpy(folder, path, length);
   folder[length] = '\0';
-  if (stat(length ? folder : ".", &facts) != 0) return false;
-  *found = (place){.device = facts.st_dev, .inode = facts.st_ino, .name = path + length};
+  const ssize_t bytes = readlink(path, to, sizeof to - 1);
+  if (bytes > 0) { /* a link to what is not there yet */
+    to[bytes] = '\0';
+    memcpy(folder + (to[0] == '/' ? 0 : length), to, (size_t)bytes + 1);
+    return links && find_place(folder, links - 1, found);
+  }
+  if (strlen(path + length) > NAME_MAX || stat(length ? folder : ".", &facts) != 0) return false;
+  *found = (place){.device = facts.st_dev, .inode = facts.st_ino};
+  strcpy(found->name, path + length);
   return true;
 }
 
 static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 
 static bool is_same(const char *one, const char *other) {
+  enum { LINKS = 8 };
   place a, b;
-  if (!find_place(one, &a) || !find_place(other, &b) || a.is_stream || b.is_stream) return false;
-  if (a.is_there != b.is_there || a.device != b.device || a.inode != b.inode) return false;
-  return a.is_there || strcmp(a.name, b.name) == 0;
+  if (!find_place(one, LINKS, &a) || !find_place(other, LINKS, &b) || a.is_stream || b.is_stream) return false;
+  return a.is_there == b.is_there && a.device == b.device && a.inode == b.inode && strcmp(a.name, b.name) == 0;
 }
 
 static tsr_status check_output(const tsr_named_path *output, const tsr_named_path *others, size_t count,

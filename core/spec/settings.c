@@ -360,6 +360,49 @@ static tsr_status read_section(const known_section *section, const tsr_spec *spe
   return TSR_OK;
 }
 
+/* Where a section was opened: its line, or the first argument that names it. */
+static void section_where(const tsr_spec *spec, const tsr_spec_section *section, char *buffer, size_t bytes) {
+  size_t i = 0;
+  if (section->file) {
+    snprintf(buffer, bytes, "%s:%llu: [%s]", section->file, (unsigned long long)section->line, section->name);
+    return;
+  }
+  while (i < tsr_spec_count(spec) && strcmp(tsr_spec_at(spec, i)->section, section->name) != 0) i++;
+  if (i < tsr_spec_count(spec)) tsr_spec_where(tsr_spec_at(spec, i), buffer, bytes);
+}
+
+enum { OWN_SECTIONS = 4, SECTIONS = OWN_SECTIONS + TSR_ROLES };
+
+/* Those of the core, then those of the roles. */
+static const char *section_name(size_t at) {
+  static const char *const own[OWN_SECTIONS] = {"table", "devices", "filter", "values"};
+  return at < OWN_SECTIONS ? own[at] : tsr_role_names[at - OWN_SECTIONS];
+}
+
+/* SECTIONS if there is none of this name. */
+static size_t section_number(const char *name) {
+  size_t at = 0;
+  while (at < SECTIONS && strcmp(name, section_name(at)) != 0) at++;
+  return at;
+}
+
+/* Before anything is said to be missing: it may stand in a section that is misspelt. */
+static tsr_status check_section_names(const tsr_spec *spec, tsr_error *error) {
+  const char *names[SECTIONS];
+  for (size_t i = 0; i < SECTIONS; i++) names[i] = section_name(i);
+  for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
+    const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    char where[512] = "";
+    if (section_number(section->name) < SECTIONS) continue;
+    section_where(spec, section, where, sizeof where);
+    const char *nearest = tsr_nearest(section->name, names, SECTIONS);
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: sections are table, devices, filter, values, layout, probing, hasher and allocator%s%s%s",
+                    where, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+  }
+  return TSR_OK;
+}
+
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
   settings->chunk = TSR_CHUNK_AUTO;
   settings->block_bytes = 32;
@@ -367,7 +410,8 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
   settings->bits_per_key = 16;
   settings->first_values = settings->values_per_key = 1;
   settings->values_growth = 1.1;
-  tsr_status status = read_section(&table_section, spec, settings, error);
+  tsr_status status = check_section_names(spec, error);
+  if (status == TSR_OK) status = read_section(&table_section, spec, settings, error);
   if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
   if (status == TSR_OK) status = read_section(&filter_section, spec, settings, error);
   return status ? status : read_section(&values_section, spec, settings, error);
@@ -390,41 +434,20 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   return TSR_OK;
 }
 
-/* Where a section was opened: its line, or the first argument that names it. */
-static void section_where(const tsr_spec *spec, const tsr_spec_section *section, char *buffer, size_t bytes) {
-  size_t i = 0;
-  if (section->file) {
-    snprintf(buffer, bytes, "%s:%llu: [%s]", section->file, (unsigned long long)section->line, section->name);
-    return;
-  }
-  while (i < tsr_spec_count(spec) && strcmp(tsr_spec_at(spec, i)->section, section->name) != 0) i++;
-  if (i < tsr_spec_count(spec)) tsr_spec_where(tsr_spec_at(spec, i), buffer, bytes);
-}
-
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  enum { OWN = 4, SECTIONS = OWN + TSR_ROLES };
-  const char *names[SECTIONS] = {"table", "devices", "filter", "values"};
-  const bool is_wanted[OWN] = {true, settings->devices.count != 0, settings->kind == TSR_KIND_FILTER,
-                               settings->values == TSR_VALUES_BUCKETS};
-  static const char *const reasons[OWN] = {"", "[table] names no devices; name them, or remove it",
-                                           "[table] has another kind than filter; remove it",
-                                           "[table] does not say values = buckets; add that, or remove it"};
-  for (uint32_t role = 0; role < TSR_ROLES; role++) names[OWN + role] = tsr_role_names[role];
+  const bool is_wanted[OWN_SECTIONS] = {true, settings->devices.count != 0, settings->kind == TSR_KIND_FILTER,
+                                        settings->values == TSR_VALUES_BUCKETS};
+  static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
+                                                    "[table] has another kind than filter; remove it",
+                                                    "[table] does not say values = buckets; add that, or remove it"};
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    const size_t at = section_number(section->name);
     char where[512] = "";
-    uint32_t at = 0;
-    while (at < SECTIONS && strcmp(section->name, names[at]) != 0) at++;
     section_where(spec, section, where, sizeof where);
-    if (at == SECTIONS) {
-      const char *nearest = tsr_nearest(section->name, names, SECTIONS);
-      return tsr_fail(error, TSR_BAD_SPEC,
-                      "%s: sections are table, devices, filter, values, layout, probing, hasher and allocator%s%s%s",
-                      where, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-    }
-    if (at < OWN && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
-    if (at >= OWN && !settings->part[at - OWN])
+    if (at < OWN_SECTIONS && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
+    if (at >= OWN_SECTIONS && !settings->part[at - OWN_SECTIONS])
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] names no %s; remove it", where, section->name);
   }
   return TSR_OK;

@@ -297,10 +297,18 @@ static tsr_status damaged(const stream *s, const char *what) {
 }
 
 /* Sizes are judged before anything is allocated for them: nothing is larger than the file. */
-static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t bytes) {
-  if (memcmp(h->magic, TSR_SAVE_MAGIC, sizeof h->magic) != 0)
+/* What it begins with is looked at before more is read: a short file may be none, and is not cut then. */
+static tsr_status read_head(const stream *s, tsr_save_head *h) {
+  const size_t magic_bytes = sizeof h->magic;
+  tsr_status status = read_bytes(s, h, magic_bytes);
+  if (status) return status;
+  if (memcmp(h->magic, TSR_SAVE_MAGIC, magic_bytes) != 0)
     return tsr_fail(s->error, TSR_IO, "%s: is no saved table: tsr_table_save or `tessera run --save` writes one",
                     s->path);
+  return read_bytes(s, (char *)h + magic_bytes, sizeof *h - magic_bytes);
+}
+
+static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t bytes) {
   if (h->version != TSR_SAVE_VERSION)
     return tsr_fail(s->error, TSR_IO,
                     "%s: was saved in version %u of the format, this library reads version %d: insert the pairs into a "
@@ -317,7 +325,7 @@ static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t b
 
 static tsr_status read_front(const stream *s, front *f, uint64_t bytes) {
   uint64_t sum;
-  tsr_status status = read_bytes(s, &f->head, sizeof f->head);
+  tsr_status status = read_head(s, &f->head);
   if (status == TSR_OK) status = check_head(s, &f->head, bytes);
   if (status) return status;
   f->text = calloc(1, f->head.text_bytes + 1);

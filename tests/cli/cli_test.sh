@@ -131,6 +131,8 @@ refuses '--set values.growth=2: \[table\] does not say values = buckets' check "
 refuses '--set devices.split=hash: \[table\] names no devices' check "$quick" --set devices.split=hash
 refuses '--set allocator.unit_bytes=64: \[table\] names no allocator' check "$quick" --set allocator.unit_bytes=64
 refuses '--set layot.bucket_slots=8: sections are .* did you mean layout' check "$quick" --set layot.bucket_slots=8
+sed 's/^\[table\]/[tabel]/' "$quick" >tabel.ini
+refuses '^tessera: tabel.ini:[0-9]+: \[tabel\]: sections are .*; did you mean table\?$' check tabel.ini
 (cat "$quick" && echo '[filter]') >sections.ini
 refuses "sections.ini:$(wc -l <sections.ini): \[filter\]: \[table\] has another kind than filter" check sections.ini
 

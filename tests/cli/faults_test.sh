@@ -85,6 +85,20 @@ ends_by INT 130
 ends_by TERM 143
 ends_by KILL 137
 
+case_of "SIGTERM while code is compiled ends the job after the chunk, and leaves no scratch files"
+mkdir -p scratch
+printf '#!/bin/sh\nsleep 1\nexit 1\n' >slow_cc && chmod +x slow_cc
+TMPDIR=$work/scratch TESSERA_CC=$work/slow_cc TESSERA_CC_ITEMS=0 "$tessera" "${big[@]}" 2>err >/dev/null &
+process=$!
+until [[ $(ls -A scratch) || ! -e /proc/$process ]]; do :; done
+[[ $(ls -A scratch) ]] || fail "nothing was compiled: $(cat err)"
+kill -s TERM $process
+wait $process
+code=$?
+((code == 143)) || fail "status $code"
+grep -q 'stopped in the middle' err || fail "said: $(cat err)"
+[[ ! $(ls -A scratch) ]] || fail "left $(ls -A scratch)"
+
 case_of "too little memory fails with a sentence and writes nothing"
 rm -f disk/*
 for megabytes in 100 200 400; do

@@ -56,6 +56,29 @@ for kind in inner left semi anti; do
   [[ $(<out) == $(wc -l <expected) ]] || fail "$(<out) rows"
 done
 
+case_of "widths in another form of number"
+oracle inner left.tsv right.tsv >expected
+run join left.tsv right.tsv --out rows.tsv --set table.key_bits=0x20 --set table.value_bits=0x40 "${cpu[@]}"
+expect_status 0
+LC_ALL=C sort rows.tsv | cmp - expected || fail "other rows than awk's"
+
+case_of "a spec that is none of a join is refused before a file is opened"
+refuses "key_bits=5: must be 32 \| 64" join absent.tsv right.tsv --set table.key_bits=5
+refuses "filter: keeps bits and no keys" join absent.tsv right.tsv --spec "$specs/filter.ini"
+
+case_of "what helps pairs without room is told by what the table is"
+yes '5 1' | head -n 9000 >hot.tsv
+run join hot.tsv right.tsv --set table.page_bytes=auto --set table.growth=none "${cpu[@]}"
+expect_status 1
+expect_err 'rows would be missing: raise capacity .*, leave page_bytes out where one key has many pairs'
+yes '18446744073709551615 1' | head -n 40 >largest.tsv
+run join largest.tsv right.tsv "${cpu[@]}"
+expect_status 1
+expect_err 'which growth could not: .* of which the two largest keys have no more pairs than one bucket has$'
+run join left.tsv right.tsv --set table.growth=none --set table.capacity=8 "${cpu[@]}"
+expect_status 1
+expect_err 'raise capacity \(now 8\) .*let it grow: --set table.growth=double'
+
 case_of "values of value_bytes"
 sed 's/^value_bits.*/value_bytes = 256/; s/^kind = map/kind = multimap/' "$specs/join.ini" >wide.ini
 grep -q value_bytes wide.ini || fail "join.ini has no value_bits"

@@ -29,9 +29,11 @@ keeps() {
 # ---- Outputs that would destroy --------------------------------------------------------------------------------------
 
 case_of "two outputs to one file are refused before anything is read"
-ln -s same link
 mkdir -p folder
-for other in same ./same folder/../same "$work/same"; do
+ln -s same link # to nothing
+ln -s ../link folder/link
+ln -s "$work/same" far
+for other in same ./same folder/../same "$work/same" link folder/link far; do
   refuses 'are one file: each output needs a place of its own$' "${job[@]}" --out same --save "$other"
   ! grep -q reading err || fail "it read before it refused"
   refuses "--json $other and --out same are one file: each output" "${job[@]}" --out same --json "$other"

@@ -87,6 +87,22 @@ run run "${quickstart[@]}" --set table.capacity=10 --set table.growth=none --loa
 expect_err '^tessera: --load table.tsr: its pairs cannot be moved: capacity = 10: [0-9]+ of the table.s 201 pairs found no room in [0-9]+ slots: raise'
 [[ ! -e small.tsr ]] || fail "it was saved"
 
+case_of "so are the sections of lists, filters and devices"
+lists=("$specs/warpcore_buckets.ini" "${cpu[@]}" --set table.capacity=400)
+run run "${lists[@]}" --insert pairs.tsv --save lists.tsr
+run run "${lists[@]}" --load lists.tsr --find queries.tsv --out after.tsv --set values.growth=2 --save moved.tsr
+expect_status 0
+expect_err '^tessera: --load lists.tsr: was saved with \[values\] growth = 1.1, and the spec says 2: its pairs are moved$'
+run run "${lists[@]}" --load moved.tsr --find queries.tsv --set values.growth=2.0
+expect_out 'as saved$'
+run run "$specs/filter.ini" "${cpu[@]}" --set table.capacity=400 --insert queries.tsv --save filter.tsr
+refuses '--load filter.tsr: its pairs cannot be moved: .* a filter keeps bits' run "$specs/filter.ini" "${cpu[@]}" \
+  --set table.capacity=400 --set filter.functions=3 --load filter.tsr --find queries.tsv
+run run "${quickstart[@]}" --set table.devices=0,1 --set devices.split=replicated --load table.tsr --find queries.tsv \
+  --out after.tsv
+expect_err '--load table.tsr: keeps \[devices\] split = hash, with which it was saved, and not the spec.s replicated$'
+cmp before.tsv after.tsv || fail "other rows than before"
+
 case_of "a loaded table goes on, and is saved again"
 run run "${quickstart[@]}" --load table.tsr --insert gone_pairs.tsv --save again.tsr
 expect_status 2 # there is no such file, and nothing is written
@@ -150,6 +166,8 @@ head -c $((bytes / 2)) table.tsr >bad.tsr
 breaks 1 "has $((bytes / 2)) bytes, its head says $bytes: the saved table was cut or damaged, save it again$"
 head -c 10 table.tsr >bad.tsr
 breaks 1 'ends too early: the saved table was cut'
+printf '1\t10\n2\t20\n' >bad.tsr
+breaks 1 'is no saved table: tsr_table_save or `tessera run --save` writes one$'
 : >bad.tsr
 breaks 1 'ends too early'
 cp pairs.tsv bad.tsr
