@@ -41,8 +41,8 @@ TSR_INLINE void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
 }
 
 /* The context of a thread alone. cpu: the tables to read from; fused code has none. */
-TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, tsr_scratch *scratch) {
-  tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = scratch};
+TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, uint32_t alone, tsr_scratch *scratch) {
+  tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = scratch, .alone = alone};
 #ifdef TSR_FUSED
   (void)cpu;
 #else
@@ -84,7 +84,9 @@ typedef struct cpu_find {
 
 TSR_INLINE void cpu_answer(const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint32_t found, tsr_payload payload) {
   if (kind == OP_FIND) {
-    io_put_payload(bulk->values_out, i, found ? payload : (tsr_payload)bulk->missing);
+    /* no branch, which could not be predicted */
+    const tsr_payload mask = (tsr_payload)0 - found, missing = (tsr_payload)bulk->missing;
+    io_put_payload(bulk->values_out, i, (payload & mask) | (missing & ~mask));
     put_presence(bulk, i, 1, found, TSR_RESULT_FOUND);
   } else {
     put_result(bulk, i, 1, found);
@@ -101,14 +103,15 @@ TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint
   return i;
 }
 
-/* What a find returns from a bucket with such matches. Where a pair is loaded whole its payload is read whether it matches
- * or not: of the last slot, beside which the tags lie if a layout has them. */
+/* The payload of a bucket's match, if there is one. Where buckets are loaded with payloads that of the last slot is read
+ * else, in place of a branch; beside it the tags lie, if a layout has them. */
 TSR_INLINE tsr_payload cpu_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t matches) {
   if (!TSR_FACT(c, whole_pairs) && !matches) return 0;
   return layout_payload(c, b, tsr_lowest(matches | 1u << (TSR_FACT(c, bucket_slots) - 1)));
 }
 
-/* Begins the first find from item i on that has a bucket to look at; returns the item after it. */
+/* Begins the first find from item i on that has a bucket to look at, and asks for that; returns the item after it. If there is
+ * none, find->i is `end`. */
 TSR_INLINE uint64_t cpu_begin_find(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end,
                                    cpu_find *find) {
   for (find->i = end; find->i == end && (i = cpu_pass_filter(c, bulk, kind, i, end)) < end; i++) {
@@ -118,7 +121,7 @@ TSR_INLINE uint64_t cpu_begin_find(const tsr_ctx *c, const tsr_bulk *bulk, uint3
     else
       cpu_answer(bulk, kind, i, 0, 0);
   }
-  cpu_ask_for(c, find->probe.ref);
+  if (find->i < end) cpu_ask_for(c, find->probe.ref);
   return i;
 }
 
@@ -379,22 +382,39 @@ TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t opera
   return true;
 }
 
+/* Whether an operation has code of its own for a thread that is alone: inserts that go in a ring, of which a
+ * compare-and-swap is a fifth. A compiler needs as long for it again. */
+TSR_INLINE bool cpu_has_alone(const tsr_ctx *c, uint32_t operation) {
+  return operation == TSR_BULK_insert && TSR_FACT(c, whole_pairs) && !TSR_FACT(c, has_link) &&
+         !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates));
+}
+
 #define CPU_RANGE(op)                                                                                                  \
-  static void range_##op(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {      \
+  TSR_INLINE void batch_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t to,       \
+                             tsr_tally *tally) {                                                                       \
+    uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
+    tsr_scratch scratch = {.histogram = histogram};                                                                    \
+    const tsr_ctx c = cpu_context(cpu, bulk, alone, &scratch);                                                         \
+    if (!cpu_walks(&c, bulk, TSR_BULK_##op, begin, to, tally))                                                         \
+      for (uint64_t i = begin, end; i < to;) {                                                                         \
+        end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                   \
+        for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                             \
+          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
+          CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
+        }                                                                                                              \
+      }                                                                                                                \
+    cpu_tally(tally, &scratch);                                                                                        \
+  }                                                                                                                    \
+  static void range_##op(const void *cpu, const tsr_bulk *given, uint32_t alone, uint64_t begin, uint64_t end,         \
+                         tsr_tally *tally) {                                                                           \
+    const tsr_bulk own = *given; /* of which a compiler knows that nobody changes it */                                \
+    const tsr_ctx c = cpu_context(cpu, &own, alone, NULL);                                                             \
     for (uint64_t from = begin, to; from < end; from = to) {                                                           \
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
-      uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
-      tsr_scratch scratch = {.histogram = histogram};                                                                  \
-      const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
-      if (!cpu_walks(&c, bulk, TSR_BULK_##op, from, to, tally))                                                        \
-        for (uint64_t i = from, end; i < to;) {                                                                        \
-          end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                 \
-          for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                           \
-            if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);              \
-            CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                               \
-          }                                                                                                            \
-        }                                                                                                              \
-      cpu_tally(tally, &scratch);                                                                                      \
+      if (alone && cpu_has_alone(&c, TSR_BULK_##op))                                                                   \
+        batch_##op(cpu, &own, 1, from, to, tally);                                                                     \
+      else                                                                                                             \
+        batch_##op(cpu, &own, 0, from, to, tally);                                                                     \
     }                                                                                                                  \
   }
 
