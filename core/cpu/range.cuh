@@ -51,10 +51,10 @@ TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, uint32_t a
   return c;
 }
 
-/* Asks for the memory of a bucket. */
+/* Asks for the memory of a bucket: for all of it, even where a find looks at tags first. */
 TSR_INLINE void cpu_ask_for(const tsr_ctx *c, uint64_t ref) {
   tsr_bucket b;
-  layout_load(c, ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
+  layout_load(c, ref, 1, TSR_LOAD_AHEAD, &b);
 }
 
 /* The same for a key's block of a filter. */
