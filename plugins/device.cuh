@@ -152,6 +152,9 @@ typedef struct tsr_ctx {
   uint32_t active; /* 0: this tile is masked: it takes part in collectives, but its lanes own no slot (tsr_owns) */
   tsr_scratch *scratch;
   uint32_t still; /* 1: in this call nothing moves or erases a pair, whatever inserts do (tsr_keys_stay) */
+#ifndef __CUDACC__
+  uint32_t alone; /* 1: no other thread is at the table during this call, so that nothing has to be atomic */
+#endif
 #ifndef TSR_HAS_GLUE
   const tsr_cpu *cpu;
 #endif
@@ -655,7 +658,7 @@ TSR_INLINE void tsr_load(const tsr_ctx *c, const void *bucket, uint32_t unit_byt
   /* CPU caches are coherent */
   for (; lane_bytes; lane_bytes -= piece_bytes, mine += stride - piece_bytes)
     for (const char *end = mine + piece_bytes; mine < end; mine += unit_bytes, word += unit_bytes / 4) {
-      if (mode & TSR_LOAD_SETTLED) { /* nobody writes: compilers may merge and leave out what is read */
+      if ((mode & TSR_LOAD_SETTLED) || c->alone) { /* nobody writes: compilers may merge and leave out what is read */
         __builtin_memcpy(word, mine, unit_bytes);
       } else if (unit_bytes == 4) {
         *word = tsr_load32((const uint32_t *)mine, 1);

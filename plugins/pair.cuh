@@ -60,6 +60,31 @@ TSR_INLINE tsr_payload tsr_pair_payload(tsr_pair pair) {
 #endif
 }
 
+/* Compare-and-swap and exchange of a pair, with nobody to race where the thread is alone. */
+TSR_INLINE tsr_pair tsr_pair_cas(const tsr_ctx *c, tsr_pair *word, tsr_pair expected, tsr_pair desired) {
+#ifndef __CUDACC__
+  if (c->alone) {
+    const tsr_pair found = *word;
+    if (found == expected) *word = desired;
+    return found;
+  }
+#endif
+  (void)c;
+  return tsr_pair_cas_(word, expected, desired);
+}
+
+TSR_INLINE tsr_pair tsr_pair_exchange_word(const tsr_ctx *c, tsr_pair *word, tsr_pair desired) {
+#ifndef __CUDACC__
+  if (c->alone) {
+    const tsr_pair found = *word;
+    *word = desired;
+    return found;
+  }
+#endif
+  (void)c;
+  return tsr_pair_exchange_(word, desired);
+}
+
 /* What load saw in this lane's place j; j is a constant after unrolling. */
 TSR_INLINE tsr_pair tsr_pair_seen(const tsr_bucket *b, uint32_t j) {
 #ifdef __CUDACC__
@@ -94,16 +119,35 @@ TSR_INLINE void tsr_pair_load(const tsr_ctx *c, const tsr_pair *words, uint32_t 
   tsr_load(c, words, sizeof(tsr_pair), (uint32_t)sizeof(tsr_pair) * tsr_slots_per_lane(c), active, mode, b->word);
 }
 
-TSR_INLINE uint32_t tsr_pair_match(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {
+/* Slots whose key is this one, but for the bits of `but`. A CPU compares two keys of 64 bits at once; it must not load two
+ * pairs at once for that, because such a load would wait for the stores of either. */
+TSR_INLINE uint32_t tsr_pair_match_but(const tsr_ctx *c, const tsr_bucket *b, tsr_key key, tsr_key but) {
   uint32_t mask = 0;
-  TSR_SLOTS_WHERE(c, mask, j, tsr_pair_key(tsr_pair_seen(b, j)) == key);
+#if defined(__SSE4_1__) && TSR_KEY_BITS == 64 && TSR_PAYLOAD_BITS == 64
+  typedef long long words __attribute__((vector_size(16)));
+  typedef double numbers __attribute__((vector_size(16)));
+  if (TSR_FACT(c, tile_lanes) == 1 && tsr_slots_per_lane(c) % 2 == 0) {
+    const words wanted = {(long long)key, (long long)key}, ignored = {(long long)but, (long long)but};
+    for (uint32_t j = 0; j < tsr_slots_per_lane(c); j += 2) {
+      words keys;
+      __builtin_memcpy(&keys, &b->word[TSR_PAIR_WORDS * j], 8);
+      __builtin_memcpy((char *)&keys + 8, &b->word[TSR_PAIR_WORDS * (j + 1)], 8);
+      mask |= (uint32_t)__builtin_ia32_movmskpd((numbers)((keys | ignored) == wanted)) << j;
+    }
+    return mask & tsr_slot_mask(c);
+  }
+#endif
+  TSR_SLOTS_WHERE(c, mask, j, (tsr_pair_key(tsr_pair_seen(b, j)) | but) == key);
   return mask & tsr_slot_mask(c);
 }
 
+TSR_INLINE uint32_t tsr_pair_match(const tsr_ctx *c, const tsr_bucket *b, tsr_key key) {
+  return tsr_pair_match_but(c, b, key, 0);
+}
+
+/* Empty and erased keys differ in the lowest bit. */
 TSR_INLINE uint32_t tsr_pair_vacant(const tsr_ctx *c, const tsr_bucket *b) {
-  uint32_t mask = 0;
-  TSR_SLOTS_WHERE(c, mask, j, tsr_pair_key(tsr_pair_seen(b, j)) >= TSR_ERASED_KEY);
-  return mask & tsr_slot_mask(c);
+  return tsr_pair_match_but(c, b, TSR_EMPTY_KEY, TSR_EMPTY_KEY ^ TSR_ERASED_KEY);
 }
 
 TSR_INLINE tsr_key tsr_pair_slot_key(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) {
@@ -119,7 +163,7 @@ TSR_INLINE tsr_payload tsr_pair_slot_payload(const tsr_ctx *c, const tsr_bucket 
 /* What load saw -> desired, if it is still there: the owner's part. */
 TSR_INLINE bool tsr_pair_try(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, tsr_pair desired) {
   tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
-  return tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired) == seen;
+  return tsr_pair_cas(c, words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired) == seen;
 }
 
 TSR_INLINE bool tsr_pair_swap(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, tsr_pair desired) {
@@ -135,7 +179,7 @@ TSR_INLINE bool tsr_pair_exchange(const tsr_ctx *c, tsr_pair *words, uint32_t sl
   uint32_t owner = tsr_slot_lane(c, slot);
   tsr_pair found = 0;
   if (tsr_owns(c, slot))
-    found = tsr_pair_exchange_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *payload));
+    found = tsr_pair_exchange_word(c, words + tsr_slot_place(c, slot, sizeof(tsr_pair)), tsr_pair_join(*key, *payload));
   *key = tsr_shuffle_key(c, tsr_pair_key(found), owner);
   *payload = tsr_shuffle_payload(c, tsr_pair_payload(found), owner);
   return true;
@@ -162,7 +206,7 @@ TSR_INLINE bool tsr_pair_try_update(const tsr_ctx *c, tsr_pair *words, const tsr
                                     uint32_t policy, tsr_payload payload) {
   const tsr_pair seen = tsr_pair_seen_slot(c, b, slot);
   const tsr_pair desired = tsr_pair_join(tsr_pair_key(seen), tsr_combine(policy, tsr_pair_payload(seen), payload));
-  const tsr_pair found = tsr_pair_cas_(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired);
+  const tsr_pair found = tsr_pair_cas(c, words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired);
   const bool is_overwritten = policy == TSR_DUPLICATES_REPLACE && TSR_FACT(c, duplicates) == TSR_DUPLICATES_REPLACE &&
                               !TSR_FACT(c, is_mixed) && tsr_pair_key(found) == tsr_pair_key(seen);
   return found == seen || is_overwritten;
@@ -188,7 +232,7 @@ TSR_INLINE uint32_t tsr_pair_relink(const tsr_ctx *c, tsr_pair *words, uint32_t 
   uint32_t last = TSR_FACT(c, bucket_slots);
   const tsr_pair spare = (tsr_pair) ~(tsr_pair)0xFFFFFFFFu;
   return TSR_OWNER_DOES(
-      c, last, tsr_pair_cas_(words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired));
+      c, last, tsr_pair_cas(c, words + tsr_slot_place(c, last, sizeof(tsr_pair)), spare | expected, spare | desired));
 }
 
 /* All functions of a layout whose buckets are nothing but such words; WORDS(c, ref) is a bucket's first one. */

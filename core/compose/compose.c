@@ -267,6 +267,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
+      .whole_pairs = s->whole_pairs,
       .counts_slots =
           (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
           (s->counts_slots || !has_place) && has_put && !s->statistics,

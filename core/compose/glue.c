@@ -253,7 +253,8 @@ char *tsr_glue_unit(const tsr_composition *table, uint32_t operation) {
            "#include \"core/cpu/range.cuh\"\n"
            "CPU_RANGE(%s)\n"
            "__attribute__((visibility(\"default\"))) void tsr_fused_range(const void *cpu, const tsr_bulk *bulk,\n"
-           "    uint64_t begin, uint64_t end, tsr_tally *tally) {\n  range_%s(cpu, bulk, begin, end, tally);\n}\n",
+           "    uint32_t alone, uint64_t begin, uint64_t end, tsr_tally *tally) {\n"
+           "  range_%s(cpu, bulk, alone, begin, end, tally);\n}\n",
            names[operation], names[operation]);
   return tsr_glue_unit_of(table, body);
 }

@@ -213,7 +213,7 @@ static tsr_status cpu_prepare(tsr_program *program, uint32_t op, tsr_error *erro
 typedef struct launch_job {
   const tsr_program *program;
   const tsr_bulk *bulk;
-  uint32_t op;
+  uint32_t op, alone;
 } launch_job;
 
 /* The loop ends, because the value only rises: an exchange fails when another thread has raised it. Relaxed: nothing is
@@ -230,7 +230,7 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   const uint64_t *words = (const uint64_t *)&own;
   const tsr_program *program = job->program;
   tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
-  range(&program->cpu, job->bulk, begin, end, &own);
+  range(&program->cpu, job->bulk, job->alone, begin, end, &own);
   /* Relaxed, because nothing is read because of these counts before the team has joined, which orders them. */
   for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++)
     if (words[i]) __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
@@ -247,7 +247,7 @@ static void launch_rest(void *argument, uint64_t begin, uint64_t end) {
 static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
   (void)stream;
   (void)error;
-  launch_job job = {program, bulk, op};
+  launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
   cpu_expect(program, op, bulk->n);
   program->items[op] += bulk->n;
   tsr_parallel_for(bulk->n, launch_range, &job);
@@ -267,7 +267,7 @@ static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages 
     return cpu_launch(program, program->cpu.core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &pages->bulk, stream,
                       error);
   if (step == TSR_PAGES_rest || step == TSR_PAGES_any_rest) {
-    launch_job job = {program, &pages->bulk, TSR_BULK_insert};
+    launch_job job = {program, &pages->bulk, TSR_BULK_insert, tsr_parallel_threads() == 1};
     if (program->cpu.shape->has_lists && (step == TSR_PAGES_any_rest || pages->rest[0]))
       tsr_parallel_for(pages->bulk.n, launch_rest, &job);
   } else if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter ||

@@ -11,7 +11,8 @@
 enum {
   CPU_BATCH = 1 << 16, /* items whose counts fit 32 bits */
   CPU_AHEAD = 16,      /* items between asking for a bucket and working on it: a miss takes about as long */
-  CPU_WALKS = 32       /* walks in flight */
+  CPU_WALKS = 32,      /* inserts in flight */
+  CPU_FINDS = 32       /* finds in flight */
 };
 
 TSR_INLINE uint32_t count_hits(tsr_tally *tally, uint32_t hits) {
@@ -40,8 +41,8 @@ TSR_INLINE void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
 }
 
 /* The context of a thread alone. cpu: the tables to read from; fused code has none. */
-TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, tsr_scratch *scratch) {
-  tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = scratch};
+TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, uint32_t alone, tsr_scratch *scratch) {
+  tsr_ctx c = {.t = &bulk->state, .active = 1, .scratch = scratch, .alone = alone};
 #ifdef TSR_FUSED
   (void)cpu;
 #else
@@ -50,10 +51,10 @@ TSR_INLINE tsr_ctx cpu_context(const void *cpu, const tsr_bulk *bulk, tsr_scratc
   return c;
 }
 
-/* Asks for the memory of a bucket. */
+/* Asks for the memory of a bucket: for all of it, even where a find looks at tags first. */
 TSR_INLINE void cpu_ask_for(const tsr_ctx *c, uint64_t ref) {
   tsr_bucket b;
-  layout_load(c, ref, 1, TSR_LOAD_SETTLED | TSR_LOAD_AHEAD, &b);
+  layout_load(c, ref, 1, TSR_LOAD_AHEAD, &b);
 }
 
 /* The same for a key's block of a filter. */
@@ -71,7 +72,98 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
-/* ---- Walks ----------------------------------------------------------------------------------- */
+/* ---- Finds ----------------------------------------------------------------------------------- */
+
+/* Finds go in a ring: each looks at one bucket, asks for its next one and lets the others go on meanwhile, so it waits for
+ * none but the first. */
+typedef struct cpu_find {
+  tsr_probe probe;
+  tsr_key key;
+  uint64_t i;
+} cpu_find;
+
+TSR_INLINE void cpu_answer(const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint32_t found, tsr_payload payload) {
+  if (kind == OP_FIND) {
+    /* no branch, which could not be predicted */
+    const tsr_payload mask = (tsr_payload)0 - found, missing = (tsr_payload)bulk->missing;
+    io_put_payload(bulk->values_out, i, (payload & mask) | (missing & ~mask));
+    put_presence(bulk, i, 1, found, TSR_RESULT_FOUND);
+  } else {
+    put_result(bulk, i, 1, found);
+  }
+}
+
+/* Answers finds that the filter before the table stops; returns the first item that passes. */
+TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end) {
+  for (; filter_is_before(c) && i < end; i++) {
+    if (i + CPU_AHEAD < end) cpu_ask_for_block(c, bulk, i + CPU_AHEAD);
+    if (filter_contains(c, io_key_at(bulk->keys, i, 1), 1)) break;
+    cpu_answer(bulk, kind, i, 0, 0);
+  }
+  return i;
+}
+
+/* The payload of a bucket's match, if there is one. Where buckets are loaded with payloads that of the last slot is read
+ * else, in place of a branch; beside it the tags lie, if a layout has them. */
+TSR_INLINE tsr_payload cpu_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t matches) {
+  if (!TSR_FACT(c, whole_pairs) && !matches) return 0;
+  return layout_payload(c, b, tsr_lowest(matches | 1u << (TSR_FACT(c, bucket_slots) - 1)));
+}
+
+/* Begins the first find from item i on that has a bucket to look at, and asks for that; returns the item after it. If there is
+ * none, find->i is `end`. */
+TSR_INLINE uint64_t cpu_begin_find(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end,
+                                   cpu_find *find) {
+  for (find->i = end; find->i == end && (i = cpu_pass_filter(c, bulk, kind, i, end)) < end; i++) {
+    find->key = io_key_at(bulk->keys, i, 1);
+    if (walk_begin(c, find->key, &find->probe))
+      find->i = i;
+    else
+      cpu_answer(bulk, kind, i, 0, 0);
+  }
+  if (find->i < end) cpu_ask_for(c, find->probe.ref);
+  return i;
+}
+
+/* Looks at the bucket that a find has come to, and answers the find as if it were the last. Returns whether its key is
+ * there; *goes: whether there is another bucket to look at. */
+TSR_INLINE uint32_t cpu_take_look(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, cpu_find *find,
+                                  uint32_t *goes) {
+  tsr_op op;
+  tsr_bucket b;
+  op.key = find->key;
+  op.probe.visited = find->probe.visited;
+  op.walking = 1;
+  layout_load(c, find->probe.ref, 1, op_load_mode(c, kind, 0), &b);
+  const tsr_view v = look(c, &op, kind, &b);
+  cpu_answer(bulk, kind, find->i, v.matches != 0, kind == OP_FIND ? cpu_payload(c, &b, v.matches) : 0);
+  *goes = (v.matches == 0) & !walk_ends_here(c, &op, kind, &v, &b) &&
+          walk_after(c, find->key, &find->probe, walk_link(c, &b));
+  return v.matches != 0;
+}
+
+/* As bulk_find and bulk_contains, without statistics, which are of one key at a time. Returns the hits. */
+TSR_INLINE uint32_t cpu_find_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end) {
+  cpu_find ring[CPU_FINDS];
+  uint32_t count = 0, hits = 0, goes;
+  while (count < CPU_FINDS && i < end) {
+    i = cpu_begin_find(c, bulk, kind, i, end, &ring[count]);
+    count += ring[count].i < end;
+  }
+  while (count)
+    for (uint32_t n = 0; n < count; n++) {
+      cpu_find *find = &ring[n];
+      hits += cpu_take_look(c, bulk, kind, find, &goes);
+      if (goes)
+        cpu_ask_for(c, find->probe.ref);
+      else
+        i = cpu_begin_find(c, bulk, kind, i, end, find);
+      if (find->i == end) *find = ring[--count];
+    }
+  return hits;
+}
+
+/* ---- Inserts ---------------------------------------------------------------------------------- */
 
 /* A walk asks for its next bucket and lets the others go on meanwhile: so it waits for none but the first. Of two items of
  * one key in flight either may be first, as on a GPU, and their guard keeps the key unique. */
@@ -94,12 +186,10 @@ TSR_INLINE void cpu_ask_for_next(const tsr_ctx *c, uint32_t kind, const cpu_walk
 
 TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, cpu_walk *walk) {
   tsr_item item = item_of(bulk, i, 1);
-  if (op_has_payload(kind)) {
-    item.payload = offered_at(c, bulk->values, i, 1);
-    item.policy = insert_policy(c);
-  }
+  item.payload = offered_at(c, bulk->values, i, 1);
+  item.policy = insert_policy(c);
   take_item(c, &item, 0, kind, &walk->op);
-  walk->op.result = kind == OP_PLACE ? TSR_RESULT_NONE : TSR_RESULT_MISSING;
+  walk->op.result = TSR_RESULT_NONE;
   begin(c, &item, 0, kind, 1, 0, &walk->op);
   if (kind == OP_PLACE) walk->op.walking = !walk_is_reserved(item.key);
   walk->i = i;
@@ -123,52 +213,23 @@ TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, ui
   return item.result == TSR_RESULT_INSERTED;
 }
 
-/* Returns whether the item is a hit. */
-TSR_INLINE uint32_t cpu_answer_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
-  const uint32_t found = walk->op.result == TSR_RESULT_FOUND;
-  if (op_has_payload(kind)) return cpu_answer_insert(c, bulk, kind, walk);
-  if (kind == OP_FIND) {
-    io_put_payload(bulk->values_out, walk->i, found ? walk->op.payload : (tsr_payload)bulk->missing);
-    put_presence(bulk, walk->i, 1, found, TSR_RESULT_FOUND);
-  } else {
-    put_result(bulk, walk->i, 1, found);
-  }
-  return found;
-}
-
-/* Answers finds that the filter before the table stops; returns the first item that passes. */
-TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t i, uint64_t end) {
-  for (; op_looks(kind) && filter_is_before(c) && i < end; i++) {
-    if (i + CPU_AHEAD < end) cpu_ask_for_block(c, bulk, i + CPU_AHEAD);
-    if (filter_contains(c, io_key_at(bulk->keys, i, 1), 1)) break;
-    cpu_walk stopped;
-    stopped.op.result = TSR_RESULT_MISSING;
-    stopped.i = i;
-    cpu_answer_walk(c, bulk, kind, &stopped);
-  }
-  return i;
-}
-
-/* As bulk_find, bulk_contains and bulk_insert, without statistics, which are of one key at a time. Returns the hits. */
+/* As bulk_insert, without statistics. Returns the hits. */
 TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, uint64_t begin, uint64_t end) {
   cpu_walk walks[CPU_WALKS];
   uint32_t count = 0, hits = 0;
-  for (begin = cpu_pass_filter(c, bulk, kind, begin, end); count < CPU_WALKS && begin < end;
-       begin = cpu_pass_filter(c, bulk, kind, begin + 1, end))
-    cpu_begin_walk(c, bulk, kind, begin, &walks[count++]);
+  for (; count < CPU_WALKS && begin < end; begin++) cpu_begin_walk(c, bulk, kind, begin, &walks[count++]);
   while (count)
     for (uint32_t w = 0; w < count;) {
       cpu_walk *walk = &walks[w];
-      if (walk->op.walking) take_step(c, &walk->op, kind, !op_looks(kind));
+      if (walk->op.walking) take_step(c, &walk->op, kind, 1);
       if (walk->op.walking) {
         cpu_ask_for_next(c, kind, walk);
         w++;
         continue;
       }
-      hits += cpu_answer_walk(c, bulk, kind, walk);
+      hits += cpu_answer_insert(c, bulk, kind, walk);
       if (begin < end) {
-        cpu_begin_walk(c, bulk, kind, begin, walk);
-        begin = cpu_pass_filter(c, bulk, kind, begin + 1, end);
+        cpu_begin_walk(c, bulk, kind, begin++, walk);
         w++;
       } else {
         *walk = walks[--count];
@@ -310,7 +371,7 @@ TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t opera
   if (operation != TSR_BULK_find && operation != TSR_BULK_contains && !inserts) return false;
   if (TSR_FACT(c, statistics) || TSR_FACT(c, is_filter) || HAS_CHAINS(c)) return false;
   if (!inserts) {
-    count_hits(tally, cpu_walk_all(c, bulk, operation == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, end));
+    count_hits(tally, cpu_find_all(c, bulk, operation == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, end));
   } else if (TSR_FACT(c, places_first)) {
     count_hits(tally, cpu_walk_all(c, bulk, OP_PLACE, begin, end));
   } else if (BEGINS_WITH_STEPS(c) && !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates))) {
@@ -321,22 +382,39 @@ TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t opera
   return true;
 }
 
+/* Whether an operation has code of its own for a thread that is alone: inserts that go in a ring, of which a
+ * compare-and-swap is a fifth. A compiler needs as long for it again. */
+TSR_INLINE bool cpu_has_alone(const tsr_ctx *c, uint32_t operation) {
+  return operation == TSR_BULK_insert && TSR_FACT(c, whole_pairs) && !TSR_FACT(c, has_link) &&
+         !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates));
+}
+
 #define CPU_RANGE(op)                                                                                                  \
-  static void range_##op(const void *cpu, const tsr_bulk *bulk, uint64_t begin, uint64_t end, tsr_tally *tally) {      \
+  TSR_INLINE void batch_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t to,       \
+                             tsr_tally *tally) {                                                                       \
+    uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
+    tsr_scratch scratch = {.histogram = histogram};                                                                    \
+    const tsr_ctx c = cpu_context(cpu, bulk, alone, &scratch);                                                         \
+    if (!cpu_walks(&c, bulk, TSR_BULK_##op, begin, to, tally))                                                         \
+      for (uint64_t i = begin, end; i < to;) {                                                                         \
+        end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                   \
+        for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                             \
+          if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
+          CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
+        }                                                                                                              \
+      }                                                                                                                \
+    cpu_tally(tally, &scratch);                                                                                        \
+  }                                                                                                                    \
+  static void range_##op(const void *cpu, const tsr_bulk *given, uint32_t alone, uint64_t begin, uint64_t end,         \
+                         tsr_tally *tally) {                                                                           \
+    const tsr_bulk own = *given; /* of which a compiler knows that nobody changes it */                                \
+    const tsr_ctx c = cpu_context(cpu, &own, alone, NULL);                                                             \
     for (uint64_t from = begin, to; from < end; from = to) {                                                           \
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
-      uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                    \
-      tsr_scratch scratch = {.histogram = histogram};                                                                  \
-      const tsr_ctx c = cpu_context(cpu, bulk, &scratch);                                                              \
-      if (!cpu_walks(&c, bulk, TSR_BULK_##op, from, to, tally))                                                        \
-        for (uint64_t i = from, end; i < to;) {                                                                        \
-          end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                 \
-          for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                           \
-            if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);              \
-            CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                               \
-          }                                                                                                            \
-        }                                                                                                              \
-      cpu_tally(tally, &scratch);                                                                                      \
+      if (alone && cpu_has_alone(&c, TSR_BULK_##op))                                                                   \
+        batch_##op(cpu, &own, 1, from, to, tally);                                                                     \
+      else                                                                                                             \
+        batch_##op(cpu, &own, 0, from, to, tally);                                                                     \
     }                                                                                                                  \
   }
 

@@ -146,7 +146,7 @@ public:
     bulk.keys_out = key_array.data();
     bulk.values_out = value_array.data();
     bulk.tally = &tally;
-    tsr_cpu_bulk_for(32, 32)->range[TSR_BULK_export](&cpu_, &bulk, 0, buckets, &tally);
+    tsr_cpu_bulk_for(32, 32)->range[TSR_BULK_export](&cpu_, &bulk, 0, 0, buckets, &tally);
     keys->assign(key_array.begin(), key_array.begin() + static_cast<long>(tally.hits));
     values->assign(value_array.begin(), value_array.begin() + static_cast<long>(tally.hits));
   }
