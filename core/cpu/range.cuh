@@ -290,13 +290,14 @@ TSR_INLINE uint32_t cpu_work_held(const tsr_ctx *c, const tsr_bulk *a, uint32_t 
   item.payload = held->payload;
   item.policy = is_combine ? TSR_FACT(c, duplicates) : insert_policy(c);
   work(c, a, begin + held->first, 1, is_combine ? OP_COMBINE : OP_INSERT, &item);
-  const bool is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == held->key;
-  for (uint32_t i = held->last; is_unplaced && item.policy != POLICY_LATER && i != held->first; i = hold->before[i]) {
+  /* With POLICY_LATER the pair is the first item's alone, with what others have added while it was in the table. */
+  const bool gives_back = item.result == TSR_RESULT_NOT_PLACED && item.key == held->key && item.policy != POLICY_LATER;
+  for (uint32_t i = held->last; gives_back && i != held->first; i = hold->before[i]) {
     item.payload = offered_at(c, a->values, begin + i, 1);
     hand_back(c, a, begin + i, &item);
     put_result(a, begin + i, 1, item.result);
   }
-  if (is_unplaced) item.payload = offered_at(c, a->values, begin + held->first, 1);
+  if (gives_back) item.payload = offered_at(c, a->values, begin + held->first, 1);
   hand_back(c, a, begin + held->first, &item);
   put_result(a, begin + held->first, 1, item.result);
   return item.result == TSR_RESULT_INSERTED;

@@ -10,6 +10,13 @@
 
 #include "core/kernels/queue.cuh"
 
+/* What the first of several items gets back, which were `made` one pair that is in hand again: what it offered itself, and what
+ * others have added to the pair, which may have been in the table for a while before it had to go again. */
+TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_payload made, tsr_payload in_hand) {
+  if (in_hand == made) return offered;
+  return policy == TSR_DUPLICATES_ADD ? (tsr_payload)(offered + (tsr_payload)(in_hand - made)) : in_hand;
+}
+
 #if defined(__CUDACC__) && TSR_PAYLOAD_BITS > 0
 /* Below sm_90 lanes that work alone do not: ptxas does not see that they meet again after their walks, and would give
  * each collective a routine of its own (core/design/0008). */
@@ -82,8 +89,21 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   if (merge_lane() != leader) own->result = is_unplaced ? result : result_for_present(own->policy);
   return is_unplaced;
 }
+
+/* Gives back what items of one key were merged from, to those that merge_results says have no place: offered, with the key
+ * that they had, is this lane's. Collective over the warp. */
+TSR_INLINE void merge_give_back(tsr_item *own, tsr_item offered, uint32_t mine, uint32_t leader, uint32_t is_unplaced) {
+  const tsr_payload payload = offered.payload;
+  if (!__any_sync(MERGE_WARP, is_unplaced)) return;
+  merge_payloads(&offered, mine);
+  if (!is_unplaced) return;
+  own->payload = merge_lane() == leader ? merge_share(own->policy, payload, offered.payload, own->payload) : payload;
+}
 #else
 #define MERGES(c, policy) 0
+TSR_INLINE void merge_give_back(tsr_item *own, tsr_item offered, uint32_t mine, uint32_t leader, uint32_t is_unplaced) {
+  (void)own, (void)offered, (void)mine, (void)leader, (void)is_unplaced;
+}
 TSR_INLINE uint32_t merge_any(uint32_t leader) { return leader; }
 TSR_INLINE uint32_t merge_lane(void) { return 0; }
 TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) { return (void)key, (void)mine, 0; }

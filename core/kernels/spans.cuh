@@ -170,15 +170,16 @@ PAGES_SPANS(tsr_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 
 PAGES_SPANS(tsr_roomy_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 1))
 
 /* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
- * there is one: if a pair that had to go is handed back, then by the first of the items. */
+ * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
 static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint64_t at,
-                                                          uint32_t is_first) {
+                                                          uint32_t is_first, tsr_payload made) {
   const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
   const uint32_t is_own = key == (io_key)io_key_at(a->bulk.keys, i, 1);
   if (!is_own && !is_first) return 0;
+  const tsr_payload hand = io_payload_at(a->bulk.unplaced_values, at, 1), own = offered_at(c, a->bulk.values, i, 1);
+  const tsr_payload share = is_first ? merge_share(TSR_FACT(c, duplicates), own, made, hand) : own;
   if (a->unplaced_keys) ((io_key *)a->unplaced_keys)[i] = key;
-  io_put_payload(a->unplaced_values, i,
-                 is_own ? offered_at(c, a->bulk.values, i, 1) : io_payload_at(a->bulk.unplaced_values, at, 1));
+  io_put_payload(a->unplaced_values, i, is_own ? share : hand);
   return 1;
 }
 
@@ -196,7 +197,8 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     const uint32_t is_first = part / SPAN_IS_FIRST, named = part % SPAN_IN_SET;
     const uint64_t at = begin + (part & SPAN_IN_SET ? a.set_places[blockIdx.x * TSR_SPAN_ROOM + named] : named);
     uint32_t result = a.bulk.results[at];
-    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a, i, at, is_first);
+    const tsr_payload made = offered_at(&c, as_it_came ? a.bulk.values : spans->values, at, 1);
+    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a, i, at, is_first, made);
     if (!is_first && !comes_back) result = result_for_present(TSR_FACT(&c, duplicates));
     if (a.results) a.results[i] = (uint8_t)result;
   }

@@ -216,7 +216,8 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
   else
     insert(c, &item, works);
   if (item.result == TSR_RESULT_MISSING) item.result = TSR_RESULT_NOT_PLACED;
-  if (MERGES(c, policy) && merge_results(&item, *key, leader)) item.payload = *payload;
+  if (MERGES(c, policy))
+    merge_give_back(&item, user_item(*key, *payload, policy), mine, leader, merge_results(&item, *key, leader));
   if (!mine) return 0;
   if (item.result == TSR_RESULT_NOT_PLACED) {
     IO_ADD(&tally->not_placed, 1);
