@@ -166,8 +166,9 @@ TEST_F(Dataset, TsvValuesAreOptionalWhenNotWanted) {
   tsr_dataset_options options = widths(32, 32);
   options.want_values = false;
   EXPECT_EQ(reads(folder + "/t.tsv", options).keys, (Numbers{1, 2, 4}));
-  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 32)),
-            "t.tsv:1: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets");
+  EXPECT_EQ(
+      fails(folder + "/t.tsv", widths(32, 32)),
+      "t.tsv:1: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets");
 }
 
 TEST_F(Dataset, TsvWidthsAreExact) {
