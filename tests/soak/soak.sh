@@ -166,6 +166,9 @@ kills() {
     sleep "$when"
     kill -s "$signal" $process 2>/dev/null
     wait $process 2>/dev/null
+    # KILL may have come between the two steps by which the new table replaces the old one (core/spec/file.h)
+    [[ $signal != KILL || ! -e place/table.tsr.$process.0.tmp ]] ||
+      mv "place/table.tsr.$process.0.tmp" place/table.tsr
   else
     draw 300
     size=$(((drawn + 20) * 1024))
