@@ -266,11 +266,6 @@ typedef struct cpu_hold {
   uint16_t before[CPU_SPAN]; /* of an item that is not its key's first one: the one before it */
 } cpu_hold;
 
-TSR_INLINE bool cpu_holds(const tsr_ctx *c, uint32_t operation) {
-  return (operation == TSR_BULK_insert || operation == TSR_BULK_combine) && !TSR_FACT(c, statistics) &&
-         TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)) && !HAS_CHAINS(c) && !TSR_FACT(c, is_filter);
-}
-
 /* The place of a key, or a free one for it; NULL: there is none. */
 TSR_INLINE cpu_held *cpu_held_for(cpu_hold *hold, tsr_key key) {
   const uint64_t hash = (uint64_t)key * 0x9E3779B97F4A7C15u >> 32;
@@ -343,14 +338,14 @@ TSR_INLINE void cpu_work_hold(const tsr_ctx *c, const tsr_bulk *a, uint32_t oper
   }
 }
 
-/* Works on a span's items so, where the operation does and they are many. Returns the item that is worked on next as ever:
+/* Works on a span's items so, where they are many. Returns the item that is worked on next as ever:
  * the first one, or, where hardly a key repeats, the first that was not judged. */
 TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32_t operation, uint64_t begin,
                                      uint64_t end, tsr_tally *tally) {
   const bool is_combine = operation == TSR_BULK_combine;
   const uint32_t policy = is_combine ? TSR_FACT(c, duplicates) : insert_policy(c);
   const uint64_t judged = (end - begin) / CPU_JUDGED;
-  if (!cpu_holds(c, operation) || judged < CPU_LEAST) return begin;
+  if (judged < CPU_LEAST) return begin;
   cpu_hold hold;
   uint64_t i = begin, repeats = 0;
   hold.alone = 0;
@@ -365,30 +360,24 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-/* Works through items as walks, if an operation does so; the kinds are constants. */
-TSR_INLINE bool cpu_walks(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t operation, uint64_t begin, uint64_t end,
-                          tsr_tally *tally) {
-  const bool inserts = operation == TSR_BULK_insert;
-  if (operation != TSR_BULK_find && operation != TSR_BULK_contains && !inserts) return false;
-  if (TSR_FACT(c, statistics) || TSR_FACT(c, is_filter) || HAS_CHAINS(c)) return false;
-  if (!inserts) {
-    count_hits(tally, cpu_find_all(c, bulk, operation == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, end));
-  } else if (TSR_FACT(c, places_first)) {
-    count_hits(tally, cpu_walk_all(c, bulk, OP_PLACE, begin, end));
-  } else if (BEGINS_WITH_STEPS(c) && !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates))) {
-    count_hits(tally, cpu_walk_all(c, bulk, OP_INSERT, begin, end));
-  } else {
-    return false;
-  }
-  return true;
-}
-
-/* Whether an operation has code of its own for a thread that is alone: inserts that go in a ring, of which a
- * compare-and-swap is a fifth. A compiler needs as long for it again. */
-TSR_INLINE bool cpu_has_alone(const tsr_ctx *c, uint32_t operation) {
-  return operation == TSR_BULK_insert && TSR_FACT(c, whole_pairs) && !TSR_FACT(c, has_link) &&
-         !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates));
-}
+/* The ways in which operations of a table go. They are no functions, because a compiler that reads a constant condition
+ * drops at once what hangs on it. What hangs on an argument it first puts into each function on the way and optimises
+ * there, which took it two thirds of its time (core/design/0013-cpu-fused.md). */
+#define CPU_MAY_RING(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_CHAINS(c))
+#define CPU_RINGS_FINDS(c, operation)                                                                                  \
+  (((operation) == TSR_BULK_find || (operation) == TSR_BULK_contains) && CPU_MAY_RING(c))
+#define CPU_RINGS_PLACES(c, operation) ((operation) == TSR_BULK_insert && CPU_MAY_RING(c) && TSR_FACT(c, places_first))
+#define CPU_RINGS_STEPS(c, operation)                                                                                  \
+  ((operation) == TSR_BULK_insert && CPU_MAY_RING(c) && !TSR_FACT(c, places_first) && BEGINS_WITH_STEPS(c) &&          \
+   !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)))
+#define CPU_HOLDS(c, operation)                                                                                        \
+  (((operation) == TSR_BULK_insert || (operation) == TSR_BULK_combine) && CPU_MAY_RING(c) &&                           \
+   TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)))
+/* Inserts that go in a ring have code of their own for a thread that is alone: a compare-and-swap is a fifth of them. A
+ * compiler needs as long for it again. */
+#define CPU_HAS_ALONE(c, operation)                                                                                    \
+  ((operation) == TSR_BULK_insert && TSR_FACT(c, whole_pairs) && !TSR_FACT(c, has_link) &&                             \
+   !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)))
 
 #define CPU_RANGE(op)                                                                                                  \
   TSR_INLINE void batch_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t to,       \
@@ -396,10 +385,17 @@ TSR_INLINE bool cpu_has_alone(const tsr_ctx *c, uint32_t operation) {
     uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
     tsr_scratch scratch = {.histogram = histogram};                                                                    \
     const tsr_ctx c = cpu_context(cpu, bulk, alone, &scratch);                                                         \
-    if (!cpu_walks(&c, bulk, TSR_BULK_##op, begin, to, tally))                                                         \
+    if (CPU_RINGS_FINDS(&c, TSR_BULK_##op))                                                                            \
+      count_hits(tally, cpu_find_all(&c, bulk, TSR_BULK_##op == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, to));    \
+    else if (CPU_RINGS_PLACES(&c, TSR_BULK_##op))                                                                      \
+      count_hits(tally, cpu_walk_all(&c, bulk, OP_PLACE, begin, to));                                                  \
+    else if (CPU_RINGS_STEPS(&c, TSR_BULK_##op))                                                                       \
+      count_hits(tally, cpu_walk_all(&c, bulk, OP_INSERT, begin, to));                                                 \
+    else                                                                                                               \
       for (uint64_t i = begin, end; i < to;) {                                                                         \
-        end = cpu_holds(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                   \
-        for (i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally); i < end; i++) {                             \
+        end = CPU_HOLDS(&c, TSR_BULK_##op) && to - i > CPU_SPAN ? i + CPU_SPAN : to;                                   \
+        if (CPU_HOLDS(&c, TSR_BULK_##op)) i = cpu_work_holding(&c, bulk, TSR_BULK_##op, i, end, tally);                \
+        for (; i < end; i++) {                                                                                         \
           if (bulk->keys && i + CPU_AHEAD < to) cpu_look_ahead(&c, bulk, TSR_BULK_##op, i + CPU_AHEAD);                \
           CPU_COUNT(tally, bulk_##op(&c, bulk, i, 1));                                                                 \
         }                                                                                                              \
@@ -412,7 +408,7 @@ TSR_INLINE bool cpu_has_alone(const tsr_ctx *c, uint32_t operation) {
     const tsr_ctx c = cpu_context(cpu, &own, alone, NULL);                                                             \
     for (uint64_t from = begin, to; from < end; from = to) {                                                           \
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \
-      if (alone && cpu_has_alone(&c, TSR_BULK_##op))                                                                   \
+      if (CPU_HAS_ALONE(&c, TSR_BULK_##op) && alone)                                                                   \
         batch_##op(cpu, &own, 1, from, to, tally);                                                                     \
       else                                                                                                             \
         batch_##op(cpu, &own, 0, from, to, tally);                                                                     \

@@ -152,7 +152,7 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
  * would have been its guard, that proves that there is none; elsewhere the key may have come since, and the insert has to
  * look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
-  if (!op_inserts(kind) || (kind == OP_MIXED && op->policy >= POLICY_FIND)) return TSR_RESULT_MISSING;
+  if (!op_has_pair(op, kind)) return TSR_RESULT_MISSING;
   const bool is_proof =
       op_guard(c, kind) == TSR_GUARD_NONE || (op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c));
   return is_proof ? (uint32_t)TSR_RESULT_NOT_PLACED : (uint32_t)NEEDS_LOCK;

@@ -114,10 +114,15 @@ TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
+/* Whether the operation's item is a pair to insert; of OP_MIXED each item says it. */
+TSR_INLINE bool op_has_pair(const tsr_op *op, uint32_t kind) {
+  return op_inserts(kind) && (kind != OP_MIXED || op->policy < POLICY_FIND);
+}
+
 /* Whether an operation puts its pair into a later bucket when it goes on from one: with a lock it only looks. */
 TSR_INLINE bool op_raises(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
-  if (!TSR_FACT(c, ends_at_flag) || !op_inserts(kind) || op_guard(c, kind) == TSR_GUARD_LOCK) return false;
-  return kind != OP_MIXED || (!TAKES_TURNS(c) && op->policy < POLICY_FIND);
+  if (!TSR_FACT(c, ends_at_flag) || (kind == OP_MIXED && TAKES_TURNS(c))) return false;
+  return op_has_pair(op, kind) && op_guard(c, kind) != TSR_GUARD_LOCK;
 }
 
 /* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether the
