@@ -88,9 +88,9 @@ typedef struct tsr_backend {
   tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
   bool (*is_prepared)(tsr_program *program, uint32_t op);
-  /* Says that launches of operation `op` over n items in all follow, so that code which all of them are worth is made
-   * before the first; NULL where there is one way. */
-  void (*expect)(tsr_program *program, uint32_t op, uint64_t n);
+  /* Says that launches of each of `count` operations over n items in all follow, so that code which all of them are worth
+   * is made before the first, of all operations at once; NULL where there is one way. */
+  void (*expect)(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n);
   /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that

@@ -194,19 +194,45 @@ static const char *cpu_program_describe(tsr_program *program) {
   return program->words;
 }
 
-/* Compiles an operation when the tables would take about as long for the n items to come, or have taken it: who makes
+typedef struct fuse_job {
+  tsr_program *program;
+  const uint32_t *ops;
+  tsr_error why[TSR_BULKS];
+} fuse_job;
+
+static void fuse_range(void *argument, uint64_t begin, uint64_t end) {
+  fuse_job *job = argument;
+  for (uint64_t i = begin; i < end; i++) {
+    const uint32_t op = job->ops[i];
+    const tsr_status status = tsr_fuse(job->program->composition, op, &job->program->fused[op], &job->why[i]);
+    (void)status; /* the error has it */
+  }
+}
+
+/* Each operation by a compiler of its own, as many at once as there are threads. */
+static void fuse(tsr_program *program, const uint32_t *ops, uint32_t count) {
+  fuse_job job = {.program = program, .ops = ops};
+  tsr_parallel_each(count, fuse_range, &job);
+  for (uint32_t i = 0; i < count && !program->is_refused; i++) {
+    program->is_refused = job.why[i].status != TSR_OK;
+    program->why = job.why[i];
+  }
+}
+
+/* Compiles operations when the tables would take about as long for the n items to come, or have taken it: who makes
  * small tables does not wait for a compiler, and who makes large ones waits for it once. */
-static void cpu_expect(tsr_program *program, uint32_t op, uint64_t n) {
-  if (program->fused[op].range || program->is_refused) return;
-  if ((program->items[op] + n) / tsr_parallel_threads() < tsr_fuse_items()) return;
-  program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
+static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
+  uint32_t worth[TSR_BULKS], worth_count = 0;
+  for (uint32_t i = 0; i < count && !program->is_refused; i++)
+    if (!program->fused[ops[i]].range && (program->items[ops[i]] + n) / tsr_parallel_threads() >= tsr_fuse_items())
+      worth[worth_count++] = ops[i];
+  fuse(program, worth, worth_count);
 }
 
 /* Where there is no compiler the function tables are ready. */
 static tsr_status cpu_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
   (void)error;
-  if (op >= TSR_BULKS || program->fused[op].range || program->is_refused) return TSR_OK;
-  program->is_refused = tsr_fuse(program->composition, op, &program->fused[op], &program->why) != TSR_OK;
+  if (op < TSR_BULKS && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
   return TSR_OK;
 }
 
@@ -248,7 +274,7 @@ static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *
   (void)stream;
   (void)error;
   launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
-  cpu_expect(program, op, bulk->n);
+  cpu_expect(program, &op, 1, bulk->n);
   program->items[op] += bulk->n;
   tsr_parallel_for(bulk->n, launch_range, &job);
   return TSR_OK;

@@ -529,11 +529,12 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
 
 /* Pieces are short at first, and a rebuild inserts again what they have: the backend hears of all of them at once. */
 static void announce(const growing *g) {
-  tsr_program *program = g->t->store.code->program;
-  if (!g->t->backend->expect) return;
-  g->t->backend->expect(program, g->op, g->n);
-  if (g->op != TSR_BULK_insert) g->t->backend->expect(program, TSR_BULK_insert, g->n);
-  if (g->undoes) g->t->backend->expect(program, g->value_bytes ? TSR_BULK_find : TSR_BULK_contains, g->n);
+  uint32_t ops[4], count = 0;
+  ops[count++] = TSR_BULK_insert;
+  if (g->op != TSR_BULK_insert) ops[count++] = g->op;
+  if (g->undoes) ops[count++] = g->value_bytes ? TSR_BULK_find : TSR_BULK_contains;
+  if (g->t->store.composition->facts.combines_later) ops[count++] = TSR_BULK_combine;
+  tsr_launch_expect(g->t, ops, count, g->n);
 }
 
 /* How many pairs were erased since the report was reset. The device is asked only where a call may have erased some since

@@ -89,6 +89,10 @@ static tsr_status read_tally(const tsr_table *t, const tsr_tally *counted, void 
   return status ? status : waited;
 }
 
+void tsr_launch_expect(const tsr_table *t, const uint32_t *ops, uint32_t count, uint64_t n) {
+  if (t->backend->expect) t->backend->expect(t->store.code->program, ops, count, n);
+}
+
 tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) {
   tsr_bulk whole = *bulk;

@@ -16,6 +16,9 @@ bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n);
 /* What counts pairs for tsr_find_all: a batch that travels is in another order then, and nothing is noted of it. */
 uint32_t tsr_counts_by(const tsr_store *store);
 
+/* Says that the table's operations `ops` follow, each over n items in all, so that their code can be made at once. */
+void tsr_launch_expect(const tsr_table *table, const uint32_t *ops, uint32_t count, uint64_t n);
+
 /* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it
  * has left; by random access TSR_BULK_combine does that, when no other insert runs any more. */
 tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,

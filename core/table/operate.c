@@ -49,8 +49,10 @@ static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_
  * (kernels/ops.cuh). The results say which items are left to combine; where the caller wants none, there are some for that
  * while it takes. */
 static tsr_status launch_insert_then_combine(tsr_table *t, tsr_bulk *bulk, void *stream, tsr_error *error) {
+  static const uint32_t ops[] = {TSR_BULK_insert, TSR_BULK_combine};
   const bool has_results = bulk->results != NULL;
   tsr_status status = TSR_OK;
+  tsr_launch_expect(t, ops, 2, bulk->n);
   if (!has_results) status = t->backend->allocate_in(t->device, bulk->n, stream, (void **)&bulk->results, error);
   if (status) return status;
   status = launch(t, TSR_BULK_insert, bulk, stream, error);
