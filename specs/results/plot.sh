@@ -55,7 +55,7 @@ draw_hot_keys() {
   slanted_bars giga
   cat <<'END'
 set key top left horizontal
-at(keys) = rows("hot_keys.csv", sprintf("$10 !~ /H100/ && $4 == \"%s\"", keys), "$1 \"/\" $2 \"/\" $3, $7 / 1000")
+at(keys) = rows("hot_keys.csv", sprintf("$10 == \"\" && $4 == \"%s\"", keys), "$1 \"/\" $2 \"/\" $3, $7 / 1000")
 plot at("distinct") using 2:xtic(1) t "distinct" lc rgb grey, at("Zipf 1.0") using 2 t "Zipf 1.0" lc rgb vermilion, \
   at("64 each") using 2 t "64 each" lc rgb sky, at("4096 each") using 2 t "4096 each" lc rgb orange, \
   at("all equal") using 2 t "all equal" lc rgb blue
