@@ -213,8 +213,9 @@ static void fuse_range(void *argument, uint64_t begin, uint64_t end) {
 static void fuse(tsr_program *program, const uint32_t *ops, uint32_t count) {
   fuse_job job = {.program = program, .ops = ops};
   tsr_parallel_each(count, fuse_range, &job);
-  for (uint32_t i = 0; i < count && !program->is_refused; i++) {
-    program->is_refused = job.why[i].status != TSR_OK;
+  for (uint32_t i = 0; i < count; i++) {
+    if (job.why[i].status == TSR_OK) continue;
+    program->is_refused = true;
     program->why = job.why[i];
   }
 }
@@ -226,7 +227,7 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
   for (uint32_t i = 0; i < count && !program->is_refused; i++)
     if (!program->fused[ops[i]].range && (program->items[ops[i]] + n) / tsr_parallel_threads() >= tsr_fuse_items())
       worth[worth_count++] = ops[i];
-  fuse(program, worth, worth_count);
+  if (worth_count) fuse(program, worth, worth_count); /* which a small call would feel */
 }
 
 /* Where there is no compiler the function tables are ready. */

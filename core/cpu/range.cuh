@@ -362,16 +362,18 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
 
 /* The ways in which operations of a table go. They are no functions, because a compiler that reads a constant condition
  * drops at once what hangs on it. What hangs on an argument it first puts into each function on the way and optimises
- * there, which took it two thirds of its time (core/design/0013-cpu-fused.md). */
-#define CPU_MAY_RING(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_CHAINS(c))
+ * there, which took it two thirds of its time (core/design/0013-cpu-fused.md). Items overlap where none needs more than
+ * its key and payload; probes are counted of one key at a time. */
+#define CPU_MAY_OVERLAP(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_CHAINS(c))
 #define CPU_RINGS_FINDS(c, operation)                                                                                  \
-  (((operation) == TSR_BULK_find || (operation) == TSR_BULK_contains) && CPU_MAY_RING(c))
-#define CPU_RINGS_PLACES(c, operation) ((operation) == TSR_BULK_insert && CPU_MAY_RING(c) && TSR_FACT(c, places_first))
+  (((operation) == TSR_BULK_find || (operation) == TSR_BULK_contains) && CPU_MAY_OVERLAP(c))
+#define CPU_RINGS_PLACES(c, operation)                                                                                 \
+  ((operation) == TSR_BULK_insert && CPU_MAY_OVERLAP(c) && TSR_FACT(c, places_first))
 #define CPU_RINGS_STEPS(c, operation)                                                                                  \
-  ((operation) == TSR_BULK_insert && CPU_MAY_RING(c) && !TSR_FACT(c, places_first) && BEGINS_WITH_STEPS(c) &&          \
+  ((operation) == TSR_BULK_insert && CPU_MAY_OVERLAP(c) && !TSR_FACT(c, places_first) && BEGINS_WITH_STEPS(c) &&       \
    !TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)))
 #define CPU_HOLDS(c, operation)                                                                                        \
-  (((operation) == TSR_BULK_insert || (operation) == TSR_BULK_combine) && CPU_MAY_RING(c) &&                           \
+  (((operation) == TSR_BULK_insert || (operation) == TSR_BULK_combine) && CPU_MAY_OVERLAP(c) &&                        \
    TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)))
 /* Inserts that go in a ring have code of their own for a thread that is alone: a compare-and-swap is a fifth of them. A
  * compiler needs as long for it again. */
