@@ -6,7 +6,7 @@
 
 set -uo pipefail
 
-tessera=$PWD/core/cli/tessera
+tessera=$PWD/tools/cli/tessera
 specs=$PWD/specs
 rooms=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
 work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR

@@ -21,10 +21,10 @@ if [[ \$1 == info ]]; then
 fi
 echo "\$*" >>"$work/builds"
 [[ ! -e core/broken ]] || exit 1
-mkdir -p "$bin/core/cli" "$bin/layouts"
+mkdir -p "$bin/tools/cli" "$bin/layouts"
 printf '#!/bin/sh\necho "%s" "\$*"\n' "\$(cat core/source)" >"$work/program"
 chmod +x "$work/program"
-cmp -s "$work/program" "$bin/core/cli/tessera" || cp "$work/program" "$bin/core/cli/tessera"
+cmp -s "$work/program" "$bin/tools/cli/tessera" || cp "$work/program" "$bin/tools/cli/tessera"
 [[ -e "$bin/layouts/layout_a.so" ]] || touch "$bin/layouts/layout_a.so"
 [[ ! -e $work/meanwhile ]] || mv "$work/meanwhile" core/source
 END
@@ -94,9 +94,9 @@ echo 'build --copt=-g' >"$HOME/.bazelrc"
 expect_says old 1
 
 case_of "outputs that are gone or of another build are made again"
-rm "$bin/core/cli/tessera"
+rm "$bin/tools/cli/tessera"
 expect_says old 1
-printf '#!/bin/sh\necho wrong\n' >"$bin/core/cli/tessera"
+printf '#!/bin/sh\necho wrong\n' >"$bin/tools/cli/tessera"
 expect_says old 1
 rm "$bin/layouts/layout_a.so"
 expect_says old 1

@@ -5,7 +5,7 @@ example for PyTorch, which lies beside this file where stage.sh has put it. Inst
 
     python_on_gpu.py [--backend cuda|cpu] [LIBRARY...]     numpy torch cupy jax numba; cpu: arrays on the host
 
-The last line is `N passed, N failed, N skipped`. Read next: python_calls.py (what a call costs), core/python/README.md.
+The last line is `N passed, N failed, N skipped`. Read next: python_calls.py (what a call costs), python/README.md.
 """
 
 import argparse

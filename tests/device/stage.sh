@@ -3,7 +3,7 @@
 #
 # Collects in a folder what a machine with a GPU needs to run the device tests: programs, plugins, recipes. Build first:
 #
-#   bazel build //tests/device/... //core/cli:tessera //tests/probing:success_rates //tests/compositions:fuzz //examples:all
+#   bazel build //tests/device/... //tools/cli:tessera //tests/probing:success_rates //tests/compositions:fuzz //examples:all
 #   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
 #   (carry DIR there)  DIR/run_all.sh
 #
@@ -24,7 +24,7 @@ fail() {
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
-bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //core/cli:tessera"
+bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //tools/cli:tessera"
 rooms=(layouts probing hashers allocators)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
@@ -35,7 +35,7 @@ for program in {device,repeats,rows,races,races_without_guard,endurance,enduranc
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in core/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
+for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
   examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
@@ -52,11 +52,11 @@ done
 cp -r "$root/specs" "$root/examples" "$target/"
 cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
-cp "$root"/tests/device/python_*.py "$root/core/python/examples/embedding.py" "$target/python/"
+cp "$root"/tests/device/python_*.py "$root/python/examples/embedding.py" "$target/python/"
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.
-TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/core/cli/tessera" link "$target/specs/linear.ini" \
+TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/tools/cli/tessera" link "$target/specs/linear.ini" \
   --arch sm_90 -o "$target/cubin" >/dev/null || fail "$bin has no device code that links: export TSR_NVCC=NVCC and build again"
 rm "$target/cubin"
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# core/build_with_cc.sh: a C compiler alone makes a program that works, with every plugin of the checkout.
+# tools/build_with_cc.sh: a C compiler alone makes a program that works, with every plugin of the checkout.
 
 # shellcheck source-path=SCRIPTDIR source=../structure/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"
 
 case_of "a C compiler alone builds the program and every plugin"
-TSR_NVCC='' bash "$root/core/build_with_cc.sh" "$work/with cc" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+TSR_NVCC='' bash "$root/tools/build_with_cc.sh" "$work/with cc" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 tessera="$work/with cc/bin/tessera"
 sources=("$root"/{layouts,probing,hashers,allocators}/*.c)
 [[ $(env -i "$tessera" list 2>/dev/null | tail -n 1) == "${#sources[@]} plugins" ]] ||

@@ -28,8 +28,8 @@ done
 
 # Columns are only ever appended, so those of an earlier run are the first of today's.
 case_of "every row has the columns of its head, and bench's are bench's"
-columns=$(grep -o 'column([a-z0-9_]*)' "$root/core/lab/bench_rows.c" | sed 's/column(//; s/)//' | paste -sd,)
-[[ $columns ]] || fail "no columns in core/lab/bench_rows.c"
+columns=$(grep -o 'column([a-z0-9_]*)' "$root/tools/lab/bench_rows.c" | sed 's/column(//; s/)//' | paste -sd,)
+[[ $columns ]] || fail "no columns in tools/lab/bench_rows.c"
 for name in "${experiments[@]}"; do
   awk -F , '/^#/ { next } !head { head = NF } NF != head || /"/ { print FILENAME ": " $0; exit 1 }' \
     "$results/$name.csv" || fail "a row with other columns"

@@ -3,7 +3,7 @@
 #
 # The tables of the pages say what the rows of the parameters say.
 
-tessera=$PWD/core/cli/tessera
+tessera=$PWD/tools/cli/tessera
 export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
 # shellcheck source=../structure/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"

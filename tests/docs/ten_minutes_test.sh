@@ -6,7 +6,7 @@
 # (written there), ```text (the output of the block above; `...` stands for anything, on a line of its own for any
 # lines).
 
-program=$PWD/core/cli/tessera
+program=$PWD/tools/cli/tessera
 export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
 export TESSERA_CONFORM=$PWD/tests/conformance/conformance
 export CUDA_VISIBLE_DEVICES='' # the page's numbers are a CPU's as well

@@ -25,7 +25,7 @@ sources_of() {
     spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv)
-      echo core/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
       ls core/*.c core/{spec,compose,table,pool,cpu,cuda}/*.c | grep -v '^core/cpu/bulk.c$'

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 
-#include "core/cli/sequence.h"
+#include "tools/cli/sequence.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/lab/bench.h over a library that lies (faulty.h): every wrong answer is noticed, every path frees what it took.
+// tools/lab/bench.h over a library that lies (faulty.h): every wrong answer is noticed, every path frees what it took.
 #include <algorithm>
 
 #include "command.h"
-#include "core/lab/bench.h"
-#include "core/lab/roofline.h"
 #include "faulty.h"
+#include "tools/lab/bench.h"
+#include "tools/lab/roofline.h"
 
 namespace {
 

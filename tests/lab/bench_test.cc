@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/lab/bench.h and roofline.h on the cpu backend: the command line, the rows, the ratios.
-#include "core/lab/bench.h"
+// tools/lab/bench.h and roofline.h on the cpu backend: the command line, the rows, the ratios.
+#include "tools/lab/bench.h"
 
 #include <cmath>
 #include <sstream>
 
 #include "command.h"
-#include "core/lab/roofline.h"
+#include "tools/lab/roofline.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/lab/keys.h: keys are distinct, queries visit every index once, absent keys are absent.
-#include "core/lab/keys.h"
+// tools/lab/keys.h: keys are distinct, queries visit every index once, absent keys are absent.
+#include "tools/lab/keys.h"
 
-#include "core/lab/distribution.h"
+#include "tools/lab/distribution.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <glob.h>
 
 #include "command.h"
-#include "core/lab/bench.h"
+#include "tools/lab/bench.h"
 
 namespace {
 

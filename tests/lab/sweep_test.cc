@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/lab/sweep.h on the cpu backend: what a file lists, what is left out, going on after an interruption, the front.
-#include "core/lab/sweep.h"
+// tools/lab/sweep.h on the cpu backend: what a file lists, what is left out, going on after an interruption, the front.
+#include "tools/lab/sweep.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "core/lab/plan.h"
+#include "tools/lab/plan.h"
 
 namespace {
 

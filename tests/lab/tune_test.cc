@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/lab/tune.h on the cpu backend: the winner is the one with the least time in what was measured, fits into the memory,
+// tools/lab/tune.h on the cpu backend: the winner is the one with the least time in what was measured, fits into the memory,
 // and its INI makes that table.
-#include "core/lab/tune.h"
+#include "tools/lab/tune.h"
 
 #include <map>
 #include <set>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""core/python/README.md, done by the letter: its Python examples print what the page says.
+"""python/README.md, done by the letter: its Python examples print what the page says.
 
 tutorial_test.py README.md
 """

@@ -17,10 +17,10 @@ python="$venv/bin/python"
 
 case_of "the same inputs make the same wheel"
 again=$work/${wheels[0]}
-/usr/bin/python3 -I "$here/core/python/make_wheel.py" "$again" "$here/tessera.tar.gz" "$here/LICENSE" \
-  "$here"/core/python/README.md "$here"/core/python/tessera/* >log 2>&1 || fail "$(cat log)"
+/usr/bin/python3 -I "$here/python/make_wheel.py" "$again" "$here/tessera.tar.gz" "$here/LICENSE" \
+  "$here"/python/README.md "$here"/python/tessera/* >log 2>&1 || fail "$(cat log)"
 cmp "$wheel" "$again" || fail "it differs"
-! /usr/bin/python3 -I "$here/core/python/make_wheel.py" "$work/other.whl" "$here/tessera.tar.gz" >log 2>&1 ||
+! /usr/bin/python3 -I "$here/python/make_wheel.py" "$work/other.whl" "$here/tessera.tar.gz" >log 2>&1 ||
   fail "makes a wheel of a name that pip does not read"
 grep -q "call it ${wheels[0]}" log || fail "$(cat log)"
 
@@ -39,18 +39,18 @@ for test in structs table arrays; do
 done
 
 case_of "the tutorial is right"
-"$python" "$here/tests/python/tutorial_test.py" "$here/core/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
+"$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
 for example in kmers group_by join; do
   case_of "pandas finds that the example $example has the right answers"
-  "$python" "$here/core/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
+  "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"
 done
 
 # PyTorch is no package of Debian's; python_on_gpu.py runs the example on machines that have it.
 case_of "the example for PyTorch has the right answers, where that is installed"
 if "$python" -c 'import torch' 2>/dev/null; then
-  "$python" "$here/core/python/examples/embedding.py" >log 2>&1 || fail "$(cat log)"
+  "$python" "$here/python/examples/embedding.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"
 fi
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/cli/dataset.h, sequence.h and rows.h: files to arrays, arrays to rows, and the sentence for the rest.
-#include "core/cli/dataset.h"
+// tools/cli/dataset.h, sequence.h and rows.h: files to arrays, arrays to rows, and the sentence for the rest.
+#include "tools/cli/dataset.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -21,9 +21,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/cli/rows.h"
-#include "core/cli/sequence.h"
 #include "tests/unit/whole_file.h"
+#include "tools/cli/rows.h"
+#include "tools/cli/sequence.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core/cli/npy.h: arrays of NumPy made by hand, byte by byte, and the sentence for what is none. Where numpy can be
+// tools/cli/npy.h: arrays of NumPy made by hand, byte by byte, and the sentence for what is none. Where numpy can be
 // imported, it reads what is written here and writes what is read.
-#include "core/cli/dataset.h"
+#include "tools/cli/dataset.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cli/rows.h"
 #include "tests/unit/whole_file.h"
+#include "tools/cli/rows.h"
 
 namespace {
 

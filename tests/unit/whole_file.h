@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "core/cli/dataset.h"
+#include "tools/cli/dataset.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU hash tables composed at run time from plugins that a spec names, for arrays of NumPy, PyTorch, CuPy, JAX and
+Numba.
+
+    import tessera
+    table = tessera.Table(tessera.recipe("quickstart"))
+    table.insert(keys, values)
+    values, mask = table.find(keys)
+
+Read next: the tutorial (python/README.md), `help(tessera.Table)`.
+"""
+
+from tessera._library import (
+    PREFIX as prefix,
+    BadArgument,
+    BadPlugin,
+    BadSpec,
+    Busy,
+    Closed,
+    DeviceFailed,
+    Error,
+    Full,
+    Incompatible,
+    IoFailed,
+    LinkFailed,
+    NoDevice,
+    NoMemory,
+    NotFound,
+    Unsupported,
+    WrongType,
+    version as _version,
+)
+from tessera._program import bench
+from tessera._spec import Parameter, Plugin, check, plugins, recipe
+from tessera._table import Code, Missing, Op, Table
+
+__version__ = _version()
+
+__all__ = [
+    "BadArgument",
+    "BadPlugin",
+    "BadSpec",
+    "Busy",
+    "Closed",
+    "Code",
+    "DeviceFailed",
+    "Error",
+    "Full",
+    "Incompatible",
+    "IoFailed",
+    "LinkFailed",
+    "Missing",
+    "NoDevice",
+    "NoMemory",
+    "NotFound",
+    "Op",
+    "Parameter",
+    "Plugin",
+    "Table",
+    "Unsupported",
+    "WrongType",
+    "bench",
+    "check",
+    "plugins",
+    "prefix",
+    "recipe",
+]
+
+for _name in __all__:  # they are called by this module's name, in tracebacks too
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "tessera"

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the program and all plugins with a C compiler alone, where there is no Bazel, in the places of an installed
+# copy; without the library to link to, the conformance kit and the tests, which Bazel builds:
+#
+#   tools/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
+#
+# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2, xz and zstd: on Fedora gcc, libatomic,
+# inih-devel, zlib-devel, bzip2-devel, xz-devel and libzstd-devel; on Arch gcc, libinih, zlib, bzip2, xz and zstd; on
+# openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel and libzstd-devel; on Debian and Ubuntu gcc,
+# libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev and libzstd-dev.
+# Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
+# (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
+
+# shellcheck source-path=SCRIPTDIR source=../plugins/build_common.sh
+source "$(dirname "$0")/../plugins/build_common.sh"
+
+(($# == 1)) || fail "usage: build_with_cc.sh FOLDER"
+mkdir -p "$1"/{bin,lib/tessera,share/tessera/sdk}
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.." || exit
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+compile() { "${CC:-gcc}" -std=c11 -O2 -mcx16 -fopenmp -fvisibility=hidden -I. -I"$scratch" -c -o "$scratch/$1.o" "${@:2}"; }
+
+# device SYMBOL WIDTHS SOURCE [DEFINE...]
+device() {
+  start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
+}
+
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/chain.h \
+  core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
+compile headers "$scratch/headers.c"
+for source in core/*.c core/{spec,compose,table,devices,pool,cpu,cuda,user}/*.c tools/{cli,lab}/*.c; do
+  case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
+  start compile "${source//\//_}" "$source"
+done
+while read -r key payload suffix; do
+  start compile "bulk$suffix" core/cpu/bulk.c -O3 "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
+done < <(list_widths key_payload)
+start compile pool core/cpu/pool.c
+start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
+device tsr_bulk_images key_payload core/kernels/launch.cu
+device tsr_match_images none core/kernels/match.cu
+device tsr_pages_images key_payload core/kernels/pages.cu
+device tsr_pool_images none core/kernels/pool.cu
+device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
+device tsr_roofline_images none core/kernels/roofline.cu
+device tsr_scan_images none core/kernels/scan.cu
+device tsr_split_images none core/kernels/split.cu
+device tsr_wide_images none core/kernels/wide.cu
+finish "the program: a compiler failed"
+"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
+  fail "the program: linking failed"
+
+for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none; do
+  IFS=: read -r role folder widths <<<"$room"
+  for source in "$folder"/*.c; do
+    name=$(basename "$source" .c)
+    bash plugins/build_plugin.sh --role "$role" --name "$name" --widths "$widths" --sdk-root . \
+      --out "$out/lib/tessera/${role}_$name.so" "$source" "$folder/$name.cuh" || fail "$role/$name: not built"
+  done
+done
+cp -r specs examples "$out/share/tessera/"
+cp -r plugins "$out/share/tessera/sdk/"

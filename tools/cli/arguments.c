@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading a command line by its table (arguments.h).
+ */
+#include "tools/cli/arguments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "tools/cli/places.h"
+
+enum { OPTIONS_MAX = 32 };
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* The option that `word` names, up to an '='. */
+static const tsr_option *find_option(const tsr_synopsis *synopsis, const char *word) {
+  size_t length = strcspn(word, "=");
+  for (const tsr_option *option = synopsis->options; option->name; option++)
+    if (strlen(option->name) == length && strncmp(option->name, word, length) == 0) return option;
+  return NULL;
+}
+
+static tsr_exit unknown_option(const tsr_synopsis *synopsis, const char *word) {
+  const char *names[OPTIONS_MAX];
+  char bare[64];
+  size_t count = 0;
+  for (const tsr_option *option = synopsis->options; option->name && count < OPTIONS_MAX; option++)
+    names[count++] = option->name;
+  snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
+  const char *nearest = tsr_nearest(bare, names, count);
+  if (nearest) return tsr_say_usage("%s has no option %s; did you mean %s?", synopsis->command, bare, nearest);
+  return tsr_say_usage("%s has no option %s; see `tessera %s --help`", synopsis->command, bare, synopsis->command);
+}
+
+/* Reads the option at argv[*at]; leaves *at at the last word it used. */
+static tsr_exit read_option(const tsr_synopsis *synopsis, int argc, char **argv, int *at, tsr_arguments *arguments) {
+  const char *word = argv[*at], *equals = strchr(word, '=');
+  const tsr_option *option = find_option(synopsis, word);
+  if (!option) return unknown_option(synopsis, word);
+  const char *value = NULL;
+  if (option->value) {
+    if (!equals && *at + 1 == argc)
+      return tsr_say_usage("%s needs a value: %s %s", option->name, option->name, option->value);
+    value = equals ? equals + 1 : argv[++*at];
+    if (!*value) return tsr_say_usage("the value of %s is empty: %s %s", option->name, option->name, option->value);
+  } else if (equals) {
+    return tsr_say_usage("%s: %s takes no value", word, option->name);
+  }
+  if (!option->is_repeatable && tsr_arguments_has(arguments, option->name))
+    return tsr_say_usage("%s is given twice: once is enough", option->name);
+  arguments->given[arguments->given_count++] = (tsr_given){option->name, value};
+  return TSR_EXIT_OK;
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* The number of words in "ROLE [NAME]", with or without those in brackets. */
+static size_t count_operands(const char *operands, bool with_optional) {
+  size_t count = 0;
+  for (const char *at = operands; *at; at += strcspn(at, " "), at += strspn(at, " "))
+    count += with_optional || *at != '[';
+  return count;
+}
+
+static tsr_exit check_operands(const tsr_synopsis *synopsis, const tsr_arguments *arguments) {
+  size_t least = count_operands(synopsis->operands, false), most = count_operands(synopsis->operands, true);
+  bool is_list = strstr(synopsis->operands, "...") != NULL; /* "FILE...": one or more */
+  if (arguments->operand_count > most && !is_list)
+    return tsr_say_usage("%s: one word too many: usage: tessera %s %s", arguments->operands[most], synopsis->command,
+                         synopsis->operands);
+  if (arguments->operand_count < least)
+    return tsr_say_usage("%s needs more: usage: tessera %s %s", synopsis->command, synopsis->command,
+                         synopsis->operands);
+  return TSR_EXIT_OK;
+}
+
+tsr_exit tsr_arguments_read(const tsr_synopsis *synopsis, int argc, char **argv, tsr_arguments *arguments) {
+  size_t room = (size_t)argc + 1;
+  *arguments = (tsr_arguments){.operands = calloc(room, sizeof(char *)), .given = calloc(room, sizeof(tsr_given))};
+  if (!arguments->operands || !arguments->given) {
+    tsr_say("no memory for the command line");
+    return TSR_EXIT_FAILED;
+  }
+  bool ended = false;
+  for (int i = 1; i < argc; i++) {
+    const char *word = argv[i];
+    if (!ended && strcmp(word, "--") == 0) {
+      ended = true;
+    } else if (!ended && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+      arguments->wants_help = true;
+      return TSR_EXIT_OK;
+    } else if (!ended && word[0] == '-' && word[1]) {
+      tsr_exit failed = read_option(synopsis, argc, argv, &i, arguments);
+      if (failed) return failed;
+    } else {
+      arguments->operands[arguments->operand_count++] = word;
+    }
+  }
+  return check_operands(synopsis, arguments);
+}
+
+void tsr_arguments_free(tsr_arguments *arguments) {
+  free(arguments->operands);
+  free(arguments->given);
+  *arguments = (tsr_arguments){.operand_count = 0};
+}
+
+/* ---- What was read --------------------------------------------------------------------------- */
+
+const char *tsr_arguments_value(const tsr_arguments *arguments, const char *name) {
+  for (size_t i = 0; i < arguments->given_count; i++)
+    if (strcmp(arguments->given[i].name, name) == 0) return arguments->given[i].value;
+  return NULL;
+}
+
+bool tsr_arguments_has(const tsr_arguments *arguments, const char *name) {
+  for (size_t i = 0; i < arguments->given_count; i++)
+    if (strcmp(arguments->given[i].name, name) == 0) return true;
+  return false;
+}
+
+void tsr_synopsis_print(const tsr_synopsis *synopsis) {
+  bool has_options = synopsis->options[0].name != NULL;
+  printf("usage: tessera %s%s%s%s\n\n%s\n", synopsis->command, *synopsis->operands ? " " : "", synopsis->operands,
+         has_options ? " [OPTIONS]" : "", synopsis->doc);
+  if (has_options) printf("\n");
+  for (const tsr_option *option = synopsis->options; option->name; option++) {
+    char form[48];
+    snprintf(form, sizeof form, "%s %s", option->name, option->value ? option->value : "");
+    printf("  %-24s  %s%s\n", form, option->doc, option->is_repeatable ? " Repeatable." : "");
+  }
+}
+
+tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec, tsr_error *error) {
+  tsr_spec *read = NULL;
+  tsr_status status = tsr_spec_read(path, &read, error);
+  for (size_t i = 0; status == TSR_OK && i < arguments->given_count; i++)
+    if (strcmp(arguments->given[i].name, "--set") == 0) status = tsr_spec_set(read, arguments->given[i].value, error);
+  if (status) {
+    tsr_spec_free(read);
+    return status;
+  }
+  *spec = read;
+  return TSR_OK;
+}
+
+tsr_status tsr_arguments_recipe(const tsr_arguments *arguments, const char *name, tsr_spec **spec, tsr_error *error) {
+  const char *given = tsr_arguments_value(arguments, "--spec");
+  char path[TSR_PLACE_BYTES];
+  if (given) return tsr_arguments_spec(arguments, given, spec, error);
+  tsr_status status = tsr_place_specs(path, error);
+  if (status) return status;
+  if (!tsr_place_join(path, name, path)) return tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
+  return tsr_arguments_spec(arguments, path, spec, error);
+}

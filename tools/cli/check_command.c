@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera check and tessera link: what a spec composes to, and its device code, both without a device.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/file.h"
+#include "core/spec/number.h"
+#include "core/tessera_tools.h"
+#include "tools/cli/command.h"
+#include "tools/lab/outputs.h"
+
+enum {
+  CAPACITY_ASSUMED = 1000000, /* where a spec leaves it to `run` */
+  SM_ASSUMED = 90             /* where there is no GPU to ask */
+};
+
+static tsr_options options_for(const tsr_arguments *arguments, const tsr_spec *spec) {
+  tsr_options options = {.plugins = tsr_arguments_value(arguments, "--plugins")};
+  if (!tsr_spec_get(spec, "table", "capacity")) options.capacity = CAPACITY_ASSUMED;
+  return options;
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static tsr_exit run_check(const tsr_arguments *arguments) {
+  tsr_spec *spec;
+  tsr_error error;
+  char *text;
+  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_options options = options_for(arguments, spec);
+  status = tsr_spec_check(spec, &options, &text, &error);
+  tsr_spec_free(spec);
+  if (status) return tsr_say_error(status, &error);
+  if (options.capacity)
+    tsr_say("the spec has no capacity, which `run` takes from its input: sizes are those for %d", CAPACITY_ASSUMED);
+  fputs(text, stdout);
+  free(text);
+  return TSR_EXIT_OK;
+}
+
+/* ---- link ------------------------------------------------------------------------------------ */
+
+/* The compute capability of --arch, or of the spec's GPU if there is one. */
+static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_spec *spec, uint32_t *sm) {
+  const char *arch = tsr_arguments_value(arguments, "--arch");
+  uint64_t number = 0;
+  if (arch) {
+    if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '1' || arch[3] > '9' || !tsr_parse_u64(arch + 3, &number) ||
+        number > 999)
+      return tsr_say_usage("--arch %s: write it like sm_90, or cpu", arch);
+    *sm = (uint32_t)number;
+    return TSR_EXIT_OK;
+  }
+  const char *device = tsr_spec_get(spec, "table", "device");
+  tsr_device_info info = {0};
+  tsr_error error;
+  if (device && (!tsr_parse_u64(device, &number) || number > 63)) number = 0; /* the link itself refuses the entry */
+  if (tsr_device_describe((int)number, &info, &error) == TSR_OK) {
+    *sm = info.sm;
+    tsr_say("linking for sm_%u, the %s of this machine", info.sm, info.name);
+  } else {
+    *sm = SM_ASSUMED;
+    tsr_say("linking for sm_%d, as there is no GPU to ask: %s", SM_ASSUMED, error.message);
+  }
+  return TSR_EXIT_OK;
+}
+
+static void print_link(FILE *to, const tsr_link *link, uint32_t sm) {
+  fprintf(to, "%-40s %9s %11s\n", "kernel", "registers", "stack bytes"); /* a spill would need a stack */
+  for (size_t i = 0; i < link->kernel_count; i++)
+    fprintf(to, "%-40s %9u %11u\n", link->kernels[i].name, link->kernels[i].registers, link->kernels[i].stack_bytes);
+  fprintf(to, "other functions  %u\n", link->other_functions);
+  fprintf(to, "cubin            %zu bytes for sm_%u\n", link->cubin_bytes, sm);
+  if (link->cached)
+    fprintf(to, "time             none: it was in the cache\n");
+  else
+    fprintf(to, "time             glue %.1f ms, link %.1f ms\n", link->glue_ms, link->link_ms);
+}
+
+/* Says which rule is broken by what the linker left over, if anything. */
+static tsr_exit judge_link(const tsr_link *link, uint32_t sm) {
+  tsr_exit failed = TSR_EXIT_OK;
+  for (size_t i = 0; i < link->kernel_count; i++) {
+    if (!link->kernels[i].stack_bytes) continue;
+    tsr_say("%s: needs a stack of %u bytes on sm_%u: a part indexes registers at run time, or spills them (P-26, P-22)",
+            link->kernels[i].name, link->kernels[i].stack_bytes, sm);
+    failed = TSR_EXIT_FAILED;
+  }
+  if (link->other_functions) {
+    tsr_say("%u function%s besides the kernels on sm_%u: a part divides by a variable (P-26), or has a function that "
+            "cannot be inlined (P-22)",
+            link->other_functions, link->other_functions == 1 ? "" : "s", sm);
+    failed = TSR_EXIT_FAILED;
+  }
+  return failed;
+}
+
+static tsr_exit write_cubin(const char *path, const tsr_link *link) {
+  tsr_file file;
+  int failure = tsr_file_begin_output(&file, path);
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, link->cubin, link->cubin_bytes));
+  if (!failure) return TSR_EXIT_OK;
+  tsr_say("%s: cannot be written: %s", path, strerror(failure));
+  return TSR_EXIT_FAILED;
+}
+
+/* What jobs and programs use most of such a table. */
+static uint32_t usual_calls(const tsr_spec *spec) {
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  const uint32_t always = TSR_PREPARE_INSERT | TSR_PREPARE_ERASE | TSR_PREPARE_SIZE;
+  if (kind && strcmp(kind, "multimap") == 0) return always | TSR_PREPARE_FIND | TSR_PREPARE_FIND_ALL;
+  if (kind && (strcmp(kind, "map") == 0 || strcmp(kind, "counter") == 0)) return always | TSR_PREPARE_FIND;
+  return always | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
+}
+
+static tsr_exit fuse(const tsr_arguments *arguments) {
+  const char *folder = tsr_arguments_value(arguments, "-o");
+  tsr_spec *spec;
+  tsr_error error;
+  if (!folder) return tsr_say_usage("--arch cpu: -o FOLDER says where the code goes");
+  tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  const tsr_options options = options_for(arguments, spec);
+  status = tsr_spec_fuse(spec, &options, usual_calls(spec), folder, &error);
+  tsr_spec_free(spec);
+  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
+}
+
+static tsr_exit run_link(const tsr_arguments *arguments) {
+  const char *arch = tsr_arguments_value(arguments, "--arch");
+  if (arch && strcmp(arch, "cpu") == 0) return fuse(arguments);
+  const char *out = tsr_arguments_value(arguments, "-o");
+  tsr_spec *spec;
+  tsr_error error;
+  tsr_link link = {0};
+  uint32_t sm = 0;
+  tsr_status status =
+      tsr_outputs_check(&(tsr_named_path){"-o", out}, 1, &(tsr_named_path){"SPEC", arguments->operands[0]}, 1, &error);
+  if (status == TSR_OK) status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_options options = options_for(arguments, spec); /* code does not depend on the capacity */
+  tsr_exit failed = choose_architecture(arguments, spec, &sm);
+  if (failed == TSR_EXIT_OK) {
+    status = tsr_spec_link(spec, &options, sm, !tsr_arguments_has(arguments, "--no-cache"), &link, &error);
+    if (status) failed = tsr_say_error(status, &error);
+  }
+  tsr_spec_free(spec);
+  if (failed) return failed;
+  print_link(out && !strcmp(out, "-") ? stderr : stdout, &link, sm); /* the code alone on standard output */
+  failed = judge_link(&link, sm);
+  if (out && write_cubin(out, &link)) failed = TSR_EXIT_FAILED;
+  tsr_link_free(&link);
+  return failed;
+}
+
+static const tsr_option check_options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
+static const tsr_option link_options[] = {
+    {"--arch", "sm_NN", false, "The GPU to link for; else the one found here, else sm_90. cpu: compiles for AVX2."},
+    {"-o", "FILE.cubin", false, "Where to write the device code; with --arch cpu a folder."},
+    {"--no-cache", NULL, false, "Links even if the cache has it, and stores nothing there."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+const tsr_command tsr_check_command = {
+    {"check", "SPEC", "Shows all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options},
+    run_check};
+const tsr_command tsr_link_command = {
+    {"link", "SPEC", "Links a spec's device code, without a GPU, and tells what each kernel uses.", link_options},
+    run_link};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera count: how often each k-mer occurs in sequence files. A counter gets the k-mers in batches, while a thread
+ * reads on. Memory holds the table and a few chunks of k-mers, and in the end all pairs once more. Read next: stream.h,
+ * pairs.h.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "core/tessera_tools.h"
+#include "tools/cli/command.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/pairs.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/room.h"
+#include "tools/cli/stream.h"
+#include "tools/lab/outputs.h"
+
+enum { LETTERS_MAX = 32, WAIT_MILLISECONDS = 200 };
+
+typedef struct count_job {
+  const tsr_arguments *arguments;
+  const char *out;
+  uint64_t letters, least;
+  bool has_histogram, is_sorted, is_quiet;
+  tsr_dataset_options options;
+  tsr_stream_file *files;
+  tsr_stream *stream;
+  tsr_table *table;
+  uint64_t distinct;
+  tsr_input_facts facts;
+  double seconds;
+  bool is_interrupted;
+} count_job;
+
+/* ---- Counting -------------------------------------------------------------------------------- */
+
+/* The k-mers that can exist; of canonical ones half, and those that are their own reverse complement. */
+static uint64_t kmers_possible(const count_job *job) {
+  uint64_t all = job->letters < LETTERS_MAX ? UINT64_C(1) << (2 * job->letters) : UINT64_MAX;
+  if (!job->options.canonical) return all;
+  return all / 2 + (job->letters % 2 == 0 ? UINT64_C(1) << (job->letters - 1) : 0);
+}
+
+static tsr_status make_table(count_job *job, tsr_error *error) {
+  char key_bits[32];
+  tsr_spec *spec = NULL;
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &spec, error);
+  if (status) return status;
+  snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
+  status = tsr_spec_set(spec, key_bits, error);
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  if (status == TSR_OK && (!kind || strcmp(kind, "counter") != 0))
+    status = tsr_fail(error, TSR_BAD_SPEC, "[table] kind = %s: counting needs kind = counter", kind ? kind : "");
+  tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
+  if (!tsr_spec_get(spec, "table", "capacity")) {
+    bool is_exact;
+    const uint64_t possible = kmers_possible(job);
+    options.capacity = tsr_stream_capacity(job->stream, &is_exact);
+    if (possible < options.capacity) options.capacity = possible;
+  }
+  if (status == TSR_OK) status = tsr_table_create(spec, &options, &job->table, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
+static tsr_status check_placed(const count_job *job, tsr_error *error) {
+  char advice[TSR_ROOM_ADVICE_BYTES];
+  tsr_report report = {.size = 0};
+  tsr_status status = tsr_table_report(job->table, &report, error);
+  if (status == TSR_OK && report.not_placed)
+    status = tsr_fail(error, TSR_NO_MEMORY,
+                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
+                      report.not_placed, tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
+  return status;
+}
+
+/* What is known of all files together. */
+static void add_facts(count_job *job) {
+  bool is_known = true;
+  job->facts = (tsr_input_facts){.keys = 0};
+  for (size_t i = 0; i < job->arguments->operand_count; i++) {
+    const tsr_input_facts f = tsr_stream_describe(job->stream, i);
+    is_known = is_known && f.bytes;
+    job->facts.keys += f.keys;
+    job->facts.bytes += f.bytes;
+    job->facts.bytes_read += f.bytes_read;
+    job->facts.sequences.records += f.sequences.records;
+    job->facts.sequences.bases += f.sequences.bases;
+    job->facts.sequences.kmers_skipped += f.sequences.kmers_skipped;
+  }
+  if (!is_known) job->facts.bytes = 0;
+}
+
+static tsr_status stopped(count_job *job, uint64_t done, tsr_error *error) {
+  job->is_interrupted = true;
+  return tsr_fail(error, TSR_IO,
+                  "stopped: %" PRIu64 " k-mers were counted, %" PRIu64 " bytes of the input read; nothing is written",
+                  done, job->facts.bytes_read);
+}
+
+/* Begins to read, and waits until much or all is read. */
+static tsr_status open_files(count_job *job, tsr_error *error) {
+  const size_t count = job->arguments->operand_count;
+  bool is_settled = false;
+  job->files = calloc(count, sizeof *job->files);
+  if (!job->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  for (size_t i = 0; i < count; i++) {
+    job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
+  }
+  tsr_status status = tsr_stream_open(job->files, count, &job->stream, error);
+  while (status == TSR_OK && !is_settled) {
+    status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
+    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, 0, error);
+  }
+  return status;
+}
+
+static tsr_status count_all(count_job *job, tsr_error *error) {
+  tsr_progress progress;
+  tsr_chunk chunk = {.count = 0};
+  uint64_t done = 0;
+  tsr_status status = TSR_OK;
+  tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
+  while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
+    status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
+    if (status == TSR_OK && chunk.count) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
+    if (status == TSR_OK) status = check_placed(job, error);
+    done += chunk.count;
+    add_facts(job);
+    tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
+    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, done, error);
+  }
+  job->seconds = tsr_progress_end(&progress);
+  return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
+}
+
+/* ---- What was counted ------------------------------------------------------------------------ */
+
+static tsr_status put_out(const count_job *job, tsr_error *error) {
+  tsr_pairs pairs = {.count = 0};
+  tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
+  if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
+  if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);
+  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(&pairs, true, error);
+  tsr_pairs_free(&pairs);
+  return status;
+}
+
+static void say_counted(const count_job *job) {
+  const tsr_input_facts *f = &job->facts;
+  if (job->is_quiet) return;
+  tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
+          " skipped for other letters than ACGT; %" PRIu64 " distinct; %.1f s",
+          f->sequences.records, f->sequences.records == 1 ? "" : "s", f->sequences.bases, f->keys, job->letters,
+          f->sequences.kmers_skipped, job->distinct, job->seconds);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static const tsr_option options[] = {
+    {"--kmers", "K", false, "Letters of a k-mer, 1 to 32."},
+    {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
+    {"--histogram", NULL, false,
+     "Prints lines `count number`: so many k-mers occur so often. What it does without --out."},
+    {"--out", "FILE", false,
+     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending says the form, as of run "
+     "--out; an array has numbers in place of letters."},
+    {"--sorted", NULL, false, "Sorts these lines by the k-mers' letters; else they have no order."},
+    {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
+    {"--spec", "FILE", false,
+     "What table counts, instead of specs/count.ini; its capacity is where it begins to grow."},
+    {"--quiet", NULL, false, "Says nothing but errors."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
+  const char *kmers = tsr_arguments_value(arguments, "--kmers"), *least = tsr_arguments_value(arguments, "--min");
+  char advice[TSR_ADVICE_BYTES];
+  job->arguments = arguments;
+  job->out = tsr_arguments_value(arguments, "--out");
+  job->has_histogram = tsr_arguments_has(arguments, "--histogram") || !job->out;
+  job->is_sorted = tsr_arguments_has(arguments, "--sorted");
+  job->is_quiet = tsr_arguments_has(arguments, "--quiet");
+  job->least = 1;
+  if (!kmers) return tsr_say_usage("count needs --kmers K, the letters of a k-mer");
+  if (!tsr_parse_u64(kmers, &job->letters) || job->letters < 1 || job->letters > LETTERS_MAX)
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to %d%s", kmers, LETTERS_MAX,
+                         tsr_number_advice(kmers, advice));
+  if (least && !tsr_parse_u64(least, &job->least))
+    return tsr_say_usage("--min %s: must be a whole number below 2^64%s", least, tsr_number_advice(least, advice));
+  if (job->is_sorted && !job->out) return tsr_say_usage("--sorted is about the lines of --out: give --out FILE");
+  if (job->has_histogram && job->out && strcmp(job->out, "-") == 0)
+    return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");
+  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
+                                       .kmers = (uint32_t)job->letters,
+                                       .canonical = tsr_arguments_has(arguments, "--canonical"),
+                                       .want_values = false};
+  return TSR_EXIT_OK;
+}
+
+/* Before anything is read: --out replaces none of the inputs. */
+static tsr_status check_out(const count_job *job, tsr_error *error) {
+  const tsr_arguments *arguments = job->arguments;
+  const size_t count = arguments->operand_count;
+  const tsr_named_path out = {"--out", job->out};
+  tsr_named_path *inputs = calloc(count + 1, sizeof *inputs);
+  if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "count: no memory for the names of %zu files", count);
+  for (size_t i = 0; i < count; i++) inputs[i] = (tsr_named_path){"FILE", arguments->operands[i]};
+  inputs[count] = (tsr_named_path){"--spec", tsr_arguments_value(arguments, "--spec")};
+  tsr_status status = tsr_rows_check_name("--out", job->out, error);
+  if (status == TSR_OK) status = tsr_outputs_check(&out, 1, inputs, count + 1, error);
+  free(inputs);
+  return status;
+}
+
+static tsr_exit run_count(const tsr_arguments *arguments) {
+  count_job job = {.stream = NULL};
+  tsr_error error;
+  tsr_exit failed = read_arguments(arguments, &job);
+  if (failed) return failed;
+  tsr_interrupt_watch();
+  tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK) status = open_files(&job, &error);
+  if (status == TSR_OK) status = make_table(&job, &error);
+  if (status == TSR_OK) status = count_all(&job, &error);
+  tsr_stream_close(job.stream);
+  free(job.files);
+  tsr_interrupt_leave();
+  if (status == TSR_OK) {
+    say_counted(&job);
+    status = put_out(&job, &error);
+  }
+  tsr_table_destroy(job.table);
+  if (status == TSR_OK) return TSR_EXIT_OK;
+  failed = tsr_say_error(status, &error);
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+}
+
+const tsr_command tsr_count_command = {
+    {"count", "FILE...", "Counts how often each k-mer occurs in FASTA and FASTQ files.", options}, run_count};

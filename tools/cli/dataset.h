@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of `tessera run`: files of keys (and values), read by pieces, for they may be larger than memory.
+ *
+ * The ending of a file's name says what it holds, because nothing inside a raw array or a table of
+ * numbers does:
+ *   .tsv                  lines of `key` or `key value` (tab or spaces between; decimal or 0x hex);
+ *                         blank lines and lines starting with '#' are skipped
+ *   .csv                  the same with a comma between; the first line may name the columns
+ *   .u32 .u64             raw little-endian arrays of keys
+ *   .npy                  NumPy arrays of keys, or of rows of a key and a value (npy.h)
+ *   .fa .fasta .fna       FASTA; .fq .fastq: FASTQ: the k-mers are the keys
+ * The endings may be in capitals, and all but arrays may have .gz, .bz2, .xz or .zst behind and be pipes. "-" is standard
+ * input, and a pipe may have any name, as a shell makes it for <(command): both may be compressed, and hold sequences if
+ * there are k-mers to read, else lines of numbers.
+ * What cannot be read whole is refused with a sentence; a row is never skipped or cut to fit.
+ * Read next: sequence.h (k-mers), stream.h (many files, by a thread), rows.h (the output).
+ */
+#ifndef TSR_DATASET_H
+#define TSR_DATASET_H
+
+#include "tools/cli/sequence.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_input tsr_input;
+
+/* The widths that a table's files are read with, as its spec says them: of counts of 8 and 16 bits 32, of value_bytes
+ * eight times as many, and 0 where there are no values. Status: TSR_BAD_SPEC (not whole numbers). */
+TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits,
+                                             tsr_error *error);
+
+typedef struct tsr_input_facts {
+  uint64_t keys;              /* so far */
+  uint64_t keys_known;        /* of the whole file, where its size tells; else 0 */
+  uint64_t bytes_read, bytes; /* so far, of the file as it lies there; bytes is 0 where it is a pipe */
+  tsr_sequence_facts sequences;
+} tsr_input_facts;
+
+/* Opens it, but a pipe that somebody may not write yet; `path` lives as long. The caller closes. Status: TSR_NOT_FOUND (no
+ * such file), TSR_IO (unreadable, malformed), TSR_NO_MEMORY, TSR_BAD_ARGUMENT (options that contradict the rules above,
+ * each other or the kind of file). One thread at a time. */
+TSR_MUST_CHECK tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, tsr_input **input,
+                                         tsr_error *error);
+/* Whether it can be opened so, and what that tells of it; it does not stay open. Status: as of tsr_input_open. */
+TSR_MUST_CHECK tsr_status tsr_input_look(const char *path, const tsr_dataset_options *options, tsr_input_facts *facts,
+                                         tsr_error *error);
+/* Writes up to `room` further keys, and their values if they are wanted, in their order; *count = 0 only at the end. A
+ * file without any key is refused. Status: TSR_IO (unreadable, malformed, or a number that does not fit its width),
+ * TSR_NO_MEMORY; what was written then is to be left alone. pre: room >= TSR_SEQUENCE_ROOM. */
+TSR_MUST_CHECK tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *values, uint64_t *count,
+                                         tsr_error *error);
+
+tsr_input_facts tsr_input_describe(const tsr_input *input);
+void tsr_input_close(tsr_input *input); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

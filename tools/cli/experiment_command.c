@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera experiment: the papers' experiments, each a file of specs/experiments, or a file of the user's own. What a
+ * file says and what is compared: tools/lab/experiment.h. Read next: places.h, which finds the files.
+ */
+#define _GNU_SOURCE /* glob */
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "tools/cli/command.h"
+#include "tools/cli/places.h"
+#include "tools/lab/experiment.h"
+
+static const tsr_option options[] = {
+    {"--list", NULL, false, "Tells which experiments there are."},
+    {"--all", NULL, false, "All of them, one after the other."},
+    {"--small", NULL, false, "With few keys, to try them: seconds in all, also on the cpu backend."},
+    {"--out", "FOLDER", false,
+     "Where NAME.csv goes, and is gone on with, NAME.paper.csv and the picture NAME.svg, for each; the working "
+     "directory, else."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+typedef struct experiments {
+  glob_t files;
+  char **names; /* of the files, without folder and .ini */
+} experiments;
+
+/* ---- Which there are ------------------------------------------------------------------------- */
+
+static void free_experiments(experiments *e) {
+  for (size_t i = 0; e->names && i < e->files.gl_pathc; i++) free(e->names[i]);
+  free(e->names);
+  globfree(&e->files);
+}
+
+static tsr_exit find_experiments(experiments *e) {
+  char folder[TSR_PLACE_BYTES], pattern[TSR_PLACE_BYTES];
+  tsr_error error;
+  tsr_status status = tsr_place_specs(folder, &error);
+  if (status) return tsr_say_error(status, &error);
+  if (!tsr_place_join(folder, "experiments/*.ini", pattern) || glob(pattern, 0, NULL, &e->files) != 0)
+    return tsr_say_usage("%s: has no folder experiments with files of experiments", folder);
+  e->names = calloc(e->files.gl_pathc, sizeof *e->names);
+  for (size_t i = 0; e->names && i < e->files.gl_pathc; i++) {
+    const char *name = strrchr(e->files.gl_pathv[i], '/') + 1;
+    e->names[i] = strndup(name, strlen(name) - strlen(".ini"));
+    if (!e->names[i]) e->names = NULL;
+  }
+  if (e->names) return TSR_EXIT_OK;
+  tsr_say("no memory for the names of experiments");
+  return TSR_EXIT_FAILED;
+}
+
+/* The number of the one of this name, in small or capital letters; the number of all, if there is none. */
+static size_t find_name(const experiments *e, const char *name) {
+  size_t i = 0;
+  while (i < e->files.gl_pathc && strcasecmp(e->names[i], name) != 0) i++;
+  return i;
+}
+
+static tsr_exit unknown_name(const experiments *e, const char *name) {
+  const char *nearest = tsr_nearest(name, (const char *const *)e->names, e->files.gl_pathc);
+  return tsr_say_usage("there is no experiment %s%s%s: `tessera experiment --list` tells which there are", name,
+                       nearest ? ", perhaps " : "", nearest ? nearest : "");
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static tsr_exit run_one(const char *path, const char *name, const tsr_arguments *arguments, const char *const *sets,
+                        size_t set_count) {
+  const char *folder = tsr_arguments_value(arguments, "--out");
+  char csv[PATH_MAX];
+  tsr_error error;
+  bool all_right = true;
+  if (snprintf(csv, sizeof csv, "%s/%s.csv", folder ? folder : ".", name) >= (int)sizeof csv)
+    return tsr_say_usage("--out %s: is too long a path", folder);
+  const tsr_experiment_options of_one = {
+      .path = path,
+      .name = name,
+      .csv = csv,
+      .plan = {.plugins = tsr_arguments_value(arguments, "--plugins"), .sets = sets, .set_count = set_count},
+      .is_small = tsr_arguments_has(arguments, "--small")};
+  tsr_status status = tsr_experiment_run(stdout, &of_one, &all_right, &error);
+  fflush(stdout);
+  if (status) return tsr_say_error(status, &error);
+  return all_right ? TSR_EXIT_OK : TSR_EXIT_FAILED;
+}
+
+static tsr_exit list_all(const experiments *e) {
+  for (size_t i = 0; i < e->files.gl_pathc; i++) {
+    tsr_error error;
+    tsr_status status = tsr_experiment_list(stdout, e->files.gl_pathv[i], e->names[i], &error);
+    if (status) return tsr_say_error(status, &error);
+  }
+  return TSR_EXIT_OK;
+}
+
+/* A name may be that of a file of the user's own. */
+static bool is_file(const char *name) {
+  const size_t letters = strlen(name);
+  return letters > strlen(".ini") && strcmp(name + letters - strlen(".ini"), ".ini") == 0;
+}
+
+static tsr_exit run_file(const char *path, const tsr_arguments *arguments, const char *const *sets, size_t set_count) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  char name[NAME_MAX + 1];
+  snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - strlen(".ini")), base);
+  return run_one(path, name, arguments, sets, set_count);
+}
+
+/* One that fails does not keep the others from being run. */
+static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments) {
+  const char **sets = calloc(arguments->given_count + 1, sizeof *sets);
+  size_t set_count = 0;
+  tsr_exit worst = TSR_EXIT_OK;
+  for (size_t i = 0; sets && i < arguments->given_count; i++)
+    if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
+  for (size_t i = 0; i < arguments->operand_count && worst == TSR_EXIT_OK; i++)
+    if (!is_file(arguments->operands[i]) && find_name(e, arguments->operands[i]) == e->files.gl_pathc)
+      worst = unknown_name(e, arguments->operands[i]);
+  if (worst) {
+    free(sets);
+    return worst;
+  }
+  for (size_t i = 0; sets && i < arguments->operand_count; i++) {
+    const char *operand = arguments->operands[i];
+    const size_t which = is_file(operand) ? 0 : find_name(e, operand);
+    const tsr_exit ended = is_file(operand)
+                               ? run_file(operand, arguments, sets, set_count)
+                               : run_one(e->files.gl_pathv[which], e->names[which], arguments, sets, set_count);
+    if (ended) worst = ended;
+  }
+  for (size_t i = 0; sets && tsr_arguments_has(arguments, "--all") && i < e->files.gl_pathc; i++) {
+    if (!tsr_experiment_is_one(e->files.gl_pathv[i])) continue;
+    const tsr_exit ended = run_one(e->files.gl_pathv[i], e->names[i], arguments, sets, set_count);
+    if (ended) worst = ended;
+  }
+  free(sets);
+  return worst;
+}
+
+static tsr_exit run(const tsr_arguments *arguments) {
+  experiments e = {.names = NULL};
+  const bool lists = tsr_arguments_has(arguments, "--list");
+  bool needs_names = lists || tsr_arguments_has(arguments, "--all");
+  if (!needs_names && arguments->operand_count == 0)
+    return tsr_say_usage("experiment: name one, such as `tessera experiment B1`, or say --list or --all");
+  for (size_t i = 0; i < arguments->operand_count; i++) needs_names = needs_names || !is_file(arguments->operands[i]);
+  tsr_exit status = needs_names ? find_experiments(&e) : TSR_EXIT_OK;
+  if (status == TSR_EXIT_OK) status = lists ? list_all(&e) : run_several(&e, arguments);
+  free_experiments(&e);
+  return status;
+}
+
+const tsr_command tsr_experiment_command = {
+    {"experiment", "[NAME...]",
+     "Runs experiments of the papers, or those of FILE.ini, and sets the results beside theirs.", options},
+    run};

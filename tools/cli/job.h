@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job: files of keys put into, looked up in and erased from one table, in the order written, with a report of what
+ * was composed and what happened. The files are read by chunks while the table works (stream.h), and rows are written as
+ * they come, so that memory holds the table and a few chunks, whatever the files' sizes. `run` makes a job from its command
+ * line, `demo` from its own choice. Read next: stream.h (the files), rows.h (the results), job_run.h.
+ */
+#ifndef TSR_JOB_H
+#define TSR_JOB_H
+
+#include <stdio.h>
+
+#include "core/tessera_tools.h"
+#include "tools/cli/rows.h"
+#include "tools/cli/stream.h"
+
+typedef enum tsr_job_verb { TSR_JOB_INSERT, TSR_JOB_FIND, TSR_JOB_ERASE, TSR_JOB_VERBS } tsr_job_verb;
+
+/* What happens where a pair finds no room. */
+typedef enum tsr_on_full {
+  TSR_FULL_AS_SAID, /* what the spec says of growth; where it says nothing, the table grows if it can */
+  TSR_FULL_GROW,
+  TSR_FULL_REPORT, /* the job goes on, and tells them in the end */
+  TSR_FULL_STOP    /* it ends, and nothing is written */
+} tsr_on_full;
+
+typedef struct tsr_job_step {
+  tsr_job_verb verb;
+  const char *path;
+  /* made */
+  uint64_t count;       /* keys */
+  uint64_t value_count; /* find in a multiset or multimap: pairs of all keys */
+  tsr_input_facts facts;
+  tsr_report report; /* of this step alone */
+  double milliseconds;
+} tsr_job_step;
+
+typedef struct tsr_job {
+  /* given; belongs to the caller */
+  const tsr_spec *spec;
+  const char *spec_path; /* for json */
+  const char *plugins;   /* NULL: the default search path */
+  uint32_t kmers;        /* 0: no sequence files */
+  bool canonical;
+  tsr_value_rule value_rule; /* what a key read without a value gets; TSR_VALUE_NATURAL: nothing is said of it */
+  uint64_t value;
+  tsr_on_full on_full;
+  tsr_job_step *steps; /* verb and path */
+  size_t step_count;
+  bool flushes;         /* packs lists before the table is saved */
+  bool is_quiet;        /* no report, no progress */
+  const char *load;     /* starts with the table saved there instead of an empty one; NULL: it does not */
+  const char *save;     /* where the table is saved in the end; NULL: nowhere */
+  const char *out;      /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
+  const char *unplaced; /* where the pairs go that found no room; NULL: they are only counted */
+  const char *pairs;    /* where all pairs of the table go in the end; NULL: nowhere */
+  bool is_sorted;       /* these pairs */
+  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
+  const char *json;     /* where the job goes as an object (job_json.h); NULL: nowhere */
+  void (*on_rows)(void *context, const tsr_rows *rows); /* gets the rows of finds as they come; NULL: nobody does */
+  void *context;
+  /* made */
+  tsr_spec *own_spec;        /* a copy that says what on_full means, which `spec` is then; NULL: none */
+  FILE *report;              /* standard output, or standard error if something else goes there, or nothing if quiet */
+  const char *capacity_note; /* where the capacity comes from */
+  uint64_t first_capacity;   /* before it grew */
+  tsr_usage usage;           /* in the end */
+  uint64_t unplaced_count, exported_count;
+  uint32_t key_bits, value_bits;
+  bool is_multimap, keeps_all; /* the second: a multiset too */
+  bool is_filter;              /* it keeps no pairs, and has no size */
+  bool is_interrupted;
+  tsr_table *table;
+} tsr_job;
+
+/* The value that the job's spec has for a key of [table], or `initial`. */
+const char *tsr_job_setting(const tsr_job *job, const char *key, const char *initial);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs jobs (job_run.h): inputs, composition, steps, outputs. Read next: worker.c (what is done with a chunk).
+ */
+#define _POSIX_C_SOURCE 200809L /* setenv */
+#include "tools/cli/job_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/job_report.h"
+#include "tools/cli/loading.h"
+#include "tools/cli/pairs.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/worker.h"
+
+enum { WAIT_MILLISECONDS = 200 };
+
+/* What a job needs while it runs. */
+typedef struct running {
+  tsr_job *job;
+  tsr_stream_file *files; /* of the steps */
+  tsr_stream *stream;
+  tsr_ahead *opening; /* the device, while the spec is checked */
+  tsr_ahead *linking; /* and its code, while the files are read */
+  tsr_worker worker;
+  uint64_t pairs; /* in the table, after the last step */
+} running;
+
+static bool is_setting(const tsr_job *job, const char *key, const char *initial, const char *value) {
+  return strcmp(tsr_job_setting(job, key, initial), value) == 0;
+}
+
+static bool has_capacity(const tsr_job *job) { return tsr_job_setting(job, "capacity", NULL) != NULL; }
+
+static bool may_grow(const tsr_job *job) { return !is_setting(job, "growth", "none", "none"); }
+
+/* ---- The spec -------------------------------------------------------------------------------- */
+
+static tsr_status check(const tsr_job *job, const tsr_spec *spec, tsr_error *error) {
+  const tsr_options options = {.plugins = job->plugins, .capacity = has_capacity(job) ? 0 : 1};
+  char *text;
+  tsr_status status = tsr_spec_check(spec, &options, &text, error);
+  if (status == TSR_OK) free(text);
+  return status;
+}
+
+/* Makes the spec say what on_full means. Growth that nobody asked for is left away where the parts refuse it, and where a
+ * loaded table has its own. */
+static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
+  const bool is_said = tsr_spec_get(job->spec, "table", "growth") != NULL;
+  const bool is_asked = job->on_full != TSR_FULL_AS_SAID;
+  const bool grows = job->on_full == TSR_FULL_GROW || !is_asked;
+  if (!is_asked && (is_said || job->load)) return TSR_OK;
+  tsr_status status = tsr_spec_copy(job->spec, &job->own_spec, error);
+  if (status == TSR_OK)
+    status = tsr_spec_set(job->own_spec, grows ? "table.growth=double" : "table.growth=none", error);
+  if (status) return status;
+  tsr_error why;
+  status = check(job, job->own_spec, &why);
+  if (status && is_asked)
+    return tsr_fail(error, status, "--on-full %s means growth = %s, which this table refuses: %s",
+                    grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
+  if (status == TSR_OK) job->spec = job->own_spec;
+  return TSR_OK;
+}
+
+static tsr_status check_value(const tsr_job *job, tsr_error *error) {
+  if (job->value_rule == TSR_VALUE_NATURAL) return TSR_OK;
+  if (!job->value_bits)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
+  if (job->value_bits > 64)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--value: a value of value_bytes is no number: files must have the values");
+  if (job->value_rule == TSR_VALUE_CONSTANT && job->value_bits == 32 && job->value > UINT32_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--value %" PRIu64 ": does not fit value_bits = 32: choose 64",
+                    job->value);
+  return TSR_OK;
+}
+
+/* The library would refuse these, too, but after all files that come before were read. */
+static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
+  const char *asked = job->pairs ? "--export" : job->has_histogram ? "--histogram" : NULL;
+  if (!job->is_filter) return TSR_OK;
+  for (size_t i = 0; !asked && i < job->step_count; i++)
+    if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
+  if (!asked) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load: use "
+                  "another kind",
+                  asked);
+}
+
+/* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
+static tsr_status read_spec(tsr_job *job, tsr_error *error) {
+  tsr_status status = check(job, job->spec, error);
+  if (status == TSR_OK) status = settle_growth(job, error);
+  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
+  if (status) return status;
+  job->is_filter = is_setting(job, "kind", "", "filter");
+  job->is_multimap = is_setting(job, "kind", "", "multimap");
+  job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
+  const char *const outputs[][2] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  for (size_t i = 0; status == TSR_OK && i < sizeof outputs / sizeof outputs[0]; i++)
+    status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
+  if (status == TSR_OK) status = check_filter(job, error);
+  if (status) return status;
+  if (job->has_histogram && job->value_bits > 64 && !job->keeps_all)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
+  if (job->has_histogram && !job->value_bits && !job->keeps_all)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--histogram: in a set each key is there once: use a multiset, or a counter");
+  return check_value(job, error);
+}
+
+/* ---- Inputs ---------------------------------------------------------------------------------- */
+
+static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
+  const bool adds = !job->keeps_all && is_setting(job, "duplicates", "first", "add");
+  const bool counts = is_setting(job, "kind", "", "counter");
+  const bool is_natural = job->value_rule == TSR_VALUE_NATURAL;
+  const bool is_inserted = step->verb == TSR_JOB_INSERT;
+  return (tsr_stream_file){.path = step->path,
+                           .options = {.key_bits = job->key_bits,
+                                       .value_bits = job->value_bits,
+                                       .want_values = is_inserted && job->value_bits > 0,
+                                       .kmers = job->kmers,
+                                       .canonical = job->canonical,
+                                       .value_rule = is_natural && counts ? TSR_VALUE_CONSTANT
+                                                     : is_natural && adds ? TSR_VALUE_NEEDED
+                                                                          : job->value_rule,
+                                       .value = is_natural && counts ? 1 : job->value},
+                           .is_inserted = is_inserted};
+}
+
+static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *error) {
+  job->is_interrupted = true;
+  if (!step) return tsr_fail(error, TSR_IO, "stopped before anything was done");
+  return tsr_fail(error, TSR_IO,
+                  "stopped in the middle: %s %s: %" PRIu64 " keys were done, %" PRIu64
+                  " bytes of the file read; nothing "
+                  "is written",
+                  tsr_job_verbs[step->verb], step->path, step->count, step->facts.bytes_read);
+}
+
+static tsr_ahead *begin_ahead(const tsr_job *job, uint32_t calls) {
+  const tsr_options options = {.plugins = job->plugins, .capacity = has_capacity(job) ? 0 : 1}; /* which no code has */
+  return job->load ? NULL : tsr_ahead_begin(job->spec, &options, calls);
+}
+
+static void end_ahead(running *r) {
+  tsr_ahead_end(r->linking);
+  tsr_ahead_end(r->opening);
+  r->linking = r->opening = NULL;
+}
+
+/* Begins to read, and waits until much or all is read: what is wrong there is told before anything is done, and the size
+ * of what is small is known. Meanwhile code is linked. */
+static tsr_status open_files(running *r, tsr_error *error) {
+  tsr_job *job = r->job;
+  bool is_settled = false;
+  r->files = calloc(job->step_count + 1, sizeof *r->files);
+  if (!r->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  for (size_t i = 0; i < job->step_count; i++) r->files[i] = file_of(job, &job->steps[i]);
+  tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
+  if (status == TSR_OK) r->linking = begin_ahead(job, tsr_worker_calls(&r->worker));
+  while (status == TSR_OK && !is_settled) {
+    status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
+    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, NULL, error);
+  }
+  return status;
+}
+
+/* Reads all that is to be inserted, only to count it: for a table that cannot grow. */
+static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
+  tsr_job *job = r->job;
+  tsr_stream *stream = NULL;
+  tsr_chunk chunk = {.count = 0};
+  tsr_progress progress;
+  size_t count = 0;
+  for (size_t i = 0; i < job->step_count; i++) {
+    if (!r->files[i].is_inserted) continue;
+    if (!tsr_stream_describe(r->stream, i).bytes)
+      return tsr_fail(
+          error, TSR_BAD_SPEC,
+          "%s: its size is not known before it is read, and the table has no capacity and does not grow: add "
+          "--set table.capacity=N",
+          r->files[i].path);
+    count++;
+  }
+  tsr_stream_file *files = calloc(count + 1, sizeof *files);
+  if (!files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  for (size_t i = 0, at = 0; i < job->step_count; i++)
+    if (r->files[i].is_inserted) files[at++] = r->files[i];
+  tsr_status status = tsr_stream_open(files, count, &stream, error);
+  *keys = 0;
+  tsr_progress_begin(&progress, "counting the input", "keys", job->is_quiet);
+  while (status == TSR_OK && chunk.file < count) {
+    status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
+    *keys += chunk.count;
+    tsr_progress_show(&progress, *keys, 0, 0);
+    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, NULL, error);
+  }
+  tsr_progress_end(&progress);
+  tsr_stream_close(stream);
+  free(files);
+  return status;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error) {
+  tsr_job *job = r->job;
+  bool is_exact;
+  tsr_status status = TSR_OK;
+  *capacity = tsr_stream_capacity(r->stream, &is_exact);
+  job->capacity_note = is_exact || !may_grow(job) ? ", the size of the input" : ", expected of the input, and it grows";
+  if (!is_exact && !may_grow(job)) status = count_inputs(r, capacity, error);
+  if (status == TSR_OK && !*capacity)
+    status = tsr_fail(error, TSR_BAD_SPEC,
+                      "the spec has no capacity, and nothing is inserted from which to derive it: add --insert FILE or "
+                      "--set table.capacity=N");
+  return status;
+}
+
+static tsr_status compose(running *r, tsr_error *error) {
+  tsr_job *job = r->job;
+  tsr_options options = {.plugins = job->plugins};
+  tsr_table_info info = {0};
+  tsr_status status = TSR_OK;
+  job->capacity_note = "";
+  if (job->load) {
+    bool was_rehashed = false;
+    status = tsr_load_as(job->load, job->spec, job->plugins, &job->table, &was_rehashed, error);
+    if (status == TSR_OK && !was_rehashed) job->capacity_note = ", as saved";
+  } else {
+    if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
+    if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
+  }
+  if (status) return status;
+  tsr_table_describe(job->table, &info);
+  job->first_capacity = info.capacity;
+  return TSR_OK;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
+static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_error *error) {
+  const tsr_job *job = running->job;
+  const tsr_report *r = &step->report;
+  const uint64_t asked = r->insert_keys + r->find_keys + r->erase_keys;
+  const uint64_t answered =
+      r->inserted + r->not_placed + r->found; /* of a multimap more pairs than keys may be erased */
+  const uint64_t before = running->pairs;
+  uint64_t after = 0;
+  tsr_status status = job->is_filter ? TSR_OK : tsr_size(job->table, &after, error);
+  if (status) return status;
+  if (asked != step->count || answered > asked)
+    return tsr_fail(error, TSR_BAD_PLUGIN,
+                    "%s: the sums do not agree: %" PRIu64 " keys, of which the table counted %" PRIu64 ": %" PRIu64
+                    " inserted, %" PRIu64 " not placed, %" PRIu64
+                    " found: a part breaks the contract, see `tessera conform`",
+                    step->path, step->count, asked, r->inserted, r->not_placed, r->found);
+  if (!job->is_filter && after != before + r->inserted - r->erased)
+    return tsr_fail(error, TSR_BAD_PLUGIN,
+                    "%s: the sums do not agree: %" PRIu64 " pairs before, %" PRIu64 " inserted, %" PRIu64
+                    " erased, and the table holds %" PRIu64
+                    ": a part lost pairs or made some, see `tessera conform FILE.so --stress 2^22`",
+                    step->path, before, r->inserted, r->erased, after);
+  running->pairs = after;
+  return TSR_OK;
+}
+
+static tsr_status refuse_full(const tsr_job *job, const tsr_job_step *step, tsr_error *error) {
+  tsr_table_info info = {0};
+  tsr_table_describe(job->table, &info);
+  return tsr_fail(
+      error, TSR_NO_MEMORY,
+      "%s: the table's %" PRIu64 " slots are full: %" PRIu64 " of the first %" PRIu64
+      " pairs found no room, and --on-full stop ends the job; nothing is written: raise capacity (now %" PRIu64
+      "), or take --on-full grow or report",
+      step->path, info.slots, step->report.not_placed, step->count, info.capacity);
+}
+
+/* The bytes of the keys that are done: some were read ahead. */
+static uint64_t bytes_done(const tsr_job_step *step) {
+  const tsr_input_facts *f = &step->facts;
+  return f->keys ? (uint64_t)((double)f->bytes_read * (double)step->count / (double)f->keys) : 0;
+}
+
+/* The next chunk, however long it takes, and how far its file is. */
+static tsr_status next_chunk(running *r, tsr_job_step *step, tsr_progress *progress, tsr_chunk *chunk,
+                             tsr_error *error) {
+  tsr_status status = TSR_OK;
+  do {
+    status = tsr_stream_next(r->stream, WAIT_MILLISECONDS, chunk, error);
+    step->facts = tsr_stream_describe(r->stream, (size_t)(step - r->job->steps));
+    tsr_progress_show(progress, step->count, bytes_done(step), step->facts.bytes);
+    if (status == TSR_OK && tsr_interrupt_seen()) return stopped(r->job, step, error);
+  } while (status == TSR_OK && !chunk->count && chunk->file < r->job->step_count);
+  return status;
+}
+
+/* *chunk is the step's first one, and then the next step's. */
+static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error *error) {
+  static const char *const doing[TSR_JOB_VERBS] = {"inserting", "finding", "erasing"};
+  tsr_job *job = r->job;
+  tsr_job_step *step = &job->steps[index];
+  tsr_progress progress;
+  tsr_status status = TSR_OK;
+  if (!job->is_quiet) tsr_say("reading %s", step->path);
+  tsr_progress_begin(&progress, doing[step->verb], "keys", job->is_quiet);
+  if (!index) status = next_chunk(r, step, &progress, chunk, error);
+  while (status == TSR_OK && chunk->file == index) {
+    status = tsr_worker_do(&r->worker, step, chunk, error);
+    if (status == TSR_OK && step->report.not_placed && job->on_full == TSR_FULL_STOP)
+      status = refuse_full(job, step, error);
+    if (status == TSR_OK) status = next_chunk(r, step, &progress, chunk, error);
+  }
+  tsr_progress_end(&progress);
+  if (status) return status;
+  tsr_report_step(job, step);
+  if (step->report.not_placed) tsr_say_not_placed(job, step);
+  job->unplaced_count += step->report.not_placed;
+  return check_sums(r, step, error);
+}
+
+static tsr_status run_steps(running *r, tsr_error *error) {
+  tsr_chunk chunk = {.count = 0};
+  tsr_status status = TSR_OK;
+  if (r->job->load && !r->job->is_filter) status = tsr_size(r->job->table, &r->pairs, error);
+  for (size_t i = 0; status == TSR_OK && i < r->job->step_count; i++) status = run_step(r, i, &chunk, error);
+  return status;
+}
+
+/* ---- Outputs --------------------------------------------------------------------------------- */
+
+static bool is_standard(const char *path) { return path && strcmp(path, "-") == 0; }
+
+/* Where the report goes: to nobody if it is not wanted. */
+static tsr_status open_report(tsr_job *job, tsr_error *error) {
+  const bool is_taken = job->has_histogram || is_standard(job->out) || is_standard(job->json) ||
+                        is_standard(job->unplaced) || is_standard(job->pairs);
+  job->report = job->is_quiet ? fopen("/dev/null", "w") : is_taken ? stderr : stdout;
+  return job->report ? TSR_OK : tsr_fail(error, TSR_IO, "--quiet: /dev/null cannot be written");
+}
+
+/* The rows of a find have a value or none; of a set or multiset they are pairs of a key and a number. */
+static tsr_status open_rows(running *r, tsr_error *error) {
+  static const uint8_t is_query = 1;
+  const tsr_job *job = r->job;
+  const tsr_rows pairs = {.key_bits = job->key_bits, .value_bits = job->value_bits};
+  const tsr_rows values = {.key_bits = job->key_bits, .value_bits = job->value_bits, .found = &is_query};
+  const tsr_rows numbers = {.key_bits = job->key_bits, .value_bits = 64};
+  tsr_status status = TSR_OK;
+  if (job->out) status = tsr_rows_open(job->out, job->value_bits ? &values : &numbers, &r->worker.out, error);
+  if (status == TSR_OK && job->unplaced) status = tsr_rows_open(job->unplaced, &pairs, &r->worker.unplaced, error);
+  return status;
+}
+
+static tsr_status close_rows(running *r, tsr_status former, tsr_error *error) {
+  tsr_error why;
+  tsr_row_writer *writers[] = {r->worker.out, r->worker.unplaced};
+  for (size_t i = 0; i < sizeof writers / sizeof writers[0]; i++) {
+    tsr_status status = tsr_rows_close(writers[i], former == TSR_OK, &why);
+    if (!status) continue;
+    former = status;
+    *error = why;
+  }
+  return former;
+}
+
+static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
+  tsr_pairs pairs = {.count = 0};
+  if (!job->pairs && !job->has_histogram) return TSR_OK;
+  tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
+  if (status == TSR_OK && job->pairs) status = tsr_pairs_write(&pairs, 0, job->pairs, error);
+  if (status == TSR_OK && job->pairs)
+    fprintf(job->report, "export   %s\n         %" PRIu64 " pairs\n", job->pairs, pairs.count);
+  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(&pairs, !job->keeps_all, error);
+  tsr_pairs_free(&pairs);
+  return status;
+}
+
+static tsr_status flush(const tsr_job *job, tsr_error *error) {
+  uint64_t units;
+  tsr_status status = tsr_flush(job->table, &units, error);
+  if (status == TSR_OK) fprintf(job->report, "flush    %" PRIu64 " units given back\n", units);
+  return status;
+}
+
+static void show_saving(void *progress, uint64_t done_bytes, uint64_t whole_bytes) {
+  tsr_progress_show(progress, done_bytes, done_bytes, whole_bytes);
+}
+
+static tsr_status save(const tsr_job *job, tsr_error *error) {
+  tsr_progress progress;
+  if (!job->save) return TSR_OK;
+  if (!job->is_quiet) tsr_say("saving %s", job->save);
+  tsr_progress_begin(&progress, "saving", "bytes", job->is_quiet);
+  tsr_status status = tsr_table_save_watched(job->table, job->save, show_saving, &progress, error);
+  tsr_progress_end(&progress);
+  return status;
+}
+
+/* ---- The job --------------------------------------------------------------------------------- */
+
+static tsr_status run(running *r, tsr_error *error) {
+  tsr_job *job = r->job;
+  tsr_status status = open_report(job, error);
+  if (status == TSR_OK) r->opening = begin_ahead(job, 0);
+  if (status == TSR_OK) status = read_spec(job, error);
+  if (status == TSR_OK) status = open_files(r, error);
+  if (status == TSR_OK) status = compose(r, error);
+  end_ahead(r);
+  if (status == TSR_OK) {
+    tsr_report_composition(job);
+    status = tsr_worker_warm_up(&r->worker, error);
+  }
+  if (status == TSR_OK) status = open_rows(r, error);
+  if (status == TSR_OK) status = run_steps(r, error);
+  tsr_interrupt_leave();
+  if (status == TSR_OK && job->flushes) status = flush(job, error);
+  if (status == TSR_OK && !job->is_filter) status = tsr_table_usage(job->table, &job->usage, error);
+  if (status == TSR_OK) status = tsr_report_size(job, error);
+  if (status == TSR_OK) status = save(job, error);
+  status = close_rows(r, status, error);
+  return status == TSR_OK ? put_pairs(job, error) : status;
+}
+
+/* A context with one queue to the device is made and given back in half the time, and a job that has one stream needs no
+ * more. The driver asks when it is initialised; what the caller has set stands. */
+static void want_one_queue(const tsr_job *job) {
+  if (is_setting(job, "device_bytes", "0", "0") && !tsr_job_setting(job, "devices", NULL))
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0);
+}
+
+tsr_exit tsr_job_run(tsr_job *job) {
+  tsr_error error;
+  running r = {.job = job, .worker = {.job = job}};
+  want_one_queue(job);
+  tsr_interrupt_watch();
+  tsr_status status = run(&r, &error);
+  const tsr_exit failed = status ? tsr_say_error(status, &error) : TSR_EXIT_OK; /* before anything is waited for */
+  end_ahead(&r);
+  tsr_worker_free(&r.worker);
+  tsr_stream_close(r.stream);
+  free(r.files);
+  if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
+  return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+}
+
+void tsr_job_free(tsr_job *job) {
+  if (job->is_quiet && job->report) fclose(job->report);
+  tsr_table_destroy(job->table);
+  tsr_spec_free(job->own_spec);
+  job->table = NULL;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera join: rows of the pairs of two files that have one key. Each file is read into a table while a thread reads on,
+ * then the tables are joined where they are. Read next: stream.h, rows.h; ../table/join.c does the work.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "core/tessera_tools.h"
+#include "tools/cli/command.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/room.h"
+#include "tools/cli/rows.h"
+#include "tools/cli/stream.h"
+#include "tools/lab/outputs.h"
+
+enum { WAIT_MILLISECONDS = 200 };
+
+typedef struct join_job {
+  const tsr_arguments *arguments;
+  uint32_t kind;
+  bool is_aggregate, only_counts, is_quiet;
+  const char *out;
+  tsr_spec *spec;
+  tsr_table *left, *right;
+  bool is_interrupted;
+} join_job;
+
+/* ---- The spec -------------------------------------------------------------------------------- */
+
+/* Refuses a wrong one before any file is opened. */
+static tsr_status read_spec(join_job *job, tsr_error *error) {
+  tsr_status status = tsr_arguments_recipe(job->arguments, "join.ini", &job->spec, error);
+  if (status) return status;
+  const bool has_capacity = tsr_spec_get(job->spec, "table", "capacity") != NULL;
+  const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
+                               .capacity = has_capacity ? 0 : 1};
+  char *text;
+  status = tsr_spec_check(job->spec, &options, &text, error);
+  if (status) return status;
+  free(text);
+  if (strcmp(tsr_spec_get(job->spec, "table", "kind"), "filter") == 0)
+    return tsr_fail(error, TSR_BAD_SPEC, "[table] kind = filter: keeps bits and no keys to join by: use another kind");
+  return TSR_OK;
+}
+
+/* ---- One file -------------------------------------------------------------------------------- */
+
+static tsr_status stopped(join_job *job, const char *path, tsr_error *error) {
+  job->is_interrupted = true;
+  return tsr_fail(error, TSR_IO, "stopped while %s was read; nothing is written", path);
+}
+
+static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, const char *path, tsr_error *error) {
+  tsr_progress progress;
+  tsr_chunk chunk = {.count = 0};
+  uint64_t done = 0;
+  tsr_status status = TSR_OK;
+  tsr_progress_begin(&progress, path, "pairs", job->is_quiet);
+  while (status == TSR_OK && chunk.file < 1) {
+    status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
+    if (status == TSR_OK && chunk.count) status = tsr_insert(table, chunk.count, chunk.keys, chunk.values, NULL, error);
+    done += chunk.count;
+    const tsr_input_facts facts = tsr_stream_describe(stream, 0);
+    tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
+    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
+  }
+  tsr_progress_end(&progress);
+  char advice[TSR_ROOM_ADVICE_BYTES];
+  tsr_report report = {.size = 0};
+  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK && report.not_placed)
+    status = tsr_fail(error, TSR_NO_MEMORY,
+                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
+                      report.not_placed, tsr_room_advice(table, "let it grow: --set table.growth=double", advice));
+  return status;
+}
+
+static tsr_status read_table(join_job *job, const char *path, tsr_table **table, tsr_error *error) {
+  tsr_stream_file file = {.path = path, .is_inserted = true};
+  tsr_stream *stream = NULL;
+  bool is_settled = false, is_exact;
+  tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
+  file.options.want_values = file.options.value_bits > 0;
+  if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
+  while (status == TSR_OK && !is_settled) {
+    status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
+    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) status = stopped(job, path, error);
+  }
+  tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
+  if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity"))
+    options.capacity = tsr_stream_capacity(stream, &is_exact);
+  if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
+  if (status == TSR_OK) status = fill(job, stream, *table, path, error);
+  tsr_stream_close(stream);
+  return status;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* The rows of one kind of join, in memory. values: of the left table, or aggregates. */
+typedef struct found_rows {
+  void *keys, *values, *rights;
+  uint64_t count;
+} found_rows;
+
+static tsr_status join_tables(const join_job *job, uint32_t kind, bool has_right, const tsr_rows *widths,
+                              found_rows *found, tsr_error *error) {
+  tsr_status status = tsr_join(job->left, job->right, kind, NULL, &found->count, error);
+  if (status || found->count == 0) return status;
+  found->keys = malloc(found->count * (widths->key_bits / 8));
+  if (widths->value_bits) found->values = malloc(found->count * (widths->value_bits / 8));
+  if (has_right) found->rights = malloc(found->count * (widths->right_bits / 8));
+  if (!found->keys || (widths->value_bits && !found->values) || (has_right && !found->rights))
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for %" PRIu64 " rows", found->count);
+  const tsr_join_rows rows = {.room = found->count,
+                              .keys = found->keys,
+                              .left_values = job->is_aggregate ? NULL : found->values,
+                              .right_values = found->rights,
+                              .aggregates = job->is_aggregate ? found->values : NULL};
+  return tsr_join(job->left, job->right, kind, &rows, &found->count, error);
+}
+
+static void free_rows(found_rows *found) {
+  free(found->keys);
+  free(found->values);
+  free(found->rights);
+}
+
+/* Those of a left join come as those of an inner one and of an anti one, so that a missing value is no number. */
+static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *error) {
+  const bool is_left = job->kind == TSR_JOIN_LEFT, has_right = is_left || job->kind == TSR_JOIN_INNER;
+  tsr_table_info left = {0}, right = {0};
+  tsr_table_describe(job->left, &left);
+  tsr_table_describe(job->right, &right);
+  tsr_rows rows = {.key_bits = left.key_bits,
+                   .value_bits = job->is_aggregate            ? 64
+                                 : job->kind <= TSR_JOIN_ANTI ? left.value_bits
+                                                              : 0,
+                   .right_bits = has_right ? right.value_bits : 0};
+  found_rows found = {.count = 0}, alone = {.count = 0};
+  tsr_row_writer *writer = NULL;
+  tsr_status status = tsr_rows_check_values("--out", job->out, left.value_bits, error);
+  if (status) return status;
+  status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, has_right && right.value_bits, &rows,
+                       &found, error);
+  if (status == TSR_OK && is_left) status = join_tables(job, TSR_JOIN_ANTI, false, &rows, &alone, error);
+  if (status == TSR_OK) status = tsr_rows_open(job->out, &rows, &writer, error);
+  const found_rows *const parts[] = {&found, &alone};
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
+    rows.keys = parts[i]->keys;
+    rows.values = parts[i]->values;
+    rows.rights = parts[i]->rights;
+    rows.count = parts[i]->count;
+    tsr_rows_add(writer, &rows);
+  }
+  const tsr_status closed = tsr_rows_close(writer, status == TSR_OK, status ? NULL : error);
+  *count = found.count + alone.count;
+  free_rows(&found);
+  free_rows(&alone);
+  return status ? status : closed;
+}
+
+static tsr_status put_out(const join_job *job, tsr_error *error) {
+  uint64_t count = 0;
+  tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
+                                       : write_rows(job, &count, error);
+  if (status) return status;
+  if (job->only_counts)
+    printf("%" PRIu64 "\n", count);
+  else if (!job->is_quiet)
+    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
+  return TSR_OK;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static const tsr_option options[] = {
+    {"--kind", "KIND", false,
+     "Which rows: inner (a left and a right pair of one key; the default), left (those, and left pairs without a right "
+     "one), semi or anti (left pairs whose keys the right file has, or has not); or keys, each once: union, intersect "
+     "or difference (of the left file alone)."},
+    {"--aggregate", "WHAT", false,
+     "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
+    {"--out", "FILE", false,
+     "Where the rows go: key, left value, right value, '-' for none. '-', standard output, else."},
+    {"--count", NULL, false, "Prints how many rows there are instead."},
+    {"--spec", "FILE", false,
+     "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
+     "meet "
+     "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
+    {"--quiet", NULL, false, "Says nothing but errors."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+typedef struct kind_name {
+  const char *name;
+  uint32_t kind;
+} kind_name;
+
+static const kind_name row_kinds[] = {{"inner", TSR_JOIN_INNER},
+                                      {"left", TSR_JOIN_LEFT},
+                                      {"semi", TSR_JOIN_SEMI},
+                                      {"anti", TSR_JOIN_ANTI},
+                                      {"union", TSR_JOIN_UNION},
+                                      {"intersect", TSR_JOIN_INTERSECT},
+                                      {"difference", TSR_JOIN_DIFFERENCE},
+                                      {NULL, 0}};
+static const kind_name aggregates[] = {
+    {"sum", TSR_JOIN_SUM}, {"min", TSR_JOIN_MIN}, {"max", TSR_JOIN_MAX}, {"count", TSR_JOIN_COUNT}, {NULL, 0}};
+
+/* False: there is none of this name. */
+static bool find_kind(const kind_name *kinds, const char *name, uint32_t *kind) {
+  while (kinds->name && strcmp(kinds->name, name) != 0) kinds++;
+  *kind = kinds->kind;
+  return kinds->name != NULL;
+}
+
+static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
+  const char *kind = tsr_arguments_value(arguments, "--kind"), *out = tsr_arguments_value(arguments, "--out");
+  const char *aggregate = tsr_arguments_value(arguments, "--aggregate");
+  job->arguments = arguments;
+  job->only_counts = tsr_arguments_has(arguments, "--count");
+  job->is_quiet = tsr_arguments_has(arguments, "--quiet");
+  job->is_aggregate = aggregate != NULL;
+  job->out = out ? out : "-";
+  if (kind && !find_kind(row_kinds, kind, &job->kind))
+    return tsr_say_usage("--kind %s: must be one of inner, left, semi, anti, union, intersect and difference", kind);
+  if (aggregate && job->kind != TSR_JOIN_INNER)
+    return tsr_say_usage("--kind %s and --aggregate: aggregates are of keys that both files have: leave out --kind",
+                         kind);
+  if (aggregate && !find_kind(aggregates, aggregate, &job->kind))
+    return tsr_say_usage("--aggregate %s: must be one of sum, min, max and count", aggregate);
+  if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
+  return TSR_EXIT_OK;
+}
+
+/* Before anything is read: --out replaces none of the inputs. */
+static tsr_status check_out(const join_job *job, tsr_error *error) {
+  const tsr_named_path out = {"--out", job->out};
+  const tsr_named_path inputs[] = {{"LEFT", job->arguments->operands[0]},
+                                   {"RIGHT", job->arguments->operands[1]},
+                                   {"--spec", tsr_arguments_value(job->arguments, "--spec")}};
+  if (strcmp(inputs[0].path, "-") == 0 && strcmp(inputs[1].path, "-") == 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "LEFT and RIGHT are both standard input: name a file for one");
+  tsr_status status = tsr_rows_check_name("--out", job->out, error);
+  return status ? status : tsr_outputs_check(&out, 1, inputs, 3, error);
+}
+
+static tsr_exit run_join(const tsr_arguments *arguments) {
+  join_job job = {.spec = NULL};
+  tsr_error error;
+  tsr_exit failed = read_arguments(arguments, &job);
+  if (failed) return failed;
+  tsr_interrupt_watch();
+  tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK) status = read_spec(&job, &error);
+  if (status == TSR_OK) status = read_table(&job, arguments->operands[0], &job.left, &error);
+  if (status == TSR_OK) status = read_table(&job, arguments->operands[1], &job.right, &error);
+  tsr_interrupt_leave();
+  if (status == TSR_OK) status = put_out(&job, &error);
+  tsr_table_destroy(job.left);
+  tsr_table_destroy(job.right);
+  tsr_spec_free(job.spec);
+  if (status == TSR_OK) return TSR_EXIT_OK;
+  failed = tsr_say_error(status, &error);
+  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+}
+
+const tsr_command tsr_join_command = {
+    {"join", "LEFT RIGHT", "Rows of the pairs of two files that have one key.", options}, run_join};

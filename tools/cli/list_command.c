@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera list and tessera describe: the plugins on the search path, from their own descriptors, and the keys of
+ * [table], [devices] and [filter]. The tables in the README files are its output (tests/docs/update_tables.sh).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "core/tessera_devices.h"
+#include "tools/cli/command.h"
+#include "tools/cli/kinds.h"
+
+static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
+enum { ROLES = sizeof roles / sizeof roles[0] };
+
+bool tsr_is_role(const char *word, size_t length) {
+  for (size_t i = 0; i < ROLES; i++)
+    if (strlen(roles[i]) == length && strncmp(word, roles[i], length) == 0) return true;
+  return false;
+}
+
+static tsr_exit check_role(const char *word) {
+  if (tsr_is_role(word, strlen(word))) return TSR_EXIT_OK;
+  const char *nearest = tsr_nearest(word, roles, ROLES);
+  return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
+                       nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static void print_plugins(const tsr_plugin_info *plugins, size_t count, const char *role) {
+  size_t shown = 0, without_device = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (role && strcmp(role, plugins[i].role) != 0) continue;
+    char name[64];
+    snprintf(name, sizeof name, "%s/%s", plugins[i].role, plugins[i].name);
+    printf("%-24s %s%s\n", name, plugins[i].summary, plugins[i].has_device_code ? "" : " [no device code]");
+    shown++;
+    without_device += !plugins[i].has_device_code;
+  }
+  printf("%zu plugin%s\n", shown, shown == 1 ? "" : "s");
+  if (without_device)
+    tsr_say("%zu carr%s no device code and can be used on the cpu backend only: built without nvcc", without_device,
+            without_device == 1 ? "ies" : "y");
+  if (!shown) tsr_say("no plugin was found: name the folders with --plugins or TESSERA_PLUGINS");
+}
+
+static tsr_exit run_list(const tsr_arguments *arguments) {
+  const char *role = arguments->operand_count ? arguments->operands[0] : NULL;
+  const tsr_plugin_info *plugins;
+  size_t count;
+  tsr_error error;
+  if (role) {
+    tsr_exit failed = check_role(role);
+    if (failed) return failed;
+  }
+  tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
+  if (status) return tsr_say_error(status, &error);
+  print_plugins(plugins, count, role);
+  tsr_plugins_free(plugins, count);
+  return TSR_EXIT_OK;
+}
+
+/* ---- describe -------------------------------------------------------------------------------- */
+
+/* ROLE or ROLE/NAME */
+static bool is_about(const tsr_plugin_info *plugin, const char *what) {
+  size_t length = strlen(plugin->role);
+  return strncmp(plugin->role, what, length) == 0 &&
+         (!what[length] || (what[length] == '/' && strcmp(plugin->name, what + length + 1) == 0));
+}
+
+static const char *initial_of(const tsr_setting_info *row) {
+  return !row->initial ? "required" : *row->initial ? row->initial : "-";
+}
+
+static void print_settings(const char *section, const tsr_setting_info *rows, size_t count) {
+  printf("the keys of [%s]\n\n%-16s %-51s %-8s  %s\n", section, "key", "values", "default", "what it is");
+  for (size_t i = 0; i < count; i++)
+    printf("%-16s %-51s %-8s  %s\n", rows[i].key, rows[i].values, initial_of(&rows[i]), rows[i].doc);
+}
+
+static void print_parameters(const tsr_plugin_info *plugin) {
+  if (!plugin->parameter_count) {
+    printf("no parameters\n");
+    return;
+  }
+  printf("\n%-16s %-4s %10s  %-18s %s\n", "parameter", "type", "default", "range", "what it is");
+  for (size_t i = 0; i < plugin->parameter_count; i++) {
+    const tsr_parameter_info *row = &plugin->parameters[i];
+    char range[48];
+    snprintf(range, sizeof range, "%llu .. %llu", (unsigned long long)row->minimum, (unsigned long long)row->maximum);
+    printf("%-16s %-4s %10llu  %-18s %s\n", row->name, row->type, (unsigned long long)row->initial, range, row->doc);
+  }
+}
+
+/* What is described, and what is there besides. */
+typedef struct described {
+  const tsr_plugin_info *plugins;
+  size_t count;
+  const char *what, *folders;
+} described;
+
+static bool has_kinds(const tsr_plugin_info *plugin) { return strcmp(plugin->role, "probing") == 0; }
+
+static void print_plugin(const described *d, const tsr_plugin_info *plugin) {
+  printf("%s/%s  %s\n", plugin->role, plugin->name, plugin->summary);
+  printf("source       %s\n", plugin->source);
+  printf("file         %s\n", plugin->path);
+  printf("device code  %s\n", plugin->has_device_code ? "yes" : "no: cpu backend only");
+  char kinds[TSR_KINDS_BYTES];
+  if (has_kinds(plugin)) {
+    tsr_kinds_of(plugin, d->plugins, d->count, d->folders, kinds);
+    printf("kinds        %s\n", kinds);
+  }
+  print_parameters(plugin);
+}
+
+/* ---- describe --markdown: tables of the README files ----------------------------------------- */
+
+/* One cell and the bar behind it. */
+static void print_cell(const char *text) {
+  putchar(' ');
+  for (; *text; text++) printf(*text == '|' ? "\\%c" : "%c", *text);
+  printf(" |");
+}
+
+static void print_code(const char *name) { printf(" `%s` |", name); }
+
+static void print_settings_markdown(const char *section, const tsr_setting_info *rows, size_t count) {
+  printf("| `[%s]` | values | default | what it is |\n|---|---|---|---|\n", section);
+  for (size_t i = 0; i < count; i++) {
+    printf("|");
+    print_code(rows[i].key);
+    print_cell(rows[i].values);
+    print_cell(initial_of(&rows[i]));
+    print_cell(rows[i].doc);
+    printf("\n");
+  }
+}
+
+static void print_parameter_markdown(const tsr_plugin_info *plugin, const tsr_parameter_info *row) {
+  printf("|");
+  print_code(plugin->name);
+  print_code(row->name);
+  printf(" %llu | %llu .. %llu |", (unsigned long long)row->initial, (unsigned long long)row->minimum,
+         (unsigned long long)row->maximum);
+  print_cell(row->doc);
+  printf("\n");
+}
+
+static void print_plugins_markdown(const described *d) {
+  const tsr_plugin_info *plugins = d->plugins;
+  const size_t count = d->count;
+  const char *what = d->what;
+  const bool with_kinds = strncmp(what, "probing", strlen("probing")) == 0;
+  size_t parameters = 0;
+  printf("| plugin | what it is |%s source |\n|---|---|---|%s\n", with_kinds ? " kinds |" : "",
+         with_kinds ? "---|" : "");
+  for (size_t i = 0; i < count; i++) {
+    char kinds[TSR_KINDS_BYTES];
+    if (!is_about(&plugins[i], what)) continue;
+    printf("|");
+    print_code(plugins[i].name);
+    print_cell(plugins[i].summary);
+    if (with_kinds) {
+      tsr_kinds_of(&plugins[i], plugins, count, d->folders, kinds);
+      print_cell(kinds);
+    }
+    print_cell(plugins[i].source);
+    printf("\n");
+    parameters += plugins[i].parameter_count;
+  }
+  if (!parameters) return;
+  printf("\n| plugin | parameter | default | range | what it is |\n|---|---|---|---|---|\n");
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; is_about(&plugins[i], what) && k < plugins[i].parameter_count; k++)
+      print_parameter_markdown(&plugins[i], &plugins[i].parameters[k]);
+}
+
+/* ---- describe: what was asked for ------------------------------------------------------------ */
+
+static tsr_exit not_found(const tsr_plugin_info *plugins, size_t count, const char *what) {
+  size_t length = strcspn(what, "/"), names_count = 0;
+  char role[24];
+  snprintf(role, sizeof role, "%.*s", (int)length, what);
+  if (!what[length]) return tsr_say_usage("there is no plugin of role %s; see `tessera list`", role);
+  const char **names = calloc(count + 1, sizeof *names);
+  for (size_t i = 0; names && i < count; i++)
+    if (strcmp(plugins[i].role, role) == 0) names[names_count++] = plugins[i].name;
+  const char *nearest = names ? tsr_nearest(what + length + 1, names, names_count) : NULL;
+  tsr_exit failed = nearest ? tsr_say_usage("there is no plugin %s; did you mean %s/%s?", what, role, nearest)
+                            : tsr_say_usage("there is no plugin %s; see `tessera list %s`", what, role);
+  free(names);
+  return failed;
+}
+
+static void describe_settings(const char *section, bool as_markdown) {
+  const tsr_setting_info *rows;
+  size_t count = strcmp(section, "table") == 0     ? tsr_settings_list(&rows)
+                 : strcmp(section, "devices") == 0 ? tsr_devices_settings_list(&rows)
+                 : strcmp(section, "filter") == 0  ? tsr_filter_settings_list(&rows)
+                                                   : tsr_values_settings_list(&rows);
+  if (as_markdown)
+    print_settings_markdown(section, rows, count);
+  else
+    print_settings(section, rows, count);
+}
+
+static void describe_plugins(const described *d, bool as_markdown) {
+  if (as_markdown) {
+    print_plugins_markdown(d);
+    return;
+  }
+  const char *between = "";
+  for (size_t i = 0; i < d->count; i++) {
+    if (!is_about(&d->plugins[i], d->what)) continue;
+    printf("%s", between);
+    print_plugin(d, &d->plugins[i]);
+    between = "\n";
+  }
+}
+
+static tsr_exit run_describe(const tsr_arguments *arguments) {
+  const char *what = arguments->operands[0];
+  bool as_markdown = tsr_arguments_has(arguments, "--markdown");
+  const tsr_plugin_info *plugins;
+  size_t count, found = 0;
+  char role[24];
+  tsr_error error;
+  if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0 || strcmp(what, "filter") == 0 ||
+      strcmp(what, "values") == 0) {
+    describe_settings(what, as_markdown);
+    return TSR_EXIT_OK;
+  }
+  if (!strchr(what, '/') && !tsr_is_role(what, strlen(what)))
+    return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
+                         "the keys of [table], and devices, filter and values those of these sections",
+                         what);
+  snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
+  tsr_exit failed = check_role(role);
+  if (failed) return failed;
+  tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
+  if (status) return tsr_say_error(status, &error);
+  for (size_t i = 0; i < count; i++) found += is_about(&plugins[i], what);
+  const described d = {plugins, count, what, tsr_arguments_value(arguments, "--plugins")};
+  if (found)
+    describe_plugins(&d, as_markdown);
+  else
+    failed = not_found(plugins, count, what);
+  tsr_plugins_free(plugins, count);
+  return failed;
+}
+
+static const tsr_option list_options[] = {TSR_OPTION_PLUGINS, TSR_OPTION_END};
+static const tsr_option describe_options[] = {
+    {"--markdown", NULL, false, "Prints tables for a page, as in the README files."},
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options}, run_list};
+const tsr_command tsr_describe_command = {{"describe", "ROLE/NAME",
+                                           "Tells what a plugin is and its parameters; ROLE: all of it; table, "
+                                           "devices, filter, values: the keys of that section.",
+                                           describe_options},
+                                          run_describe};

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * .npy files (npy.h). Two parts: the header, a Python dictionary of three entries, is read strictly and once; then the
+ * numbers are converted block by block, each checked against the width of its column.
+ */
+#define _DEFAULT_SOURCE 1 /* le32toh */
+
+#include "tools/cli/npy.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  TSR_MAGIC_BYTES = 8,        /* "\x93NUMPY", major, minor */
+  TSR_NPY_TEXT_MAX = 1 << 16, /* of a dictionary; that of an array of numbers has some 100 bytes */
+  TSR_BLOCK_NUMBERS = 1 << 13
+};
+
+struct tsr_npy {
+  int file;
+  const char *path;
+  const tsr_dataset_options *options;
+  tsr_error *error; /* of the call that runs */
+  /* the dictionary */
+  const char *text, *end, *at;
+  bool has_descr, has_order, has_shape;
+  uint32_t number_bytes;
+  bool is_signed;
+  uint64_t shape[2];
+  uint32_t dimensions;
+  /* the numbers */
+  uint64_t done; /* rows */
+  unsigned char block[TSR_BLOCK_NUMBERS * 8];
+};
+
+/* ---- The dictionary -------------------------------------------------------------------------- */
+
+static tsr_status malformed(const tsr_npy *n, const char *what) {
+  return tsr_fail(n->error, TSR_IO, "%s: %s at byte %zu of its header: save it again with numpy.save", n->path, what,
+                  (size_t)(n->at - n->text));
+}
+
+static void skip_blanks(tsr_npy *n) {
+  while (n->at < n->end && (*n->at == ' ' || *n->at == '\t' || *n->at == '\n' || *n->at == '\r')) {
+    n->at++;
+  }
+}
+
+/* Passes over blanks and then this byte, if it is there. */
+static bool take(tsr_npy *n, char byte) {
+  skip_blanks(n);
+  bool is_there = n->at < n->end && *n->at == byte;
+  n->at += is_there ? 1 : 0;
+  return is_there;
+}
+
+static bool take_word(tsr_npy *n, const char *word) {
+  skip_blanks(n);
+  size_t length = strlen(word);
+  bool is_there = (size_t)(n->end - n->at) >= length && memcmp(n->at, word, length) == 0;
+  n->at += is_there ? length : 0;
+  return is_there;
+}
+
+/* A Python string without escapes. */
+static tsr_status take_string(tsr_npy *n, char *out, size_t room) {
+  skip_blanks(n);
+  char quote = n->at < n->end ? *n->at : '\0';
+  if (quote != '\'' && quote != '"') {
+    return malformed(n, "there is no string where one belongs");
+  }
+  size_t length = 0;
+  const char *from = n->at + 1;
+  while (from + length < n->end && from[length] >= ' ' && from[length] <= '~' && from[length] != '\\' &&
+         from[length] != quote) {
+    length++;
+  }
+  if (from + length == n->end || from[length] != quote || length >= room) {
+    return malformed(n, "a string does not end, has an escape or is too long");
+  }
+  memcpy(out, from, length);
+  out[length] = '\0';
+  n->at = from + length + 1;
+  return TSR_OK;
+}
+
+static tsr_status read_descr(tsr_npy *n) {
+  char descr[32];
+  if (n->at < n->end && (skip_blanks(n), n->at < n->end) && *n->at == '[') {
+    return tsr_fail(n->error, TSR_IO, "%s: is an array of records: save keys, or rows of key and value, as numbers",
+                    n->path);
+  }
+  tsr_status status = take_string(n, descr, sizeof descr);
+  if (status != TSR_OK) {
+    return status;
+  }
+  bool is_known = strlen(descr) == 3 && descr[0] == '<' && (descr[1] == 'u' || descr[1] == 'i') &&
+                  (descr[2] == '4' || descr[2] == '8');
+  if (!is_known) {
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: holds numbers of type '%s': allowed are '<u4', '<u8', '<i4' and '<i8': convert it, for "
+                    "example by astype('<u8')",
+                    n->path, descr);
+  }
+  n->number_bytes = (uint32_t)(descr[2] - '0');
+  n->is_signed = descr[1] == 'i';
+  return TSR_OK;
+}
+
+static tsr_status read_order(tsr_npy *n) {
+  if (take_word(n, "False")) {
+    return TSR_OK;
+  }
+  if (take_word(n, "True")) {
+    return tsr_fail(n->error, TSR_IO, "%s: is in Fortran order: save numpy.ascontiguousarray of it", n->path);
+  }
+  return malformed(n, "fortran_order is neither True nor False");
+}
+
+/* Decimal digits within 64 bits. */
+static bool take_number(tsr_npy *n, uint64_t *out) {
+  uint64_t value = 0;
+  skip_blanks(n);
+  const char *start = n->at;
+  for (; n->at < n->end && *n->at >= '0' && *n->at <= '9'; n->at++) {
+    uint64_t digit = (uint64_t)(*n->at - '0');
+    if (value > (UINT64_MAX - digit) / 10) {
+      return false;
+    }
+    value = value * 10 + digit;
+  }
+  *out = value;
+  return n->at > start;
+}
+
+/* "(3,)" or "(3, 2)" or "(3, 2,)"; Python reads "(3)" as a number. */
+static tsr_status read_shape(tsr_npy *n) {
+  bool has_comma = true;
+  if (!take(n, '(')) {
+    return malformed(n, "the shape starts with no '('");
+  }
+  while (!take(n, ')')) {
+    uint64_t extent = 0;
+    if (!has_comma || !take_number(n, &extent)) {
+      return malformed(n, "the shape is no list of whole numbers of 64 bits");
+    }
+    if (n->dimensions < 2) {
+      n->shape[n->dimensions] = extent;
+    }
+    n->dimensions++; /* at most as many as the header has bytes */
+    has_comma = take(n, ',');
+  }
+  return n->dimensions == 1 && !has_comma ? malformed(n, "the shape of one number lacks its ','") : TSR_OK;
+}
+
+/* One `'name': value`. */
+static tsr_status read_entry(tsr_npy *n) {
+  static const char *const names[] = {"descr", "fortran_order", "shape"};
+  static tsr_status (*const readers[])(tsr_npy *) = {read_descr, read_order, read_shape};
+  bool *const seen[] = {&n->has_descr, &n->has_order, &n->has_shape};
+  char name[32];
+  tsr_status status = take_string(n, name, sizeof name);
+  if (status != TSR_OK) {
+    return status;
+  }
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(name, names[i]) == 0 && !*seen[i]) {
+      *seen[i] = true;
+      return take(n, ':') ? readers[i](n) : malformed(n, "a ':' is missing");
+    }
+  }
+  return tsr_fail(
+      n->error, TSR_IO,
+      "%s: its header has '%s' twice or where it should not be: it has descr, fortran_order and shape, once "
+      "each",
+      n->path, name);
+}
+
+static tsr_status read_dictionary(tsr_npy *n) {
+  bool has_comma = true;
+  tsr_status status = take(n, '{') ? TSR_OK : malformed(n, "no '{' opens the dictionary");
+  while (status == TSR_OK && !take(n, '}')) {
+    status = has_comma ? read_entry(n) : malformed(n, "a ',' is missing");
+    has_comma = status == TSR_OK && take(n, ',');
+  }
+  if (status != TSR_OK) {
+    return status;
+  }
+  skip_blanks(n);
+  if (n->at != n->end) {
+    return malformed(n, "something follows the dictionary");
+  }
+  return n->has_descr && n->has_order && n->has_shape ? TSR_OK
+                                                      : malformed(n, "descr, fortran_order or shape is missing");
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+/* Reads what stands before the dictionary; *used is its bytes, *length those of the dictionary. */
+static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used, uint32_t *length) {
+  static const unsigned char magic[] = "\x93NUMPY";
+  unsigned char head[TSR_MAGIC_BYTES + 4];
+  if (bytes < TSR_MAGIC_BYTES + 4) {
+    return tsr_fail(n->error, TSR_IO, "%s: has %" PRIu64 " bytes: an array of NumPy has more", n->path, bytes);
+  }
+  tsr_status status = tsr_read_exactly(n->file, n->path, head, TSR_MAGIC_BYTES, n->error);
+  if (status != TSR_OK) {
+    return status;
+  }
+  if (memcmp(head, magic, 6) != 0) {
+    return tsr_fail(n->error, TSR_IO, "%s: is no .npy file: its first bytes are not those of numpy.save", n->path);
+  }
+  if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
+    return tsr_fail(n->error, TSR_IO, "%s: has version %u.%u of the format: allowed are 1.0, 2.0 and 3.0", n->path,
+                    head[6], head[7]);
+  }
+  uint32_t field = head[6] == 1 ? 2 : 4;
+  *length = 0;
+  status = tsr_read_exactly(n->file, n->path, head + TSR_MAGIC_BYTES, field, n->error);
+  for (uint32_t i = field; i > 0; i--) {
+    *length = *length << 8 | head[TSR_MAGIC_BYTES + i - 1];
+  }
+  *used = TSR_MAGIC_BYTES + field;
+  return status;
+}
+
+static tsr_status check_shape(const tsr_npy *n, uint64_t bytes) {
+  if (n->dimensions < 1 || n->dimensions > 2 || (n->dimensions == 2 && (n->shape[1] < 1 || n->shape[1] > 2))) {
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: has %u dimensions, the last of %" PRIu64
+                    " numbers: allowed are keys, n numbers, and pairs, n rows of a key and a value",
+                    n->path, n->dimensions, n->dimensions == 2 ? n->shape[1] : n->shape[0]);
+  }
+  uint64_t row_bytes = n->number_bytes * (n->dimensions == 2 ? n->shape[1] : 1);
+  if (n->shape[0] == 0) {
+    return tsr_fail(n->error, TSR_IO, "%s: holds no key: its shape starts with 0", n->path);
+  }
+  if (bytes % row_bytes != 0 || bytes / row_bytes != n->shape[0]) {
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: has %" PRIu64 " bytes behind its header, which speaks of %" PRIu64 " rows of %" PRIu64
+                    ": it is cut or damaged",
+                    n->path, bytes, n->shape[0], row_bytes);
+  }
+  return TSR_OK;
+}
+
+/* Reads everything before the numbers. */
+static tsr_status read_header(tsr_npy *n, uint64_t bytes) {
+  uint64_t used = 0;
+  uint32_t length = 0;
+  tsr_status status = read_preamble(n, bytes, &used, &length);
+  if (status != TSR_OK) {
+    return status;
+  }
+  if (length > TSR_NPY_TEXT_MAX || length > bytes - used) {
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: its header claims %u bytes: a header has at most %d, and no more than the file", n->path,
+                    length, TSR_NPY_TEXT_MAX);
+  }
+  char *text = malloc(length + 1);
+  if (!text) {
+    return tsr_fail(n->error, TSR_NO_MEMORY, "%s: no memory for its header", n->path);
+  }
+  status = tsr_read_exactly(n->file, n->path, text, length, n->error);
+  n->text = n->at = text;
+  n->end = text + length;
+  if (status == TSR_OK) {
+    status = read_dictionary(n);
+  }
+  n->text = n->at = n->end = NULL;
+  free(text);
+  return status == TSR_OK ? check_shape(n, bytes - used - length) : status;
+}
+
+/* ---- The numbers ----------------------------------------------------------------------------- */
+
+static uint64_t number_at(const tsr_npy *n, const unsigned char *block, size_t i) {
+  uint64_t wide;
+  uint32_t narrow;
+  if (n->number_bytes == 8) {
+    memcpy(&wide, block + 8 * i, 8);
+    return le64toh(wide);
+  }
+  memcpy(&narrow, block + 4 * i, 4);
+  return le32toh(narrow);
+}
+
+/* Puts number `i` of the block into row `row` of a column of this call. */
+static tsr_status convert(const tsr_npy *n, const unsigned char *block, size_t i, const char *what, uint32_t bits,
+                          void *column, uint64_t row) {
+  uint64_t number = number_at(n, block, i);
+  if (n->is_signed && number >> (8 * n->number_bytes - 1)) {
+    return tsr_fail(n->error, TSR_IO, "%s: the %s of row %" PRIu64 " (counted from 0) is negative: %ss are not",
+                    n->path, what, n->done + row, what);
+  }
+  if (bits == 32 && number > UINT32_MAX) {
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: the %s of row %" PRIu64 " (counted from 0) is %" PRIu64
+                    ", which does not fit %s_bits = 32: choose 64",
+                    n->path, what, n->done + row, number, what);
+  }
+  tsr_number_put(column, bits, row, number);
+  return TSR_OK;
+}
+
+static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
+
+tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, uint64_t *count, tsr_error *error) {
+  static const size_t block_rows = TSR_BLOCK_NUMBERS / 2;
+  tsr_npy *n = npy;
+  const uint32_t columns = columns_of(n);
+  const uint64_t left = n->shape[0] - n->done, wanted = room < left ? room : left;
+  tsr_status status = TSR_OK;
+  n->error = error;
+  for (uint64_t first = 0; status == TSR_OK && first < wanted; first += block_rows) {
+    const size_t rows = wanted - first < block_rows ? (size_t)(wanted - first) : block_rows;
+    status = tsr_read_exactly(n->file, n->path, n->block, rows * columns * n->number_bytes, error);
+    for (size_t i = 0; status == TSR_OK && i < rows; i++) {
+      status = convert(n, n->block, i * columns, "key", n->options->key_bits, keys, first + i);
+      if (status == TSR_OK && values && columns == 2)
+        status = convert(n, n->block, i * columns + 1, "value", n->options->value_bits, values, first + i);
+    }
+  }
+  n->done += wanted;
+  *count = wanted;
+  return status;
+}
+
+tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options, tsr_npy **npy,
+                         tsr_error *error) {
+  tsr_npy *n = calloc(1, sizeof *n);
+  if (!n) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
+  n->file = file;
+  n->path = path;
+  n->options = options;
+  n->error = error;
+  tsr_status status = read_header(n, bytes);
+  if (status == TSR_OK)
+    *npy = n;
+  else
+    free(n);
+  return status;
+}
+
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->shape[0]; }
+
+bool tsr_npy_has_values(const tsr_npy *npy) { return columns_of(npy) == 2; }
+
+void tsr_npy_free(tsr_npy *npy) { free(npy); }
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+void tsr_npy_header(uint64_t rows, uint32_t columns, char header[TSR_NPY_HEADER_BYTES]) {
+  enum { TSR_PREAMBLE = TSR_MAGIC_BYTES + 2 };
+  static const char preamble[TSR_PREAMBLE] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, TSR_NPY_HEADER_BYTES - 10, 0};
+  memset(header, ' ', TSR_NPY_HEADER_BYTES);
+  memcpy(header, preamble, sizeof preamble);
+  int length =
+      snprintf(header + TSR_PREAMBLE, TSR_NPY_HEADER_BYTES - TSR_PREAMBLE,
+               "{'descr': '<u8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }", rows, columns);
+  header[TSR_PREAMBLE + length] = ' '; /* snprintf's end */
+  header[TSR_NPY_HEADER_BYTES - 1] = '\n';
+}

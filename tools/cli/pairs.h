@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All pairs of a table in memory: sorted, thinned, written, and how often each number of occurrences occurs. What
+ * `count` and `run --export` put out in the end. Read next: rows.h (the files).
+ */
+#ifndef TSR_PAIRS_H
+#define TSR_PAIRS_H
+
+#include "tools/cli/rows.h"
+
+typedef struct tsr_pairs {
+  void *keys, *values; /* of `count` pairs; values: NULL if value_bits is 0 */
+  uint64_t count;
+  uint32_t key_bits, value_bits;
+} tsr_pairs;
+
+/* Copies all pairs. The caller frees. Status: as of tsr_export, and TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error);
+
+/* Keeps those whose value is at least `least`. pre: there are values. */
+void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);
+
+/* Sorts them by key, and those of one key by value. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error);
+
+/* Writes them (rows.h), as k-mers of so many letters if `letters` is not 0. */
+TSR_MUST_CHECK tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char *path, tsr_error *error);
+
+/* Prints to standard output how many keys occur how often, "count number" a line in ascending order: a key occurs as often
+ * as its value says, where is_counted, else as often as it has pairs. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_pairs_histogram(const tsr_pairs *pairs, bool is_counted, tsr_error *error);
+
+void tsr_pairs_free(tsr_pairs *pairs);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera report: one HTML page about the results in CSVs of `tessera bench`, `sweep` and `experiment`
+ * (tools/lab/report_page.h). Read next: plot_command.c, for one figure.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/file.h"
+#include "tools/cli/command.h"
+#include "tools/lab/outputs.h"
+#include "tools/lab/report_page.h"
+
+static const tsr_option options[] = {{"--out", "FILE", false, "The page; report.html, else. '-': standard output."},
+                                     {"--quiet", NULL, false, "Says nothing but errors."},
+                                     TSR_OPTION_END};
+
+static tsr_status check_paths(const tsr_arguments *arguments, const char *out, tsr_error *error) {
+  const tsr_named_path output = {"--out", out};
+  tsr_named_path *inputs = calloc(arguments->operand_count, sizeof *inputs);
+  if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
+  for (size_t i = 0; i < arguments->operand_count; i++) inputs[i] = (tsr_named_path){"FILE", arguments->operands[i]};
+  tsr_status status = tsr_outputs_check(&output, 1, inputs, arguments->operand_count, error);
+  free(inputs);
+  return status;
+}
+
+static tsr_status write_page(const char *path, const char *page, size_t bytes, tsr_error *error) {
+  tsr_file file;
+  int failure = tsr_file_begin_output(&file, path);
+  if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, page, bytes));
+  return failure ? tsr_fail(error, TSR_IO, "--out %s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
+}
+
+static tsr_exit run_report(const tsr_arguments *arguments) {
+  const size_t count = arguments->operand_count;
+  const char *out = tsr_arguments_value(arguments, "--out");
+  tsr_results *results = calloc(count, sizeof *results);
+  char *page = NULL;
+  size_t bytes = 0, read = 0;
+  tsr_error error;
+  if (!out) out = "report.html";
+  tsr_status status = results ? check_paths(arguments, out, &error)
+                              : tsr_fail(&error, TSR_NO_MEMORY, "no memory for %zu files of results", count);
+  while (status == TSR_OK && read < count) {
+    status = tsr_results_read(arguments->operands[read], &results[read], &error);
+    if (status == TSR_OK) read++;
+  }
+  if (status == TSR_OK) status = tsr_report_make(results, arguments->operands, count, &page, &bytes, &error);
+  if (status == TSR_OK) status = write_page(out, page, bytes, &error);
+  if (status == TSR_OK && !tsr_arguments_has(arguments, "--quiet"))
+    tsr_say("%s: %zu %s of results", out, count, count == 1 ? "file" : "files");
+  for (size_t i = 0; i < read; i++) tsr_results_free(&results[i]);
+  free(results);
+  free(page);
+  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
+}
+
+const tsr_command tsr_report_command = {
+    {"report", "FILE...", "One HTML page about the results in CSVs of bench, sweep and experiment: figures and tables.",
+     options},
+    run_report};

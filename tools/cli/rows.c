@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes rows; rows.h says in which forms.
+ */
+#define _DEFAULT_SOURCE 1 /* htole64, pwrite */
+
+#include "tools/cli/rows.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "core/spec/file.h"
+#include "tools/cli/data_file.h"
+#include "tools/cli/npy.h"
+
+enum {
+  /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers
+   * have 32 */
+  TSR_ROW_BYTES_MAX = 96 + 2 * 2 * TSR_VALUE_BYTES_MAX,
+  TSR_ROW_BLOCK = 1 << 16
+};
+
+struct tsr_row_writer {
+  tsr_file file;
+  const char *path; /* for sentences */
+  bool is_npy, is_csv, is_gzip;
+  uint32_t columns;
+  uint64_t count;
+  int failure; /* errno of the first write that failed, or 0 */
+  z_stream zip;
+  size_t used;
+  char bytes[TSR_ROW_BLOCK];
+  unsigned char compressed[TSR_ROW_BLOCK];
+};
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+static void put_bytes(tsr_row_writer *w, const void *bytes, size_t count) {
+  if (!w->failure && count) w->failure = tsr_file_write(&w->file, bytes, count);
+}
+
+static void flush_rows(tsr_row_writer *w, int how) {
+  if (!w->is_gzip) {
+    put_bytes(w, w->bytes, w->used);
+  } else if (w->used || how == Z_FINISH) {
+    w->zip.next_in = (unsigned char *)w->bytes;
+    w->zip.avail_in = (uInt)w->used;
+    do {
+      w->zip.next_out = w->compressed;
+      w->zip.avail_out = sizeof w->compressed;
+      deflate(&w->zip, how); /* cannot fail: the state is sound, and there is room */
+      put_bytes(w, w->compressed, sizeof w->compressed - w->zip.avail_out);
+    } while (w->zip.avail_out == 0);
+  }
+  w->used = 0;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static void add_byte(tsr_row_writer *w, char byte) { w->bytes[w->used++] = byte; }
+
+static void add_decimal(tsr_row_writer *w, uint64_t value) {
+  char digits[20];
+  size_t n = sizeof digits;
+  do {
+    digits[--n] = (char)('0' + value % 10);
+    value /= 10;
+  } while (value > 0);
+  memcpy(w->bytes + w->used, digits + n, sizeof digits - n);
+  w->used += sizeof digits - n;
+}
+
+static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, uint64_t i) {
+  const size_t bytes = bits / 8;
+  const unsigned char *value = (const unsigned char *)values + i * bytes;
+  if (bits <= 64) add_decimal(w, tsr_number_at(values, bits, i));
+  for (size_t at = 0; bits > 64 && at < bytes; at++) {
+    add_byte(w, "0123456789abcdef"[value[at] >> 4]);
+    add_byte(w, "0123456789abcdef"[value[at] & 15]);
+  }
+}
+
+static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
+  const uint64_t key = tsr_number_at(rows->keys, rows->key_bits, i);
+  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
+  if (!rows->letters) add_decimal(w, key);
+  if (rows->found || rows->value_bits > 0) {
+    add_byte(w, w->is_csv ? ',' : '\t');
+    if (is_found && rows->value_bits > 0) {
+      add_value(w, rows->values, rows->value_bits, i);
+    } else {
+      add_byte(w, is_found ? '+' : '-');
+    }
+  }
+  if (rows->right_bits) {
+    add_byte(w, w->is_csv ? ',' : '\t');
+    if (rows->rights)
+      add_value(w, rows->rights, rows->right_bits, i);
+    else
+      add_byte(w, '-');
+  }
+  add_byte(w, '\n');
+}
+
+/* key, value and found; of a pair, key and value; of a key alone, the key; and the second value of a join. */
+static uint32_t columns_of(const tsr_rows *rows) {
+  return (rows->found ? 3u : rows->value_bits ? 2u : 1u) + (rows->right_bits ? 1u : 0u);
+}
+
+/* A row of an array: key, value, and whether it was found; without a value, 0. */
+static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
+  uint64_t value = is_found && rows->value_bits > 0 ? tsr_number_at(rows->values, rows->value_bits, i) : 0;
+  uint64_t row[] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value), htole64(is_found)};
+  const size_t bytes = columns_of(rows) * sizeof row[0];
+  if (rows->right_bits)
+    row[columns_of(rows) - 1] = rows->rights ? htole64(tsr_number_at(rows->rights, rows->right_bits, i)) : 0;
+  memcpy(w->bytes + w->used, row, bytes);
+  w->used += bytes;
+}
+
+void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows) {
+  tsr_row_writer *w = writer;
+  for (uint64_t i = 0; i < rows->count && !w->failure; i++) {
+    const bool is_found = !rows->found || rows->found[i];
+    if (w->used + TSR_ROW_BYTES_MAX > sizeof w->bytes) flush_rows(w, Z_NO_FLUSH);
+    if (w->is_npy)
+      add_numbers(w, rows, i, is_found);
+    else
+      add_line(w, rows, i, is_found);
+  }
+  w->count += rows->count;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *error) {
+  static const char *const others[] = {".npy.gz", ".u32", ".u64", ".bz2", ".xz", ".zst", ".parquet", ".arrow"};
+  for (size_t i = 0; path && i < sizeof others / sizeof others[0]; i++)
+    if (tsr_name_ends(path, strlen(path), others[i]))
+      return tsr_fail(
+          error, TSR_BAD_ARGUMENT,
+          "%s %s: rows are not written as %s: endings with a meaning are .npy, .csv, .tsv.gz and .csv.gz, and "
+          "any other name gets lines of text",
+          option, path, others[i]);
+  return TSR_OK;
+}
+
+static tsr_status failed(const char *path, int failure, tsr_error *error) {
+  return tsr_fail(error, failure == ENOMEM ? TSR_NO_MEMORY : TSR_IO, "%s: the rows cannot be written: %s",
+                  strcmp(path, "-") == 0 ? "standard output" : path, strerror(failure));
+}
+
+static bool is_regular(const tsr_file *file) {
+  struct stat facts;
+  return fstat(file->descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
+  const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64;
+  const uint32_t bits = kind->value_bits;
+  const bool is_bytes = bits > 64 && bits % 8 == 0 && bits / 8 <= TSR_VALUE_BYTES_MAX;
+  const bool is_value_width = bits == 0 || bits == 32 || bits == 64 || is_bytes;
+  if (is_key_width && is_value_width) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rows_open: key_bits = %u, value_bits = %u: see rows.h", kind->key_bits,
+                  kind->value_bits);
+}
+
+/* What stands before the first row. That of an array is written over at the end, when the rows are counted. */
+static int begin(tsr_row_writer *w, const tsr_rows *kind) {
+  if (w->is_npy) {
+    tsr_npy_header(0, w->columns, w->bytes);
+    w->used = TSR_NPY_HEADER_BYTES;
+  } else if (w->is_csv) {
+    const char *names = kind->right_bits                  ? kind->value_bits ? "key,left,right\n" : "key,right\n"
+                        : kind->found || kind->value_bits ? "key,value\n"
+                                                          : "key\n";
+    memcpy(w->bytes, names, strlen(names));
+    w->used = strlen(names);
+  }
+  const int gzip = 16 + MAX_WBITS, memory_level = 8; /* zlib's own default */
+  if (w->is_gzip &&
+      deflateInit2(&w->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip, memory_level, Z_DEFAULT_STRATEGY) != Z_OK)
+    return ENOMEM;
+  return 0;
+}
+
+tsr_status tsr_rows_check_values(const char *option, const char *path, uint32_t value_bits, tsr_error *error) {
+  if (!path || value_bits <= 64 || !tsr_name_ends(path, strlen(path), ".npy")) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s %s: an array of numbers has no values of %u bytes: name a file of text, .tsv or .csv", option,
+                  path, value_bits / 8);
+}
+
+tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer **writer, tsr_error *error) {
+  tsr_status status = check_kind(kind, error);
+  if (status) return status;
+  size_t length = strlen(path);
+  tsr_row_writer *w = calloc(1, sizeof *w);
+  if (!w) return failed(path, ENOMEM, error);
+  w->path = path;
+  w->is_gzip = tsr_name_ends(path, length, ".gz");
+  length -= w->is_gzip ? 3 : 0;
+  w->is_npy = !w->is_gzip && tsr_name_ends(path, length, ".npy");
+  w->is_csv = tsr_name_ends(path, length, ".csv");
+  w->columns = columns_of(kind);
+  int failure = tsr_file_begin_output(&w->file, path);
+  if (!failure) {
+    failure = begin(w, kind);
+    if (failure) failure = tsr_file_end(&w->file, failure);
+  }
+  if (failure) {
+    status = failed(path, failure, error);
+  } else if (w->is_npy && !is_regular(&w->file)) {
+    status =
+        tsr_fail(error, TSR_IO,
+                 "%s: the header of an array says how many rows there are, which is known in the end: it must be a "
+                 "regular file",
+                 path);
+    failure = tsr_file_end(&w->file, ESPIPE);
+  }
+  if (status)
+    free(w);
+  else
+    *writer = w;
+  return status;
+}
+
+static void finish(tsr_row_writer *w) {
+  char header[TSR_NPY_HEADER_BYTES];
+  flush_rows(w, Z_FINISH);
+  if (!w->is_npy || w->failure) return;
+  tsr_npy_header(w->count, w->columns, header);
+  const ssize_t written = pwrite(w->file.descriptor, header, sizeof header, 0);
+  if (written != (ssize_t)sizeof header) w->failure = written < 0 ? errno : EIO;
+}
+
+tsr_status tsr_rows_close(tsr_row_writer *writer, bool is_kept, tsr_error *error) {
+  tsr_row_writer *w = writer;
+  if (!w) return TSR_OK;
+  if (is_kept) finish(w);
+  if (w->is_gzip) deflateEnd(&w->zip);
+  const int failure = tsr_file_end(&w->file, is_kept ? w->failure : ECANCELED);
+  tsr_status status = is_kept && failure ? failed(w->path, failure, error) : TSR_OK;
+  free(w);
+  return status;
+}
+
+tsr_status tsr_rows_write(const char *path, const tsr_rows *rows, tsr_error *error) {
+  tsr_row_writer *w = NULL;
+  tsr_status status = tsr_rows_open(path, rows, &w, error);
+  if (status) return status;
+  tsr_rows_add(w, rows);
+  return tsr_rows_close(w, true, error);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tessera run: a job (job.h) from the command line.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/file.h"
+#include "core/spec/number.h"
+#include "tools/cli/command.h"
+#include "tools/cli/job_json.h"
+#include "tools/cli/job_run.h"
+#include "tools/lab/outputs.h"
+
+static const tsr_option options[] = {
+    {"--insert", "FILE", true, "Puts the file's pairs into the table."},
+    {"--find", "FILE", true, "Looks the file's keys up."},
+    {"--erase", "FILE", true, "Erases the file's keys. These three are performed in the order written."},
+    {"--load", "FILE", false,
+     "Starts with the table saved there, of the same kind and widths; where SPEC says anything else, its pairs are "
+     "moved."},
+    {"--flush", NULL, false, "Packs lists of buckets when all is done, and gives units that hold nothing back."},
+    {"--save", "FILE", false, "Saves the table when all is done."},
+    {"--out", "FILE", false,
+     "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value; a set's and multiset's: how "
+     "often the key is there). '-' is standard output. The ending says the form: .npy, .csv, and .tsv.gz or .csv.gz; "
+     "else "
+     "lines of text."},
+    {"--value", "WHAT", false,
+     "What a key gets that is read without a value: 'ordinal', its number in the file, 'one', or a number. A table "
+     "that "
+     "adds must be told."},
+    {"--on-full", "WHAT", false,
+     "Where a pair finds no room: 'grow' the table, 'report' in the end, or 'stop'. Else it grows if it can, unless "
+     "the "
+     "spec says otherwise by growth."},
+    {"--unplaced", "FILE", false,
+     "Where the pairs go that found no room, in the form of --insert; a job that has some ends with 3."},
+    {"--export", "FILE", false, "Where all pairs of the table go when all is done, in the form of --insert."},
+    {"--sorted", NULL, false, "Sorts these by key; else they have no order."},
+    {"--histogram", NULL, false,
+     "Prints lines `count number` when all is done: so many keys occur so often, by their values, or of a multiset or "
+     "multimap by their pairs."},
+    {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
+    {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},
+    {"--canonical", NULL, false, "Takes the smaller one of a k-mer and its reverse complement."},
+    {"--quiet", NULL, false, "Says nothing but errors and what is wrong: no report, no progress."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
+
+static const char *const verb_options[TSR_JOB_VERBS] = {"--insert", "--find", "--erase"};
+
+static bool verb_of(const char *option, tsr_job_verb *verb) {
+  for (size_t i = 0; i < TSR_JOB_VERBS; i++)
+    if (strcmp(option, verb_options[i]) == 0) {
+      *verb = (tsr_job_verb)i;
+      return true;
+    }
+  return false;
+}
+
+/* A table is saved in a file that can be read at any place: what is none is told here, not when the work is done. */
+static tsr_status check_save(const char *path, tsr_error *error) {
+  if (!path || !tsr_file_is_stream(path)) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "--save %s: is %s: a table can be saved in a regular file only", path,
+                  strcmp(path, "-") == 0 ? "standard output" : "a pipe or a device");
+}
+
+/* A table may be saved where it was loaded from: it is read whole before. */
+static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job) {
+  const tsr_named_path outputs[] = {{"--out", job->out},
+                                    {"--json", job->json},
+                                    {"--unplaced", job->unplaced},
+                                    {"--export", job->pairs},
+                                    {"--histogram", job->has_histogram ? "-" : NULL},
+                                    {"--save", job->save}};
+  enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
+  const tsr_named_path load = {"--load", job->load};
+  const tsr_named_path rows[] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  enum { ROWS = sizeof rows / sizeof rows[0] };
+  tsr_error error;
+  tsr_named_path *inputs = calloc(job->step_count + 1, sizeof *inputs);
+  if (!inputs) return tsr_say_error(tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line"), &error);
+  size_t count = 0;
+  inputs[count++] = (tsr_named_path){"SPEC", arguments->operands[0]};
+  for (size_t i = 0; i < job->step_count; i++)
+    inputs[count++] = (tsr_named_path){verb_options[job->steps[i].verb], job->steps[i].path};
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
+    status = tsr_rows_check_name(rows[i].option, rows[i].path, &error);
+  if (status == TSR_OK) status = check_save(job->save, &error);
+  if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
+  if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS - 1, &load, 1, &error);
+  free(inputs);
+  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
+}
+
+static tsr_exit read_value(const char *word, tsr_job *job) {
+  char advice[TSR_ADVICE_BYTES];
+  if (!word) return TSR_EXIT_OK;
+  job->value_rule = TSR_VALUE_CONSTANT;
+  job->value = 1;
+  if (strcmp(word, "ordinal") == 0)
+    job->value_rule = TSR_VALUE_ORDINAL;
+  else if (strcmp(word, "one") != 0 && !tsr_parse_u64(word, &job->value))
+    return tsr_say_usage("--value %s: must be ordinal, one or a whole number%s", word, tsr_number_advice(word, advice));
+  return TSR_EXIT_OK;
+}
+
+static tsr_exit read_on_full(const char *word, tsr_job *job) {
+  static const struct {
+    const char *word;
+    tsr_on_full meaning;
+  } words[] = {{"grow", TSR_FULL_GROW}, {"report", TSR_FULL_REPORT}, {"stop", TSR_FULL_STOP}};
+  if (!word) return TSR_EXIT_OK;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strcmp(word, words[i].word) == 0) job->on_full = words[i].meaning;
+  return job->on_full ? TSR_EXIT_OK : tsr_say_usage("--on-full %s: must be grow, report or stop", word);
+}
+
+/* Fills the job from the arguments; steps has room for all of them. */
+static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, tsr_job *job) {
+  static const char *const about_inserts[] = {"--value", "--on-full"};
+  const char *kmers = tsr_arguments_value(arguments, "--kmers");
+  char advice[TSR_ADVICE_BYTES];
+  uint64_t letters = 0;
+  bool has_find = false, has_insert = false;
+  job->plugins = tsr_arguments_value(arguments, "--plugins");
+  job->out = tsr_arguments_value(arguments, "--out");
+  job->json = tsr_arguments_value(arguments, "--json");
+  job->spec_path = arguments->operands[0];
+  job->load = tsr_arguments_value(arguments, "--load");
+  job->save = tsr_arguments_value(arguments, "--save");
+  job->unplaced = tsr_arguments_value(arguments, "--unplaced");
+  job->pairs = tsr_arguments_value(arguments, "--export");
+  job->is_sorted = tsr_arguments_has(arguments, "--sorted");
+  job->has_histogram = tsr_arguments_has(arguments, "--histogram");
+  job->is_quiet = tsr_arguments_has(arguments, "--quiet");
+  job->flushes = tsr_arguments_has(arguments, "--flush");
+  job->canonical = tsr_arguments_has(arguments, "--canonical");
+  job->steps = steps;
+  for (size_t i = 0; i < arguments->given_count; i++) {
+    tsr_job_verb verb;
+    if (!verb_of(arguments->given[i].name, &verb)) continue;
+    has_find = has_find || verb == TSR_JOB_FIND;
+    has_insert = has_insert || verb == TSR_JOB_INSERT;
+    steps[job->step_count++] = (tsr_job_step){.verb = verb, .path = arguments->given[i].value};
+  }
+  if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2%s", kmers,
+                         tsr_number_advice(kmers, advice));
+  job->kmers = (uint32_t)letters;
+  if (job->canonical && !kmers) return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
+  if (!job->step_count && !job->load)
+    return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
+  if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
+  if (job->is_sorted && !job->pairs)
+    return tsr_say_usage("--sorted is about the pairs of --export: give --export FILE");
+  for (size_t i = 0; i < sizeof about_inserts / sizeof about_inserts[0]; i++)
+    if (!has_insert && tsr_arguments_has(arguments, about_inserts[i]))
+      return tsr_say_usage("%s is about pairs that are inserted: give --insert FILE", about_inserts[i]);
+  tsr_exit failed = read_value(tsr_arguments_value(arguments, "--value"), job);
+  if (!failed) failed = read_on_full(tsr_arguments_value(arguments, "--on-full"), job);
+  return failed ? failed : check_outputs(arguments, job);
+}
+
+static tsr_exit run_run(const tsr_arguments *arguments) {
+  tsr_job job = {.step_count = 0};
+  tsr_spec *spec;
+  tsr_error error;
+  tsr_job_step *steps = calloc(arguments->given_count + 1, sizeof *steps);
+  if (!steps) {
+    tsr_say("no memory for the command line");
+    return TSR_EXIT_FAILED;
+  }
+  tsr_exit failed = read_job(arguments, steps, &job);
+  if (failed == TSR_EXIT_OK) {
+    tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+    if (status) {
+      failed = tsr_say_error(status, &error);
+    } else {
+      job.spec = spec;
+      failed = tsr_job_run(&job);
+      const bool is_done = failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED;
+      status = is_done && job.json ? tsr_job_write_json(&job, job.json, &error) : TSR_OK;
+      if (status) failed = tsr_say_error(status, &error);
+      tsr_spec_free(spec);
+    }
+  }
+  tsr_job_free(&job);
+  free(steps);
+  return failed;
+}
+
+const tsr_command tsr_run_command = {
+    {"run", "SPEC", "Makes a table and performs inserts, finds and erases with the keys of files.", options}, run_run};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FASTA and FASTQ to k-mers, in one pass over blocks of text; sequence.h says what is accepted.
+ *
+ * Three layers: text.h gives blocks of text, the parser cuts blocks into lines and knows what kind of line comes next,
+ * and add_bases rolls the k-mer over the letters of a line. A line may be cut by the end of a block anywhere, so all
+ * state lives in the parser.
+ */
+#include "tools/cli/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define TSR_ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define TSR_ALWAYS_INLINE static inline
+#endif
+
+/* Classes of a byte in a line of bases: TSR_LETTER_BASE + 0..3 are A C G T. */
+enum { TSR_LETTER_BAD = 0, TSR_LETTER_OTHER = 1, TSR_LETTER_BASE = 4 };
+
+typedef enum tsr_line_kind {
+  TSR_LINE_BLANK,
+  TSR_LINE_HEADER,
+  TSR_LINE_BASES,
+  TSR_LINE_PLUS,
+  TSR_LINE_QUALITY
+} tsr_line_kind;
+
+struct tsr_sequence {
+  tsr_text *text;
+  const char *path;
+  tsr_sequence_format format;
+  bool is_at_end;
+  tsr_error *error; /* of the call that runs */
+
+  uint64_t line;       /* number of the current line, from 1 */
+  bool is_inside_line; /* the line has begun, in this block or an earlier one */
+  bool has_return;     /* the last block ended in a '\r' that may belong to a line end */
+  bool has_record;
+  tsr_line_kind kind;   /* of the current line, or of the last one between lines */
+  uint64_t record_line; /* where the record begins, its letters, quality letters, first k-mer */
+  uint64_t record_bases;
+  uint64_t record_scores;
+  uint64_t record_first;
+
+  uint32_t length; /* K */
+  uint32_t key_bits;
+  bool canonical;
+  uint64_t forward; /* the last K letters, and their reverse complement */
+  uint64_t reverse;
+  uint64_t run;    /* letters since the last break */
+  void *keys;      /* of the call that runs, and */
+  uint64_t at;     /* how many it has */
+  uint64_t before; /* keys of earlier calls */
+  tsr_sequence_facts facts;
+
+  uint8_t class_of[256];
+  unsigned char block[TSR_SEQUENCE_ROOM];
+};
+
+/* ---- The k-mers ------------------------------------------------------------------------------ */
+
+/* Rolls over `bytes` letters and returns how many of them were legal. The last two arguments are
+ * constants at each call, so that the loop is compiled for each case without asking which it is. */
+TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t bytes, bool canonical, bool is_wide) {
+  const uint64_t mask = UINT64_MAX >> (64 - 2 * p->length);
+  const uint32_t top = 2 * (p->length - 1);
+  const uint64_t length = p->length;
+  uint64_t forward = p->forward;
+  uint64_t reverse = p->reverse;
+  uint64_t run = p->run;
+  uint64_t count = p->at;
+  uint32_t *narrow = p->keys;
+  uint64_t *wide = p->keys;
+  size_t i = 0;
+  for (; i < bytes; i++) {
+    uint64_t class = p->class_of[text[i]];
+    if (class < TSR_LETTER_BASE) {
+      if (class == TSR_LETTER_BAD) {
+        break;
+      }
+      run = 0;
+      continue;
+    }
+    forward = (forward << 2 | (class - TSR_LETTER_BASE)) & mask;
+    if (canonical) {
+      reverse = reverse >> 2 | (3 - (class - TSR_LETTER_BASE)) << top;
+    }
+    if (++run >= length) {
+      uint64_t key = canonical && reverse < forward ? reverse : forward;
+      if (is_wide) {
+        wide[count++] = key;
+      } else {
+        narrow[count++] = (uint32_t)key;
+      }
+    }
+  }
+  p->forward = forward;
+  p->reverse = reverse;
+  p->run = run;
+  p->at = count;
+  return i;
+}
+
+static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  size_t legal;
+  if (p->key_bits == 64) {
+    legal = p->canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
+  } else {
+    legal = p->canonical ? roll(p, text, bytes, true, false) : roll(p, text, bytes, false, false);
+  }
+  p->record_bases += bytes;
+  if (legal < bytes) {
+    return tsr_fail(p->error, TSR_IO,
+                    "%s:%llu: byte 0x%02x is no letter of a sequence: allowed are A to Z, a to z, "
+                    "'*', '-' and '.'",
+                    p->path, (unsigned long long)p->line, text[legal]);
+  }
+  return TSR_OK;
+}
+
+/* ---- The records and lines ------------------------------------------------------------------- */
+
+static void begin_record(tsr_sequence *p) {
+  p->has_record = true;
+  p->record_line = p->line;
+  p->record_bases = 0;
+  p->record_scores = 0;
+  p->record_first = p->before + p->at;
+  p->run = 0;
+}
+
+static void end_record(tsr_sequence *p) {
+  if (p->has_record) {
+    uint64_t windows = p->record_bases < p->length ? 0 : p->record_bases - p->length + 1;
+    p->facts.kmers_skipped += windows - (p->before + p->at - p->record_first);
+    p->facts.bases += p->record_bases;
+    p->facts.records++;
+    p->has_record = false;
+  }
+}
+
+static tsr_status wrong_start(const tsr_sequence *p, const char *rule, unsigned char first) {
+  return tsr_fail(p->error, TSR_IO, "%s:%llu: %s, but this line starts with byte 0x%02x", p->path,
+                  (unsigned long long)p->line, rule, first);
+}
+
+/* Decides the kind of a line by its first byte and, for FASTQ, by the kind of the line before it.
+ */
+static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
+  bool is_blank = first == '\n' || first == '\r';
+  p->line++;
+  p->is_inside_line = true;
+  if (p->format == TSR_FASTA_OR_FASTQ) p->format = first == '@' ? TSR_FASTQ : TSR_FASTA;
+  if (p->format == TSR_FASTA) {
+    p->kind = first == '>' ? TSR_LINE_HEADER : is_blank ? TSR_LINE_BLANK : TSR_LINE_BASES;
+    if (p->kind == TSR_LINE_HEADER) {
+      end_record(p);
+      begin_record(p);
+    } else if (p->kind == TSR_LINE_BASES && !p->has_record) {
+      return wrong_start(p, "a FASTA record starts with '>'", first);
+    }
+    return TSR_OK;
+  }
+  if (p->has_record) {
+    p->kind = p->kind == TSR_LINE_HEADER  ? TSR_LINE_BASES
+              : p->kind == TSR_LINE_BASES ? TSR_LINE_PLUS
+                                          : TSR_LINE_QUALITY;
+    return p->kind == TSR_LINE_PLUS && first != '+'
+               ? wrong_start(p, "the third line of a FASTQ record starts with '+'", first)
+               : TSR_OK;
+  }
+  p->kind = is_blank ? TSR_LINE_BLANK : TSR_LINE_HEADER;
+  if (p->kind == TSR_LINE_HEADER && first != '@') {
+    return wrong_start(p, "a FASTQ record has four lines and starts with '@'", first);
+  }
+  if (p->kind == TSR_LINE_HEADER) {
+    begin_record(p);
+  }
+  return TSR_OK;
+}
+
+static tsr_status end_line(tsr_sequence *p) {
+  p->is_inside_line = false;
+  p->has_return = false;
+  if (p->kind != TSR_LINE_QUALITY) {
+    return TSR_OK;
+  }
+  if (p->record_scores != p->record_bases) {
+    return tsr_fail(p->error, TSR_IO, "%s:%llu: has %llu quality letters for %llu bases: they must be as many", p->path,
+                    (unsigned long long)p->line, (unsigned long long)p->record_scores,
+                    (unsigned long long)p->record_bases);
+  }
+  end_record(p);
+  return TSR_OK;
+}
+
+/* A piece of the current line, without its line end. */
+static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  if (p->kind == TSR_LINE_BASES || p->kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
+    return add_bases(p, text, bytes);
+  }
+  if (p->kind == TSR_LINE_QUALITY) {
+    for (size_t i = 0; i < bytes; i++) {
+      if (text[i] < '!' || text[i] > '~') {
+        return tsr_fail(p->error, TSR_IO, "%s:%llu: byte 0x%02x is no quality letter: allowed are '!' to '~'", p->path,
+                        (unsigned long long)p->line, text[i]);
+      }
+    }
+    p->record_scores += bytes;
+  }
+  return TSR_OK;
+}
+
+static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  tsr_status status = TSR_OK;
+  for (size_t at = 0; status == TSR_OK && at < bytes;) {
+    if (!p->is_inside_line) {
+      status = begin_line(p, text[at]);
+    } else if (p->has_return && text[at] != '\n') {
+      status = add_piece(p, (const unsigned char *)"\r", 1);
+    }
+    p->has_return = false;
+    if (status != TSR_OK) {
+      break;
+    }
+    const unsigned char *newline = memchr(text + at, '\n', bytes - at);
+    size_t end = newline ? (size_t)(newline - text) : bytes;
+    size_t stop = end;
+    if (stop > at && text[stop - 1] == '\r') {
+      stop--;
+      p->has_return = true;
+    }
+    status = add_piece(p, text + at, stop - at);
+    if (status == TSR_OK && newline) {
+      status = end_line(p);
+    }
+    at = end + 1;
+  }
+  return status;
+}
+
+/* What can be said at the end of the file only; it also ends a last line without a line end. */
+static tsr_status finish(tsr_sequence *p) {
+  tsr_status status = p->is_inside_line ? end_line(p) : TSR_OK;
+  if (status != TSR_OK) {
+    return status;
+  }
+  if (p->format == TSR_FASTQ && p->has_record) {
+    return tsr_fail(p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it needs four lines", p->path,
+                    (unsigned long long)p->record_line);
+  }
+  end_record(p);
+  p->is_at_end = true;
+  if (p->before + p->at == 0) {
+    return tsr_fail(p->error, TSR_IO,
+                    "%s: holds no k-mer of %u letters A, C, G or T (%llu records, %llu bases): use a "
+                    "smaller --kmers or another file",
+                    p->path, p->length, (unsigned long long)p->facts.records, (unsigned long long)p->facts.bases);
+  }
+  return TSR_OK;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static void classify_letters(uint8_t *class_of) {
+  static const char others[] = "*-.";
+  static const char bases[] = "ACGT";
+  memset(class_of, TSR_LETTER_BAD, 256);
+  for (int i = 0; i < 26; i++) {
+    class_of['A' + i] = TSR_LETTER_OTHER;
+    class_of['a' + i] = TSR_LETTER_OTHER;
+  }
+  for (size_t i = 0; others[i]; i++) {
+    class_of[(unsigned char)others[i]] = TSR_LETTER_OTHER;
+  }
+  for (uint8_t i = 0; i < 4; i++) {
+    class_of[(unsigned char)bases[i]] = (uint8_t)(TSR_LETTER_BASE + i);
+    class_of[(unsigned char)bases[i] | 0x20] = (uint8_t)(TSR_LETTER_BASE + i); /* lower case */
+  }
+}
+
+tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_sequence_format format,
+                              const tsr_dataset_options *options, tsr_sequence **sequence, tsr_error *error) {
+  tsr_sequence *p = calloc(1, sizeof *p);
+  if (!p) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read a sequence file", path);
+  p->text = text;
+  p->path = path;
+  p->format = format;
+  p->length = options->kmers;
+  p->key_bits = options->key_bits;
+  p->canonical = options->canonical;
+  classify_letters(p->class_of);
+  *sequence = p;
+  return TSR_OK;
+}
+
+tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, uint64_t *count, tsr_error *error) {
+  tsr_sequence *p = sequence;
+  tsr_status status = TSR_OK;
+  assert(room >= TSR_SEQUENCE_ROOM);
+  p->error = error;
+  p->keys = keys;
+  p->at = 0;
+  while (status == TSR_OK && !p->is_at_end && room - p->at >= TSR_SEQUENCE_ROOM) {
+    size_t bytes = 0;
+    status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
+    if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p);
+  }
+  p->before += p->at;
+  *count = p->at;
+  return status;
+}
+
+tsr_sequence_facts tsr_sequence_describe(const tsr_sequence *sequence) { return sequence->facts; }
+
+void tsr_sequence_free(tsr_sequence *sequence) { free(sequence); }
+
+bool tsr_sequence_format_of(const char *name, size_t length, tsr_sequence_format *format) {
+  static const char *const endings[] = {".fa", ".fasta", ".fna", ".fq", ".fastq"};
+  enum { TSR_FIRST_FASTQ = 3 };
+  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    if (tsr_name_ends(name, length, endings[i])) {
+      *format = i >= TSR_FIRST_FASTQ ? TSR_FASTQ : TSR_FASTA;
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bytes of an input, decompressed: of a file or of standard input, plain or compressed. Read next: decoder.h,
+ * sequence.h, dataset.h.
+ */
+#ifndef TSR_TEXT_H
+#define TSR_TEXT_H
+
+#include "tools/cli/data_file.h"
+#include "tools/cli/decoder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_text tsr_text;
+
+/* Begins to read the open file `file`, which stays the caller's, as of this format (NULL: plain), or of what its first
+ * bytes tell: for standard input, which has no name. `path` is for sentences and lives as long. The caller frees *text with
+ * tsr_text_free. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, bool is_by_content,
+                                         tsr_text **text, tsr_error *error);
+
+/* Puts 1 to `room` further bytes into `to`, or none at the end: *bytes = 0. Waits for a pipe that has none yet. A
+ * compressed file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status:
+ * TSR_IO, TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
+                                        tsr_error *error);
+
+/* Bytes of the file read so far, as they lie there. */
+uint64_t tsr_text_consumed(const tsr_text *text);
+
+void tsr_text_free(tsr_text *text); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tessera bench`: the specs of a command line, measured and compared. Read next: bench_session.h.
+ */
+#include "tools/lab/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lab/bench_devices.h"
+#include "tools/lab/bench_pool.h"
+#include "tools/lab/bench_session.h"
+#include "tools/lab/outputs.h"
+#include "tools/lab/words.h"
+
+typedef struct bench {
+  tsr_bench_options options;
+  tsr_spec **specs;
+  tsr_bench_entrant *entrants; /* one for each spec */
+  tsr_bench_output *output;
+  double *mops;   /* for each distribution, load, operation and spec; 0: refused */
+  double *rates;  /* for each of these options.repeat: its mops in every repetition */
+  double *ratios; /* options.repeat, of two specs */
+  size_t measured;
+  bool all_right;
+} bench;
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static size_t index_of(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
+  const tsr_bench_options *o = &b->options;
+  return ((model * o->load_count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec;
+}
+
+static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
+  bench *b = context;
+  tsr_bench_output_row(b->output, row);
+  if (row->verdict == TSR_BENCH_REFUSED) return;
+  b->measured++;
+  const size_t at = index_of(b, place->model, place->load, place->op, place->entrant);
+  b->mops[at] = row->mops;
+  memcpy(&b->rates[at * b->options.repeat], place->rates, b->options.repeat * sizeof *b->rates);
+}
+
+/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each repetition,
+ * so each has a ratio, from which what slowed down both is gone. */
+static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
+  const tsr_bench_options *o = &b->options;
+  for (size_t model = 0; model < o->key_count; model++)
+    for (size_t spec = 0; spec < o->spec_count; spec++) {
+      const size_t one = index_of(b, model, load, op, o->versus_index), other = index_of(b, model, load, op, spec);
+      if (one == other || b->mops[one] <= 0 || b->mops[other] <= 0) continue;
+      for (size_t i = 0; i < o->repeat; i++)
+        b->ratios[i] = b->rates[one * o->repeat + i] / b->rates[other * o->repeat + i];
+      const double median = tsr_bench_median(b->ratios, o->repeat);
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus_index],
+                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
+                            o->key_count > 1 ? " with keys " : "", o->key_count > 1 ? o->keys[model].text : "", median,
+                            b->ratios[0], b->ratios[o->repeat - 1]);
+    }
+}
+
+/* How many times as fast each further distribution of keys is as the first. */
+static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
+  const tsr_bench_options *o = &b->options;
+  for (size_t spec = 0; spec < o->spec_count; spec++)
+    for (size_t model = 1; model < o->key_count; model++) {
+      const double first = b->mops[index_of(b, 0, load, op, spec)], other = b->mops[index_of(b, model, load, op, spec)];
+      if (first <= 0 || other <= 0) continue;
+      tsr_bench_output_note(b->output, "ratio keys %s/%s: %s: %s at load %g: %.3f", o->keys[model].text,
+                            o->keys[0].text, o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
+                            other / first);
+    }
+}
+
+static void print_ratios(const bench *b) {
+  for (size_t load = 0; load < b->options.load_count; load++)
+    for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
+      if (!b->options.ops[op]) continue;
+      print_ratios_of_specs(b, load, (tsr_bench_op)op);
+      print_ratios_of_keys(b, load, (tsr_bench_op)op);
+    }
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static tsr_status read_specs(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
+  b->entrants = calloc(o->spec_count, sizeof *b->entrants);
+  const size_t figures = o->key_count * o->load_count * o->spec_count * TSR_BENCH_OPS;
+  b->mops = calloc(figures, sizeof *b->mops);
+  b->rates = calloc(figures * o->repeat, sizeof *b->rates);
+  b->ratios = calloc(o->repeat, sizeof *b->ratios);
+  if (!b->specs || !b->entrants || !b->mops || !b->rates || !b->ratios)
+    return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
+  tsr_status status = TSR_OK;
+  for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
+    status = tsr_spec_read(o->specs[spec], &b->specs[spec], error);
+    for (size_t i = 0; status == TSR_OK && i < o->set_count; i++)
+      status = tsr_spec_set(b->specs[spec], o->sets[i], error);
+    b->entrants[spec] = (tsr_bench_entrant){.name = o->specs[spec], .spec = b->specs[spec]};
+  }
+  return status;
+}
+
+static tsr_status open_output(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  return tsr_bench_output_open(o->append ? o->append : o->csv, o->append, o->json, &b->output, error);
+}
+
+/* Whatever does not suit all specs is said before anything is measured. */
+static tsr_status measure_tables(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  tsr_bench_session *session = NULL;
+  tsr_status status = tsr_bench_session_open(o, b->entrants, o->spec_count, &session, error);
+  for (size_t i = 0; status == TSR_OK && i < o->spec_count; i++)
+    status = tsr_bench_session_check(session, &b->entrants[i], error);
+  if (status == TSR_OK) status = open_output(b, error);
+  if (status == TSR_OK) status = tsr_bench_session_measure(session, b->entrants, o->spec_count, "", take_row, b, error);
+  if (status == TSR_OK) {
+    b->all_right = tsr_bench_session_is_right(session);
+    print_ratios(b);
+  }
+  tsr_bench_session_close(session);
+  return status;
+}
+
+static tsr_status measure_devices(bench *b, tsr_error *error) {
+  tsr_status status = open_output(b, error);
+  if (status == TSR_OK) status = tsr_bench_devices(&b->options, b->specs, b->output, &b->all_right, error);
+  b->measured = 1;
+  return status;
+}
+
+static tsr_status measure_pools(bench *b, tsr_error *error) {
+  tsr_status status = open_output(b, error);
+  if (status == TSR_OK) status = tsr_bench_pools(&b->options, b->specs, b->output, &b->all_right, error);
+  b->measured = 1;
+  return status;
+}
+
+/* Of the outputs none may be another one, a spec, or a file of keys. */
+static tsr_status check_outputs(const tsr_bench_options *o, tsr_error *error) {
+  const tsr_named_path outputs[] = {{"--csv", o->csv}, {"--append", o->append}, {"--json", o->json}};
+  tsr_named_path *inputs = calloc(o->spec_count + o->key_count, sizeof *inputs);
+  if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the names of files");
+  for (size_t i = 0; i < o->spec_count; i++) inputs[i] = (tsr_named_path){"SPEC", o->specs[i]};
+  for (size_t i = 0; i < o->key_count; i++) inputs[o->spec_count + i] = (tsr_named_path){"--keys", o->keys[i].path};
+  tsr_status status =
+      tsr_outputs_check(outputs, sizeof outputs / sizeof outputs[0], inputs, o->spec_count + o->key_count, error);
+  free(inputs);
+  return status;
+}
+
+static tsr_status run(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  tsr_status status = check_outputs(o, error);
+  if (status == TSR_OK) status = read_specs(b, error);
+  if (status) return status;
+  if (o->devices) return measure_devices(b, error);
+  return tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);
+}
+
+static void clean_up(bench *b) {
+  for (size_t spec = 0; b->specs && spec < b->options.spec_count; spec++) tsr_spec_free(b->specs[spec]);
+  free(b->specs);
+  free(b->entrants);
+  free(b->mops);
+  free(b->rates);
+  free(b->ratios);
+  tsr_bench_options_free(&b->options);
+}
+
+static const char help[] =
+    "usage: tessera bench SPEC... [OPTIONS]\n\n"
+    "Measures operations, verifies every result and prints CSV; several specs take turns and are compared.\n\n"
+    "  --n N                    Keys to insert and to ask for; 2^24.\n"
+    "  --loads L,L...           How full the tables get; .8.\n"
+    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ";\n"
+    "                           " TSR_BENCH_OPS_INITIAL ".\n"
+    "                           Or of a spec's allocator, beside malloc: " TSR_BENCH_POOL_OP_LIST ".\n"
+    "  --batch B                Keys of a batch of incremental (inserted) and rebuild (all so far, from scratch); "
+    "32Ki.\n"
+    "  --keys K,K...            Distributions of the keys, one after the other; compared with the first. distinct.\n"
+    "      distinct             Each key once.\n"
+    "      repeat:R             Each key R times, in no order. Of a multimap: R values of a key.\n"
+    "      equal                One key.\n"
+    "      zipf:S[:IDS]         Number k of 1 to IDS (else N) with a probability proportional to 1 / k^S; zipf:0: all\n"
+    "                           alike.\n"
+    "      sequential           0, 1, 2, ...; strided:K: 0, K, 2 K, ...; low_bits:B: the lowest B bits are 0. "
+    "Distinct.\n"
+    "      file:PATH            Of a file: raw little-endian numbers of the key's width; all, or the first --n.\n"
+    "                           The table is sized for the distinct keys, of a multimap for all pairs; finds ask for\n"
+    "                           keys as often as they were inserted, find_all, count_all and erase for each once.\n"
+    "                           find_all and erase are measured in pairs, which a key may have many of.\n"
+    "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
+    "                           .2,.2,.3,.3.\n"
+    "  --units N                Units of an allocation; 1.\n"
+    "  --tile-lanes N           Lanes that allocate together; 1.\n"
+    "  --codes yes|no           Whether inserts, finds and erases write a result code for each key, all verified; no.\n"
+    "  --vs SPEC                The spec, or its number, that the lines '# ratio' compare the others with: how many "
+    "times\n"
+    "                           as fast it is, median, least and greatest of all repetitions; the first.\n"
+    "  --devices D,D...         Measures insert, find100, find50 and find0 on these devices, each of which has N keys "
+    "in "
+    "its\n"
+    "                           memory: one of them alone, all with N each and all with N together; what the phases\n"
+    "                           cost, and what a model expects. N is cut to parts of one size.\n"
+    "  --repeat N               Measurements, of which the median counts, after one to warm up; 5. 0: nothing is "
+    "timed;\n"
+    "                           probes are counted, and answers verified.\n"
+    "  --probes yes|no          Whether probes are counted, which needs code and a run of its own; yes.\n"
+    "  --set SECTION.KEY=VALUE  Sets an entry of all specs, over what their files say; repeatable.\n"
+    "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n"
+    "  --seed N                 Of the keys and of the tables.\n"
+    "  --csv FILE               Where the rows go, instead of standard output: a file that is not there yet.\n"
+    "  --append FILE            The same; rows are added to those that the file has, if it is there.\n"
+    "  --json FILE              The rows as JSON, too; '-' is standard output, in the place of CSV.\n";
+
+int tsr_bench_command(int argc, char **argv) {
+  if (tsr_words_want_help(argc, argv)) {
+    fputs(help, stdout);
+    return 0;
+  }
+  bench b = {.all_right = true};
+  tsr_error error, of_output;
+  tsr_status status = tsr_bench_options_read(argc, argv, &b.options, &error);
+  if (status == TSR_OK) status = run(&b, &error);
+  if (status) fprintf(stderr, "tessera: %s\n", error.message);
+  const tsr_status written = b.output ? tsr_bench_output_close(b.output, &of_output) : TSR_OK;
+  if (written) fprintf(stderr, "tessera: %s\n", of_output.message);
+  const size_t measured = b.measured;
+  clean_up(&b);
+  if (status || written) return tsr_words_exit(status ? status : written);
+  return !measured ? 2 : b.all_right ? 0 : 1;
+}

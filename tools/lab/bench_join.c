@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table joined with itself: how many of its pairs have a key that it holds. As from two tables, both sides are read, and
+ * where tables have pages or lists they meet page by page.
+ */
+#include "core/tessera_tools.h"
+#include "tools/lab/bench_operation.h"
+
+typedef unsigned long long llu; /* for printf */
+
+/* Where the number of rows goes, which is all that the join answers. */
+static uint64_t *rows_of(const tsr_bench_arrays *a) { return a->host_offsets; }
+
+static tsr_status start_join(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  *rows_of(a) = UINT64_MAX;
+  return tsr_join(table, table, TSR_JOIN_SEMI, NULL, rows_of(a), error);
+}
+
+static tsr_status check_join(tsr_bench_turn *turn, tsr_error *error) {
+  uint64_t size = 0;
+  const tsr_status status = tsr_size(turn->subject->table, &size, error);
+  turn->result->done = size;
+  if (status == TSR_OK && *rows_of(turn->arrays) != size)
+    tsr_bench_complain(turn->result, "the table holds %llu pairs, and %llu of them have a key that it holds", (llu)size,
+                       (llu)*rows_of(turn->arrays));
+  return status;
+}
+
+const tsr_bench_operation tsr_bench_join = {
+    .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_EXPORT, .start = start_join, .check = check_join};

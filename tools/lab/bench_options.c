@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading the command line of `tessera bench`.
+ */
+#include "tools/lab/bench_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "tools/lab/words.h"
+
+#define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
+#define MIX_TOLERANCE 1e-9
+enum { REPEAT_MAX = 1000, DEVICES_MAX = 64, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
+
+static const char *const op_names[TSR_BENCH_OPS] = {
+    [TSR_BENCH_INSERT] = "insert",     [TSR_BENCH_INCREMENTAL] = "incremental",
+    [TSR_BENCH_REBUILD] = "rebuild",   [TSR_BENCH_FIND100] = "find100",
+    [TSR_BENCH_FIND50] = "find50",     [TSR_BENCH_FIND0] = "find0",
+    [TSR_BENCH_FIND_ALL] = "find_all", [TSR_BENCH_COUNT_ALL] = "count_all",
+    [TSR_BENCH_JOIN] = "join",         [TSR_BENCH_ERASE] = "erase",
+    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_APPLY] = "apply",
+    [TSR_BENCH_GROW] = "grow",         [TSR_BENCH_ALLOCATE] = "allocate",
+    [TSR_BENCH_RELEASE] = "release",   [TSR_BENCH_CHURN] = "churn"};
+
+const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
+
+bool tsr_bench_wants_pools(const tsr_bench_options *o) {
+  return o->ops[TSR_BENCH_ALLOCATE] || o->ops[TSR_BENCH_RELEASE] || o->ops[TSR_BENCH_CHURN];
+}
+
+/* ---- Values of options ----------------------------------------------------------------------- */
+
+static tsr_status read_number(const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out,
+                              tsr_error *error) {
+  char advice[TSR_ADVICE_BYTES];
+  uint64_t count;
+  if (!tsr_parse_u64(text, &count) || count < least || count > most)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be a whole number from %llu to %llu%s", name, text,
+                    (unsigned long long)least, (unsigned long long)most,
+                    *tsr_number_advice(text, advice) ? advice : ", such as 1000, 4Mi or 2^27");
+  *out = count;
+  return TSR_OK;
+}
+
+static tsr_status read_count(const char *name, const char *text, uint64_t most, uint64_t *out, tsr_error *error) {
+  return read_number(name, text, 1, most, out, error);
+}
+
+/* Cuts a copy of `text` at its commas; the caller owns *copy, into which *items points. */
+static tsr_status split(const char *text, char **copy, const char ***items, size_t *count, tsr_error *error) {
+  size_t commas = 0, bytes = strlen(text) + 1;
+  for (const char *c = text; *c; c++) commas += *c == ',';
+  char *letters = malloc(bytes);
+  const char **list = malloc((commas + 1) * sizeof *list);
+  if (!letters || !list) {
+    free(letters);
+    free(list);
+    return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
+  }
+  memcpy(letters, text, bytes);
+  *count = 0;
+  for (char *item = letters; item;) {
+    char *comma = strchr(item, ',');
+    if (comma) *comma++ = 0;
+    list[(*count)++] = item;
+    item = comma;
+  }
+  *copy = letters;
+  *items = list;
+  return TSR_OK;
+}
+
+static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *error) {
+  free(o->texts);
+  free(o->loads);
+  o->texts = NULL;
+  o->loads = NULL;
+  tsr_status status = split(text, &o->texts, &o->loads, &o->load_count, error);
+  for (size_t i = 0; status == TSR_OK && i < o->load_count; i++) {
+    double load;
+    if (!tsr_parse_double(o->loads[i], &load) || load < 0.01 || strlen(o->loads[i]) > LOAD_LETTERS_MAX)
+      status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 on with commas between", text,
+                        o->loads[i]);
+  }
+  return status;
+}
+
+static tsr_status read_keys(const char *text, tsr_bench_options *o, tsr_error *error) {
+  const char **words = NULL;
+  free(o->key_texts);
+  free(o->keys);
+  o->key_texts = NULL;
+  o->keys = NULL;
+  tsr_status status = split(text, &o->key_texts, &words, &o->key_count, error);
+  if (status) return status;
+  o->keys = calloc(o->key_count, sizeof *o->keys);
+  if (!o->keys) status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
+  for (size_t i = 0; status == TSR_OK && i < o->key_count; i++)
+    status = tsr_distribution_read(words[i], &o->keys[i], error);
+  free(words);
+  return status;
+}
+
+static tsr_status read_ops(const char *text, tsr_bench_options *o, tsr_error *error) {
+  char *copy = NULL;
+  const char **names = NULL;
+  size_t count = 0;
+  memset(o->ops, 0, sizeof o->ops);
+  tsr_status status = split(text, &copy, &names, &count, error);
+  for (size_t i = 0; status == TSR_OK && i < count; i++) {
+    size_t op = 0;
+    while (op < TSR_BENCH_OPS && strcmp(names[i], op_names[op]) != 0) op++;
+    if (op < TSR_BENCH_OPS) {
+      o->ops[op] = true;
+    } else {
+      status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                        "bench: --ops %s: '%s' is no operation of bench: they are " TSR_BENCH_OP_LIST
+                        "; of pools " TSR_BENCH_POOL_OP_LIST,
+                        text, names[i]);
+    }
+  }
+  free(copy);
+  free(names);
+  bool of_tables = false;
+  for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) of_tables = of_tables || o->ops[op];
+  if (status == TSR_OK && of_tables && tsr_bench_wants_pools(o))
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT,
+                 "bench: --ops %s: " TSR_BENCH_POOL_OP_LIST " measure the specs' allocators, the others tables: ask "
+                 "for one kind at a time",
+                 text);
+  return status;
+}
+
+static tsr_status read_mix(const char *text, tsr_bench_options *o, tsr_error *error) {
+  char *copy = NULL;
+  const char **shares = NULL;
+  size_t count = 0;
+  double sum = 0;
+  tsr_status status = split(text, &copy, &shares, &count, error);
+  if (status) return status;
+  bool is_right = count == TSR_MIXED_KINDS;
+  for (size_t i = 0; is_right && i < count; i++) {
+    is_right = tsr_parse_double(shares[i], &o->mix[i]);
+    sum += o->mix[i];
+  }
+  free(copy);
+  free(shares);
+  if (is_right && fabs(sum - 1) <= MIX_TOLERANCE) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "bench: --mix %s: must be four shares that add up to 1, of inserts of new keys, erases, finds of "
+                  "present keys and finds of absent keys, such as .2,.2,.3,.3",
+                  text);
+}
+
+static tsr_status read_choice(const char *name, const char *text, bool *out, tsr_error *error) {
+  *out = strcmp(text, "yes") == 0;
+  if (*out || strcmp(text, "no") == 0) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be yes or no", name, text);
+}
+
+static tsr_status read_devices(const char *text, tsr_bench_options *o, tsr_error *error) {
+  uint32_t numbers = 0;
+  size_t digits = 0;
+  for (const char *at = text;; at++) {
+    digits += *at >= '0' && *at <= '9';
+    if (*at >= '0' && *at <= '9') continue;
+    if ((*at && *at != ',') || digits == 0 || digits > 2 || ++numbers > DEVICES_MAX)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --devices %s: must be numbers of devices with commas between, such as 0,1: at most %d",
+                      text, DEVICES_MAX);
+    digits = 0;
+    if (!*at) break;
+  }
+  o->devices = text;
+  return TSR_OK;
+}
+
+/* Values that the bench gives to every table itself. */
+static tsr_status read_set(const char *text, tsr_bench_options *o, tsr_error *error) {
+  static const char *const own[][2] = {
+      {"table.load_factor", "--loads"}, {"table.capacity", "--n"}, {"table.seed", "--seed"}};
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+    if (strncmp(text, own[i][0], strlen(own[i][0])) == 0)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --set %s: here this is said with %s", text, own[i][1]);
+  o->sets[o->set_count++] = text;
+  return TSR_OK;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+enum {
+  N,
+  LOADS,
+  OPS,
+  BATCH,
+  KEYS,
+  MIX,
+  REPEAT,
+  SET,
+  PLUGINS,
+  SEED,
+  CSV,
+  APPEND,
+  JSON,
+  UNITS,
+  TILE_LANES,
+  CODES,
+  VS,
+  DEVICES,
+  PROBES,
+  NAMES
+};
+static const char *const names[NAMES] = {
+    "--n",   "--loads",  "--ops",  "--batch", "--keys",       "--mix",   "--repeat", "--set",     "--plugins", "--seed",
+    "--csv", "--append", "--json", "--units", "--tile-lanes", "--codes", "--vs",     "--devices", "--probes"};
+
+static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
+  switch (which) {
+  case N:
+    o->n_is_given = true;
+    return read_count(names[which], value, KEYS_MAX, &o->n, error);
+  case LOADS:
+    return read_loads(value, o, error);
+  case OPS:
+    return read_ops(value, o, error);
+  case BATCH:
+    return read_count(names[which], value, KEYS_MAX, &o->batch, error);
+  case KEYS:
+    return read_keys(value, o, error);
+  case MIX:
+    return read_mix(value, o, error);
+  case REPEAT:
+    return read_number(names[which], value, 0, REPEAT_MAX, &o->repeat, error);
+  case SET:
+    return read_set(value, o, error);
+  case PLUGINS:
+    o->plugins = value;
+    return TSR_OK;
+  case SEED:
+    return read_count(names[which], value, 1ull << 63, &o->seed, error);
+  case CSV:
+    o->csv = value;
+    return TSR_OK;
+  case APPEND:
+    o->append = value;
+    return TSR_OK;
+  case JSON:
+    o->json = value;
+    return TSR_OK;
+  case UNITS:
+    return read_count(names[which], value, UNITS_MAX, &o->units, error);
+  case TILE_LANES:
+    return read_count(names[which], value, TILE_LANES_MAX, &o->tile_lanes, error);
+  case CODES:
+    return read_choice(names[which], value, &o->codes, error);
+  case VS:
+    o->versus = value;
+    return TSR_OK;
+  case DEVICES:
+    return read_devices(value, o, error);
+  case PROBES:
+    return read_choice(names[which], value, &o->probes, error);
+  default:
+    o->specs[o->spec_count++] = value;
+    return TSR_OK;
+  }
+}
+
+/* A spec is named as the command line has it; where it has it twice, the number tells. */
+static tsr_status find_versus(tsr_bench_options *o, tsr_error *error) {
+  uint64_t number;
+  if (!o->versus) return TSR_OK;
+  for (o->versus_index = 0; o->versus_index < o->spec_count; o->versus_index++)
+    if (strcmp(o->versus, o->specs[o->versus_index]) == 0) return TSR_OK;
+  if (!tsr_parse_u64(o->versus, &number) || number < 1 || number > o->spec_count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --vs %s: must be one of the specs, written as there, or its number from 1 to %zu",
+                    o->versus, o->spec_count);
+  o->versus_index = number - 1;
+  return TSR_OK;
+}
+
+/* What one option says may not suit another. */
+static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
+  if (o->spec_count == 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: no spec: name the INI file of a table, or several to compare them");
+  if (o->csv && o->append)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->csv, o->append);
+  if (o->repeat == 0 && (o->devices || tsr_bench_wants_pools(o)))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --repeat 0: only counts the probes of a table: give at least 1 for devices and allocators");
+  if (o->versus && tsr_bench_wants_pools(o))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
+                    "malloc: name it first",
+                    o->versus);
+  if (o->devices && (o->key_count > 1 || strcmp(o->keys[0].text, "distinct") != 0 || o->codes || o->versus))
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "bench: --devices %s: keys are distinct there, without codes, and specs are not compared: leave out "
+        "--keys, --codes and --vs",
+        o->devices);
+  for (int op = 0; o->devices && op < TSR_BENCH_OPS; op++)
+    if (o->ops[op] && op != TSR_BENCH_INSERT && op != TSR_BENCH_FIND100 && op != TSR_BENCH_FIND50 &&
+        op != TSR_BENCH_FIND0)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --ops %s: --devices measures insert, find100, find50 and find0",
+                      op_names[op]);
+  for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
+    double load;
+    if (tsr_parse_double(o->loads[i], &load) && load > 1)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --loads %s: a pool holds no more than its units: give loads of allocators up to 1",
+                      o->loads[i]);
+  }
+  return TSR_OK;
+}
+
+static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_error *error) {
+  tsr_words words = {.command = "bench",
+                     .names = names,
+                     .name_count = NAMES,
+                     .repeatable = 1u << SET,
+                     .argc = argc,
+                     .argv = argv,
+                     .at = 1};
+  o->n = 1ull << 24;
+  o->repeat = 5;
+  o->probes = true;
+  o->batch = 1ull << 15;
+  o->units = o->tile_lanes = 1;
+  tsr_status status = read_loads(".8", o, error);
+  if (status == TSR_OK) status = read_ops(TSR_BENCH_OPS_INITIAL, o, error);
+  if (status == TSR_OK) status = read_keys("distinct", o, error);
+  if (status == TSR_OK) status = read_mix(".2,.2,.3,.3", o, error);
+  bool has_ops = false;
+  while (status == TSR_OK && words.at < argc) {
+    size_t which;
+    const char *value;
+    status = tsr_words_next(&words, &which, &value, error);
+    if (status == TSR_OK) status = read_option(which, value, o, error);
+    has_ops = has_ops || which == OPS;
+  }
+  if (status == TSR_OK && o->devices && !has_ops) status = read_ops("insert,find100,find0", o, error);
+  if (status == TSR_OK) status = check_together(o, error);
+  return status ? status : find_versus(o, error);
+}
+
+tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error) {
+  tsr_bench_options o = {.n = 0};
+  size_t most = argc > 0 ? (size_t)argc : 1;
+  o.specs = calloc(most, sizeof *o.specs);
+  o.sets = calloc(most, sizeof *o.sets);
+  tsr_status status = o.specs && o.sets ? read_all(argc, argv, &o, error)
+                                        : tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the command line");
+  if (status) {
+    tsr_bench_options_free(&o);
+    return status;
+  }
+  *options = o;
+  return TSR_OK;
+}
+
+void tsr_bench_options_free(tsr_bench_options *options) {
+  free(options->specs);
+  free(options->sets);
+  free(options->loads);
+  free(options->texts);
+  free(options->keys);
+  free(options->key_texts);
+  *options = (tsr_bench_options){.n = 0};
+}

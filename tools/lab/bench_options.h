@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of `tessera bench`: what was asked for, checked. Read next: bench.c.
+ */
+#ifndef TSR_BENCH_OPTIONS_H
+#define TSR_BENCH_OPTIONS_H
+
+#include "core/tessera.h"
+#include "tools/lab/distribution.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In the order in which they are measured: an erased table answers nothing. */
+typedef enum tsr_bench_op {
+  TSR_BENCH_INSERT,
+  TSR_BENCH_INCREMENTAL,
+  TSR_BENCH_REBUILD,
+  TSR_BENCH_FIND100,
+  TSR_BENCH_FIND50,
+  TSR_BENCH_FIND0,
+  TSR_BENCH_FIND_ALL,
+  TSR_BENCH_COUNT_ALL,
+  TSR_BENCH_JOIN,
+  TSR_BENCH_ERASE,
+  TSR_BENCH_MIXED,
+  TSR_BENCH_APPLY,
+  TSR_BENCH_GROW,
+  TSR_BENCH_TABLE_OPS,
+  TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
+  TSR_BENCH_RELEASE,
+  TSR_BENCH_CHURN,
+  TSR_BENCH_OPS
+} tsr_bench_op;
+
+#define TSR_BENCH_OP_LIST                                                                                              \
+  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, join, erase, mixed, apply and grow"
+#define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
+#define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
+const char *tsr_bench_op_name(tsr_bench_op op);
+
+/* Texts point into argv. */
+typedef struct tsr_bench_options {
+  const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
+  size_t spec_count, set_count;
+  const char *devices;         /* as written: measured on these; NULL: where the specs say */
+  const char *versus;          /* as written: one of the specs, or its number; NULL: the first */
+  size_t versus_index;         /* the spec that the others are compared with */
+  uint64_t n, repeat;          /* repeat: 0: nothing is timed, and no code made for it */
+  bool probes;                 /* counted, by code of their own */
+  bool n_is_given;             /* else a file of keys has as many as it has */
+  uint64_t batch;              /* pairs, of incremental and rebuild */
+  double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
+  uint64_t units, tile_lanes;  /* of pools */
+  bool codes;                  /* inserts, finds and erases write a result code for each key */
+  const char **loads;          /* load_count numbers, as written */
+  size_t load_count;
+  bool ops[TSR_BENCH_OPS];
+  tsr_distribution *keys; /* key_count distributions, measured one after the other */
+  size_t key_count;
+  const char *plugins;             /* NULL: the default search path */
+  const char *csv, *append, *json; /* files, of which csv and append exclude each other; NULL: none */
+  uint64_t seed;                   /* of the keys; and of the tables, unless it is 0 = not given */
+  char *texts, *key_texts;         /* what `loads` and `keys` point into */
+} tsr_bench_options;
+
+/* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The
+ * caller frees *options with tsr_bench_options_free. */
+TSR_MUST_CHECK tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error);
+/* Operations of pools were asked for; then no others were. */
+bool tsr_bench_wants_pools(const tsr_bench_options *options);
+void tsr_bench_options_free(tsr_bench_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

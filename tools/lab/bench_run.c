@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Driving one operation (bench_operation.h) and filling tables; bench_run.h says what counts as right.
+ */
+#include "tools/lab/bench_run.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tessera_tools.h"
+#include "tools/lab/bench_operation.h"
+
+typedef unsigned long long llu; /* for printf */
+
+enum { SMALL_PART = 1000 }; /* a table that is to grow is made for so many times fewer pairs */
+
+static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
+    [TSR_BENCH_INSERT] = &tsr_bench_insert,     [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
+    [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,   [TSR_BENCH_FIND100] = &tsr_bench_find100,
+    [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
+    [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
+    [TSR_BENCH_JOIN] = &tsr_bench_join,         [TSR_BENCH_ERASE] = &tsr_bench_erase,
+    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_APPLY] = &tsr_bench_apply,
+    [TSR_BENCH_GROW] = &tsr_bench_grow};
+
+bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
+const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
+
+const char *tsr_bench_bus_limit(tsr_bench_op op, uint32_t *times) {
+  const uint32_t before = operations[op]->before;
+  const bool writes = before != TSR_BENCH_ON_FILLED;
+  *times = before == TSR_BENCH_ON_FULL ? 2 : 1;
+  if (!operations[op]->limit) return NULL;
+  return *times == 2 ? "both_ways" : writes ? "from_device" : "to_device";
+}
+
+uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values) {
+  const uint32_t calls = operations[op]->calls;
+  return calls == TSR_PREPARE_FIND && !has_values ? TSR_PREPARE_CONTAINS : calls;
+}
+
+tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *error) {
+  return operations[op]->prepare ? operations[op]->prepare(a, error) : TSR_OK;
+}
+
+/* ---- Complaints ------------------------------------------------------------------------------ */
+
+void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
+  va_list arguments;
+  if (result->complaint[0] && !result->is_full) return;
+  result->is_full = false; /* what is said now is worse */
+  va_start(arguments, format);
+  vsnprintf(result->complaint, sizeof result->complaint, format, arguments);
+  va_end(arguments);
+}
+
+const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_table *table) {
+  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
+  return strcmp(kind, "counter") == 0 ? NULL : a->values;
+}
+
+bool tsr_bench_is_filter(const tsr_table *table) {
+  return strcmp(tsr_spec_get(tsr_table_spec(table), "table", "kind"), "filter") == 0;
+}
+
+bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
+  return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;
+}
+
+/* How many of the keys are there if some were handed back depends on the order in which they came; so does how many of
+ * the first ones are distinct. */
+static void check_merged(const tsr_bench_arrays *a, const tsr_report *report, uint64_t offered,
+                         tsr_bench_result *result) {
+  if (report->insert_keys != offered)
+    tsr_bench_complain(result, "of %llu pairs the report has %llu", (llu)offered, (llu)report->insert_keys);
+  if (offered == a->model.pairs && !report->not_placed && report->inserted != a->model.n)
+    tsr_bench_complain(result, "%llu pairs have %llu keys, but %llu were inserted", (llu)offered, (llu)a->model.n,
+                       (llu)report->inserted);
+}
+
+void tsr_bench_check_offered(const tsr_bench_arrays *a, const tsr_bench_subject *subject, const tsr_report *report,
+                             uint64_t offered, tsr_bench_result *result) {
+  if (tsr_bench_merges(a, subject)) {
+    check_merged(a, report, offered, result);
+  } else if (report->inserted + report->not_placed != offered) {
+    tsr_bench_complain(result, "of %llu keys %llu were inserted and %llu handed back", (llu)offered,
+                       (llu)report->inserted, (llu)report->not_placed);
+  }
+}
+
+tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_subject *subject,
+                                    const tsr_report *report, uint64_t offered, tsr_bench_result *result,
+                                    tsr_error *error) {
+  const bool merges = tsr_bench_merges(a, subject);
+  if (tsr_bench_is_filter(subject->table)) {
+    if (report->insert_keys != offered || report->not_placed || report->inserted > offered)
+      tsr_bench_complain(result, "of %llu keys the report has %llu, %llu of them inserted", (llu)offered,
+                         (llu)report->insert_keys, (llu)report->inserted);
+    return TSR_OK;
+  }
+  uint64_t size, pairs = merges ? a->model.n : a->model.pairs;
+  tsr_status status = tsr_size(subject->table, &size, error);
+  if (status) return status;
+  tsr_bench_check_offered(a, subject, report, offered, result);
+  if (report->not_placed && !merges && offered == pairs && size + report->not_placed != pairs) {
+    tsr_bench_complain(result, "of %llu keys the table holds %llu and handed back %llu: the others are lost or doubled",
+                       (llu)pairs, (llu)size, (llu)report->not_placed);
+  } else if (report->not_placed) {
+    const bool is_all = !result->complaint[0];
+    tsr_bench_complain(result, "%llu of %llu keys found no place and were handed back", (llu)report->not_placed,
+                       (llu)offered);
+    result->is_full = is_all;
+  } else if (size != pairs) {
+    tsr_bench_complain(result, "%llu keys were inserted, but the table holds %llu", (llu)pairs, (llu)size);
+  }
+  return TSR_OK;
+}
+
+void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported) {
+  const uint8_t *codes = turn->arrays->host_results;
+  uint64_t count = 0;
+  if (!turn->arrays->codes) return;
+  for (uint64_t i = 0; i < n; i++) count += codes[i] == code;
+  if (count != reported)
+    tsr_bench_complain(turn->result, "%llu result codes are %u, but the report has %llu such keys", (llu)count, code,
+                       (llu)reported);
+}
+
+tsr_bench_tally tsr_bench_judge(const tsr_bench_turn *turn, uint64_t count,
+                                tsr_bench_tally (*judge)(const tsr_bench_turn *turn, uint64_t i)) {
+  uint64_t wrong = 0, found = 0;
+#ifndef TSR_PTHREADS
+#pragma omp parallel for schedule(static) reduction(+ : wrong, found)
+#endif
+  for (uint64_t i = 0; i < count; i++) {
+    tsr_bench_tally one = judge(turn, i);
+    wrong += one.wrong;
+    found += one.found;
+  }
+  return (tsr_bench_tally){wrong, found};
+}
+
+/* ---- One operation --------------------------------------------------------------------------- */
+
+/* Makes an empty table small, and lets it grow. */
+static tsr_status make_small(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+  const uint64_t capacity = a->model.pairs / SMALL_PART;
+  tsr_rehash_options options = {.capacity = capacity ? capacity : 1};
+  tsr_spec *spec = NULL;
+  tsr_status status = tsr_spec_copy(tsr_table_spec(table), &spec, error);
+  if (status == TSR_OK) status = tsr_spec_set(spec, "table.growth=double", error);
+  options.spec = spec;
+  if (status == TSR_OK) status = tsr_rehash(table, &options, error);
+  tsr_spec_free(spec);
+  return status;
+}
+
+/* Brings the table to where the operation starts. */
+static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operation, tsr_error *error) {
+  const tsr_bench_arrays *a = turn->arrays;
+  tsr_table *table = turn->subject->table;
+  if (operation->before == TSR_BENCH_ON_FILLED) return TSR_OK;
+  tsr_status status = tsr_clear(table, NULL, error);
+  if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, table, error);
+  if (status || operation->before != TSR_BENCH_ON_FULL) return status;
+  status = tsr_table_report_reset(table, error);
+  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
+  if (status) return status;
+  tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
+  turn->present = turn->report.inserted;
+  turn->unplaced = turn->report.not_placed;
+  return TSR_OK;
+}
+
+tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subject, tsr_bench_op op,
+                             tsr_bench_result *result, tsr_error *error) {
+  const tsr_bench_operation *operation = operations[op];
+  tsr_table *table = subject->table;
+  tsr_bench_turn turn = {.arrays = a, .subject = subject, .result = result};
+  *result = (tsr_bench_result){.milliseconds = 0};
+  tsr_status status = set_up(&turn, operation, error);
+  if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, operation->answers, error);
+  if (status == TSR_OK) status = tsr_table_report_reset(table, error);
+  if (status == TSR_OK) status = tsr_timer_start(table, NULL, error);
+  if (status == TSR_OK) status = operation->start(a, table, error);
+  if (status == TSR_OK) status = tsr_timer_stop(table, NULL, &result->milliseconds, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &turn.report, error);
+  result->not_placed =
+      operation->before == TSR_BENCH_ON_FILLED ? subject->unplaced_count : turn.unplaced + turn.report.not_placed;
+  if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, operation->answers, error);
+  return status ? status : operation->check(&turn, error);
+}
+
+tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
+                           tsr_error *error) {
+  const uint32_t before = operations[op]->before;
+  const bool fills = before == TSR_BENCH_ON_EMPTY || before == TSR_BENCH_ON_SMALL;
+  tsr_report r = {0};
+  tsr_usage usage = {0};
+  const bool has_usage = !tsr_bench_is_filter(table);
+  tsr_status status = before == TSR_BENCH_ON_SMALL ? make_small(a, table, error) : TSR_OK;
+  if (status == TSR_OK && !fills) {
+    status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
+    if (status == TSR_OK && has_usage) status = tsr_table_usage(table, &usage, error);
+    if (status == TSR_OK) status = tsr_table_report_reset(table, error);
+  }
+  if (status == TSR_OK) status = operations[op]->start(a, table, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &r, error);
+  if (status == TSR_OK && fills && has_usage) status = tsr_table_usage(table, &usage, error);
+  if (status) return status;
+  const uint64_t keys = r.insert_keys + r.find_keys + r.erase_keys;
+  const uint64_t probes = r.insert_probes + r.find_probes + r.erase_probes + r.apply_probes;
+  *counts = (tsr_bench_counts){.probes = keys ? (double)probes / (double)keys : 0, .utilization = usage.utilization};
+  return TSR_OK;
+}
+
+/* ---- Filling --------------------------------------------------------------------------------- */
+
+static int compare_keys(const void *left, const void *right) {
+  uint64_t l = *(const uint64_t *)left, r = *(const uint64_t *)right;
+  return (l > r) - (l < r);
+}
+
+/* Lists the keys at the indices of TSR_NOT_PLACED; host_out has the codes, host_queries the keys. */
+static tsr_status collect_unplaced(const tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_error *error) {
+  const uint8_t *codes = a->host_out;
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < a->model.pairs; i++) count += codes[i] == TSR_NOT_PLACED;
+  free(subject->unplaced);
+  subject->unplaced_count = 0;
+  subject->unplaced = malloc((count + 1) * sizeof *subject->unplaced);
+  if (!subject->unplaced)
+    return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for %llu keys without a place", (llu)count);
+  for (uint64_t i = 0; i < a->model.pairs; i++)
+    if (codes[i] == TSR_NOT_PLACED)
+      subject->unplaced[subject->unplaced_count++] = tsr_keys_load(a->host_queries, a->model.key_bits, i);
+  qsort(subject->unplaced, count, sizeof *subject->unplaced, compare_keys);
+  return TSR_OK;
+}
+
+/* The timed inserts ask for no codes, which would cost time; this one does. */
+tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_bench_result *result, tsr_error *error) {
+  const uint64_t pairs = a->model.pairs;
+  tsr_call call = {.results = a->out, .unplaced_keys = a->queries};
+  tsr_table *table = subject->table;
+  tsr_report report = {0};
+  *result = (tsr_bench_result){.milliseconds = 0};
+  tsr_status status = tsr_clear(table, NULL, error);
+  if (status == TSR_OK) status = tsr_table_report_reset(table, error);
+  if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
+  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, tsr_bench_values(a, table), &call, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK) status = tsr_bench_check_inserted(a, subject, &report, pairs, result, error);
+  if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);
+  if (status == TSR_OK)
+    status = tsr_memory_copy(a->owner, a->host_queries, a->queries, pairs * (a->model.key_bits / 8), error);
+  if (status == TSR_OK) status = collect_unplaced(a, subject, error);
+  if (status == TSR_OK && subject->unplaced_count != report.not_placed)
+    tsr_bench_complain(result, "%llu keys found no place, but %llu were handed back", (llu)report.not_placed,
+                       (llu)subject->unplaced_count);
+  return status;
+}
+
+void tsr_bench_subject_free(tsr_bench_subject *subject) {
+  tsr_table_destroy(subject->table);
+  free(subject->unplaced);
+  *subject = (tsr_bench_subject){.table = NULL};
+}

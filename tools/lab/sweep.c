@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tessera sweep`: its command line, and what it prints (sweep.h).
+ */
+#define _GNU_SOURCE /* asprintf, basename */
+#include "tools/lab/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/number.h"
+#include "tools/lab/front.h"
+#include "tools/lab/outputs.h"
+#include "tools/lab/sweep_run.h"
+#include "tools/lab/words.h"
+
+enum {
+  CSV,
+  PLAN,
+  LINK,
+  SET,
+  PLUGINS,
+  BENCH,
+  N = BENCH,
+  LOADS,
+  OPS,
+  BATCH,
+  KEYS,
+  MIX,
+  REPEAT,
+  PROBES,
+  CODES,
+  SEED,
+  NAMES
+};
+static const char *const names[NAMES] = {"--csv", "--plan",   "--link",   "--set",   "--plugins",
+                                         "--n",   "--loads",  "--ops",    "--batch", "--keys",
+                                         "--mix", "--repeat", "--probes", "--codes", "--seed"};
+
+typedef struct request {
+  const char *file, *csv; /* csv: NULL: after the file's name */
+  bool only_plan;
+  uint32_t link_sm; /* 0: measures */
+  tsr_plan_options plan;
+  const char **sets;
+  char **bench; /* "--n=2^20": plan.bench */
+} request;
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+static tsr_status read_word(request *r, size_t which, const char *value, tsr_error *error) {
+  uint64_t sm;
+  if (which >= BENCH && which < NAMES) {
+    if (asprintf(&r->bench[r->plan.bench_count], "%s=%s", names[which], value) < 0)
+      return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
+    r->plan.bench_count++;
+    return TSR_OK;
+  }
+  switch (which) {
+  case CSV:
+    r->csv = value;
+    return TSR_OK;
+  case PLAN:
+    r->only_plan = strcmp(value, "yes") == 0;
+    if (r->only_plan || strcmp(value, "no") == 0) return TSR_OK;
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --plan %s: must be yes or no", value);
+  case LINK:
+    if (strncmp(value, "sm_", 3) != 0 || !tsr_parse_u64(value + 3, &sm) || sm == 0 || sm > 999)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --link %s: write it like sm_90", value);
+    r->link_sm = (uint32_t)sm;
+    r->sets[r->plan.set_count++] = "table.backend=cuda";
+    return TSR_OK;
+  case SET:
+    r->sets[r->plan.set_count++] = value;
+    return TSR_OK;
+  case PLUGINS:
+    r->plan.plugins = value;
+    return TSR_OK;
+  default:
+    if (r->file)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: %s: one file at a time, and it is %s", value, r->file);
+    r->file = value;
+    return TSR_OK;
+  }
+}
+
+static tsr_status read_request(int argc, char **argv, request *r, tsr_error *error) {
+  tsr_words words = {.command = "sweep",
+                     .names = names,
+                     .name_count = NAMES,
+                     .repeatable = 1u << SET,
+                     .argc = argc,
+                     .argv = argv,
+                     .at = 1};
+  r->sets = calloc((size_t)argc + 1, sizeof *r->sets);
+  r->bench = calloc((size_t)argc + 1, sizeof *r->bench);
+  if (!r->sets || !r->bench) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
+  tsr_status status = TSR_OK;
+  while (status == TSR_OK && words.at < argc) {
+    size_t which;
+    const char *value;
+    status = tsr_words_next(&words, &which, &value, error);
+    if (status == TSR_OK) status = read_word(r, which, value, error);
+  }
+  r->plan.sets = r->sets;
+  r->plan.bench = (const char *const *)r->bench;
+  if (status == TSR_OK && !r->file)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: no file: name an INI with a section [sweep] or [variants]");
+  return status;
+}
+
+/* The CSV's name, of the file's: in the working directory. The caller frees it. */
+static char *name_after(const char *file) {
+  const char *name = basename(file), *end = strrchr(name, '.');
+  char *csv = NULL;
+  const int letters = (int)(end && end > name ? (size_t)(end - name) : strlen(name));
+  return asprintf(&csv, "%.*s.csv", letters, name) < 0 ? NULL : csv;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static void print_plan(const tsr_plan *plan) {
+  for (size_t i = 0; i < plan->count; i++)
+    printf("%s\t%.2f bytes a pair\t%s\n", plan->points[i].label,
+           (double)plan->points[i].bytes / (double)plan->points[i].options.n, plan->points[i].composition);
+}
+
+static tsr_status print_front(const tsr_plan *plan, const char *csv, tsr_error *error) {
+  tsr_results results = {0};
+  tsr_status status = tsr_results_read(csv, &results, error);
+  if (status) return status;
+  status = tsr_front_print(stdout, plan, &results, error);
+  tsr_results_free(&results);
+  return status;
+}
+
+static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
+  tsr_plan plan = {0};
+  tsr_status status = tsr_plan_read(r->file, &r->plan, &plan, error);
+  if (status) return status;
+  tsr_plan_tell(&plan);
+  char *made = r->csv ? NULL : name_after(r->file);
+  const char *csv = r->csv ? r->csv : made;
+  if (!csv)
+    status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the name of a file");
+  else if (plan.count == 0)
+    status = tsr_fail(error, TSR_BAD_SPEC, "%s: every combination is refused: there is nothing to measure", r->file);
+  else if (r->only_plan)
+    print_plan(&plan);
+  else if (r->link_sm)
+    status = tsr_plan_link(stdout, &plan, r->link_sm, error);
+  else if ((status = tsr_outputs_check(&(tsr_named_path){"--csv", csv}, 1, &(tsr_named_path){"FILE", r->file}, 1,
+                                       error)) == TSR_OK)
+    status = tsr_plan_measure(&plan, csv, NULL, all_right, error);
+  if (status == TSR_OK && !r->only_plan && !r->link_sm) {
+    fprintf(stderr, "tessera: the rows are in %s\n", csv);
+    status = print_front(&plan, csv, error);
+  }
+  free(made);
+  tsr_plan_free(&plan);
+  return status;
+}
+
+static const char help[] =
+    "usage: tessera sweep FILE [OPTIONS]\n\n"
+    "Measures all tables that a file lists, and prints the Pareto front.\n\n"
+    "The file is a spec with a section [sweep], each entry of which lists values of another entry:\n"
+    "    layout.bucket_slots = 1..32 *2\n"
+    "    table.probing = NAME, OTHER\n"
+    "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command\n"
+    "line may replace. What cannot be composed, or is there twice, is left out and told. What the CSV file has "
+    "already\n"
+    "is not measured again, so an interrupted sweep goes on where it was.\n\n"
+    "  --csv FILE               Where the rows go and come from; else NAME.csv here, after the file's name.\n"
+    "  --plan yes|no            Only lists what would be measured; no.\n"
+    "  --link SM                Only links what would be measured, for sm_90 and so on, without a GPU.\n"
+    "  --n N                    As of bench, as the following.\n"
+    "  --loads L,L...           How full the tables get.\n"
+    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ".\n"
+    "  --batch B                Keys of a batch of incremental and rebuild.\n"
+    "  --keys K,K...            Distributions of the keys.\n"
+    "  --mix A,B,C,D            Shares of a mixed batch.\n"
+    "  --repeat N               Measurements, of which the median counts.\n"
+    "  --probes yes|no          Whether probes are counted, which takes code of its own.\n"
+    "  --codes yes|no           Whether operations write result codes.\n"
+    "  --seed N                 Of the keys and of the tables.\n"
+    "  --set SECTION.KEY=VALUE  Sets an entry of all tables, over what the file says; repeatable.\n"
+    "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n";
+
+int tsr_sweep_command(int argc, char **argv) {
+  if (tsr_words_want_help(argc, argv)) {
+    fputs(help, stdout);
+    return 0;
+  }
+  request r = {0};
+  tsr_error error;
+  bool all_right = true;
+  tsr_status status = read_request(argc, argv, &r, &error);
+  if (status == TSR_OK) status = run(&r, &all_right, &error);
+  if (status) fprintf(stderr, "tessera: %s\n", error.message);
+  for (size_t i = 0; r.bench && i < r.plan.bench_count; i++) free(r.bench[i]);
+  free(r.bench);
+  free(r.sets);
+  return status ? tsr_words_exit(status) : all_right ? 0 : 1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding the best table for a workload. A file of it is a spec with a section
+ *
+ *   [workload]
+ *   n = 2^24                ; pairs; required
+ *   insert = .1             ; shares of the operations, of which there must be one: inserts of new keys,
+ *   find = .6               ; finds of present keys,
+ *   find_all = .1           ; of all pairs of a key, counted in pairs,
+ *   find_absent = .2        ; of absent keys,
+ *   erase = 0               ; and erases
+ *   keys = zipf:1.0         ; their distribution, as of bench: also file:PATH, a sample; distinct
+ *   loads = .6, .8, .9      ; how full the table may be; .5, .6, .7, .8, .9
+ *   memory = 1Gi            ; the table's most bytes; no bound
+ *
+ * and, if it says so itself, the space to search in: [sweep] and [variants] (plan.h). The search: tables that have more
+ * bytes than `memory` are left out; small tables count probes, and those go on whose operations go to memory least
+ * (a model that costs little: on the processors, where nothing is linked); they are measured with a fraction of
+ * the pairs, and the fastest with all. If its time is up before, the best of what it has measured has won.
+ * Read next: tune.c.
+ */
+#ifndef TSR_TUNE_H
+#define TSR_TUNE_H
+
+#include <stdio.h>
+
+#include "tools/lab/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_tune_options {
+  const char *path;      /* of the workload */
+  const char *space;     /* a file whose [sweep] and [variants] count if that of the workload has none, or */
+  bool space_is_given;   /* in the place of them */
+  const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: no file, or a former winner */
+  const char *plugins;
+  const char *const *sets; /* set_count assignments for all tables */
+  size_t set_count;
+  double seconds;   /* after which the best so far has won; 0: no bound */
+  uint32_t link_sm; /* only links, for this compute capability, the code that would be measured; 0: measures */
+} tsr_tune_options;
+
+/* Searches, tells on `to` what it tried, and writes the winner's INI, with what was measured in its comment. TSR_BAD_SPEC:
+ * the workload cannot be understood; TSR_INCOMPATIBLE: no table is small enough and holds its pairs. */
+TSR_MUST_CHECK tsr_status tsr_tune(FILE *to, const tsr_tune_options *options, tsr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
