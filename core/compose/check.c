@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/batch/steps.h"
 #include "core/compose/chain.h"
 #include "core/compose/compose.h"
 #include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
-#include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
