@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "core/batch/steps.h"
-#include "core/cache.h"
+#include "core/compose/cache.h"
 #include "core/compose/glue.h"
 #include "core/cuda/library.h"
 #include "core/kernels/bulk.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
 #include "core/batch/steps.h"
+#include "core/compose/backend.h"
 #include "core/compose/chain.h"
 #include "core/compose/compose.h"
 #include "core/compose/filter.h"
@@ -16,6 +16,7 @@
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
+#include "core/table/open.h"
 #include "core/tessera_devices.h"
 
 /* A spec with an allocator and no layout is a pool's. */
