@@ -4,6 +4,8 @@
  */
 #include "core/table/capture.h"
 
+#include "core/batch/plan.h"
+
 static tsr_status refuse(const char *why, tsr_error *error) {
   return tsr_fail(error, TSR_UNSUPPORTED, "the stream is captured into a graph, and %s", why);
 }
@@ -22,7 +24,7 @@ static bool has_code(const tsr_table *t, const tsr_request *r) {
   return t->backend->is_prepared(program, r->op) &&
          (r->op != TSR_BULK_retrieve || t->backend->is_prepared(program, TSR_BULK_note)) &&
          (!combines || t->backend->is_prepared(program, TSR_BULK_combine)) &&
-         (!tsr_composition_marks(t->store.composition, r->op) || t->backend->is_prepared(program, TSR_BULK_mark));
+         (!tsr_plan_marks(t->store.composition, r->op) || t->backend->is_prepared(program, TSR_BULK_mark));
 }
 
 tsr_status tsr_capture_check(const tsr_table *t, const tsr_request *r, const tsr_array *arrays, uint32_t count,

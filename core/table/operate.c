@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/batch/group.h"
+#include "core/batch/order.h"
 #include "core/table/capture.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
@@ -103,10 +104,14 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   }
 }
 
+static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
+  return tsr_store_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values);
+}
+
 /* The launches that a request is made of. */
 static tsr_status launch_all(tsr_table *t, const tsr_request *r, tsr_bulk *bulk, tsr_error *error) {
   if (r->op == TSR_BULK_retrieve) return launch_gather(t, bulk, r->stream, error);
-  if (r->op == TSR_BULK_insert && !tsr_launches_pages(&t->store, r->op, r->n))
+  if (r->op == TSR_BULK_insert && plan_of(t, r).order != TSR_ORDER_PAGES)
     return launch_insert_at_random(t, bulk, r->stream, error);
   if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
     return launch_apply(t, bulk, r->stream, error);
@@ -159,8 +164,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   list_arrays(t, r, arrays);
   /* What was captured is the call before: tsr_table_enter learns it of this one, and a graph has no phases. */
   t->store.is_captured = false;
-  const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n);
-  tsr_status status = tsr_table_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, r->stream, error);
+  const tsr_stages stages = plan_of(t, r);
+  tsr_status status = tsr_table_enter(t, tsr_works_alone(&stages) ? TSR_PHASE_ALONE : r->phase, r->stream, error);
   if (status == TSR_OK && t->store.is_captured) status = tsr_capture_check(t, r, arrays, ARRAYS, error);
   for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) {
     arrays[i].devices = arrays[i].users;
