@@ -67,7 +67,7 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
-  char advice[TSR_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
   if (status == TSR_OK && report.not_placed)

@@ -239,7 +239,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--insert %s: must be NAME=FILE, with the name of a --table", word);
   tsr_table *table = find_table(job, name)->table;
   tsr_table_info info = {0};
-  char advice[TSR_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);

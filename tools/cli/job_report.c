@@ -150,7 +150,7 @@ tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
-  char advice[TSR_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,

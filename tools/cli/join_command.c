@@ -70,7 +70,7 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
-  char advice[TSR_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
