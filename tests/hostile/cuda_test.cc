@@ -467,9 +467,11 @@ TEST_F(CapturedCalls, ThatWaitAreRefused) {
   part.keys = keys_;
   part.values = values_;
   part.call = &plain;
+  tsr_statements statements = {};
+  statements.text = "";
   capture();
-  expect_refused(tsr_for_all(table_, "", "", nullptr, 0, &stream_, &error_), "tsr_kernel_launch");
-  expect_refused(tsr_for_each(table_, N, keys_, "", "", nullptr, 0, &stream_, &error_), "tsr_kernel_launch");
+  expect_refused(tsr_for_all(table_, &statements, &stream_, &error_), "tsr_kernel_launch");
+  expect_refused(tsr_for_each(table_, N, keys_, &statements, &stream_, &error_), "tsr_kernel_launch");
   expect_refused(tsr_build(table_, N, keys_, values_, &plain, 3, &error_), "before");
   expect_refused(tsr_call_parts(table_, TSR_PREPARE_INSERT, 1, &part, &error_), "tsr_insert");
 }
