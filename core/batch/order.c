@@ -12,13 +12,13 @@ static const uint64_t PIECE_MIN = 1ull << 20;
 
 bool tsr_wants_answers(const tsr_bulk *bulk) { return bulk->results || bulk->unplaced_keys || bulk->unplaced_values; }
 
-tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers) {
+tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers, bool is_recorded) {
   const tsr_batch batch = {.op = op,
                            .n = n,
                            .held = store->held,
                            .is_clear = store->is_clear,
                            .has_answers = has_answers,
-                           .is_captured = store->is_captured};
+                           .is_recorded = is_recorded};
   return tsr_plan_batch(store->composition, &batch);
 }
 

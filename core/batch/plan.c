@@ -101,7 +101,7 @@ static tsr_batch_mark mark_of(const tsr_composition *c, const tsr_batch *b, tsr_
   if (order == TSR_ORDER_PAGES && b->op == TSR_BULK_insert && !c->window_pages && marks_in_order(c))
     return TSR_MARK_PAGES;
   /* a filter's answers are given one by one, and a call of several operations has their order */
-  const bool is_ordered = !b->is_captured && b->op != TSR_BULK_apply && b->n >= tsr_plan_mark_batch(c) &&
+  const bool is_ordered = !b->is_recorded && b->op != TSR_BULK_apply && b->n >= tsr_plan_mark_batch(c) &&
                           !(c->facts.is_filter && b->has_answers);
   return is_ordered ? TSR_MARK_BLOCKS : is_filter ? TSR_MARK_NONE : TSR_MARK_RANDOM;
 }
@@ -123,13 +123,13 @@ static bool travels(const tsr_composition *c, const tsr_batch *b) {
 /* In the order of pages. A host that fills a graph cannot see how large pages are. Where there are few pages results would
  * have to be told one by one. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
-  return b->op == TSR_BULK_insert && !b->is_captured && b->n >= tsr_plan_page_batch(c, b->held) &&
+  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
          !(b->has_answers && has_few_pages(c));
 }
 
 /* Items can become one where their offers are combined, since it does not matter then which of them gets which answer. */
 static uint32_t groups_of(const tsr_composition *c, const tsr_batch *b, tsr_batch_order order) {
-  if (b->op != TSR_BULK_insert || b->is_captured) return 0;
+  if (b->op != TSR_BULK_insert || b->is_recorded) return 0;
   if (order == TSR_ORDER_NONE) return c->facts.makes_spans && b->n >= TSR_SPANS_BATCH ? TSR_GROUP_SPANS : 0;
   uint32_t group = 0;
   if (c->shape.sm && c->shape.is_paged && TSR_POLICY_MERGES(c->shape.duplicates)) group |= TSR_GROUP_HOT;

@@ -20,7 +20,7 @@ typedef struct tsr_batch {
   uint64_t held;    /* pairs that are in the table */
   bool is_clear;    /* nothing was inserted since the table was cleared */
   bool has_answers; /* the caller asks what became of each item */
-  bool is_captured; /* into a graph: no stage may wait for the host, or choose by what it sees */
+  bool is_recorded; /* into a graph: no stage may wait for the host, or choose by what it sees */
 } tsr_batch;
 
 /* The order in which items are worked on: as they came, or by the page, or the list, of their keys. */

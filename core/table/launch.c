@@ -52,9 +52,10 @@ static tsr_status place(const tsr_table *t, tsr_store *store, const tsr_stages *
   return stages->travels ? tsr_travel(t, store, stages, op, bulk, stream, began, error) : TSR_OK;
 }
 
-tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      tsr_error *error) {
-  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk));
+tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                      const tsr_call_state *call, tsr_error *error) {
+  void *stream = call->stream;
+  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk), call->is_recorded);
   const bool by_pages = stages.order == TSR_ORDER_PAGES, inserts = op == TSR_BULK_insert;
   bool began = false;
   tsr_status status = TSR_OK;
@@ -85,14 +86,15 @@ void tsr_launch_expect(const tsr_table *t, const uint32_t *ops, uint32_t count, 
 
 tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) {
+  const tsr_call_state call = {.stream = stream};
   tsr_bulk whole = *bulk;
   whole.state = store->state;
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
+  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, &call, error);
   tsr_status told = read_tally(t, whole.tally, stream, tally, status ? NULL : error);
   if (status == TSR_OK) status = told;
-  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk));
+  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk), call.is_recorded);
   const bool may_leave = stages.combines && bulk->results && !tsr_works_alone(&stages);
   if (status || !may_leave || tally->hits + tally->not_placed == bulk->n) return status;
   status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);

@@ -72,9 +72,9 @@ TEST(Plan, ALargeBatchIsOrderedGroupedPlacedAndAnswered) {
   EXPECT_TRUE(stages.answers);
   batch.is_clear = false;
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).group, uint32_t{TSR_GROUP_HOT}) << "each item has an answer of its own";
-  batch.is_captured = true; // a graph cannot see how large pages are
+  batch.is_recorded = true; // a graph cannot see how large pages are
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
-  batch.is_captured = false;
+  batch.is_recorded = false;
   batch.op = TSR_BULK_find_or_insert;
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
 }
