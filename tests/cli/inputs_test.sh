@@ -107,10 +107,6 @@ printf '1 1\nx\n' >early.tsv
 run "${adds[@]}" --insert expected.tsv --find early.tsv
 expect_status 1
 [[ ! -s out ]] || fail "it began before it was told: $(cat out)"
-: >empty.tsv
-run "${adds[@]}" --insert empty.tsv
-expect_status 1
-expect_err 'empty.tsv: holds no key'
 
 case_of "Ctrl-C says what was done, and nothing is written"
 mkfifo endless.tsv
