@@ -39,13 +39,6 @@ typedef struct count_job {
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
-/* The k-mers that can exist; of canonical ones half, and those that are their own reverse complement. */
-static uint64_t kmers_possible(const count_job *job) {
-  uint64_t all = job->letters < LETTERS_MAX ? UINT64_C(1) << (2 * job->letters) : UINT64_MAX;
-  if (!job->options.canonical) return all;
-  return all / 2 + (job->letters % 2 == 0 ? UINT64_C(1) << (job->letters - 1) : 0);
-}
-
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
@@ -61,7 +54,7 @@ static tsr_status read_spec(count_job *job, tsr_error *error) {
 
 /* No table needs more room than there can be k-mers, whatever its spec says. */
 static tsr_status make_table(count_job *job, tsr_error *error) {
-  const uint64_t possible = kmers_possible(job);
+  const uint64_t possible = tsr_kmers_possible(job->options.kmers, job->options.canonical);
   const char *said = tsr_spec_get(job->spec, "table", "capacity");
   char capacity[48];
   uint64_t wanted;

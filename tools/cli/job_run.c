@@ -233,6 +233,22 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   return status;
 }
 
+/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
+static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
+  char text[48];
+  uint64_t said;
+  if (!job->reading.kmers || job->keeps_all || job->is_filter || !has_capacity(job)) return TSR_OK;
+  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
+  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
+  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
+  tsr_status status = job->own_spec ? TSR_OK : tsr_spec_copy(job->spec, &job->own_spec, error);
+  if (status == TSR_OK) status = tsr_spec_set(job->own_spec, text, error);
+  if (status) return status;
+  job->spec = job->own_spec;
+  job->capacity_note = ", as many as there can be k-mers";
+  return TSR_OK;
+}
+
 static tsr_status compose(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_options options = {.plugins = job->plugins};
@@ -244,7 +260,7 @@ static tsr_status compose(running *r, tsr_error *error) {
     status = tsr_load_as(job->load, job->spec, job->plugins, &job->table, &was_rehashed, error);
     if (status == TSR_OK && !was_rehashed) job->capacity_note = ", as saved";
   } else {
-    if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
+    status = has_capacity(job) ? cap_capacity(job, error) : find_capacity(r, &options.capacity, error);
     if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
   }
   if (status) return status;

@@ -384,6 +384,12 @@ tsr_sequence_facts tsr_sequence_describe(const tsr_sequence *sequence) { return 
 
 void tsr_sequence_free(tsr_sequence *sequence) { free(sequence); }
 
+uint64_t tsr_kmers_possible(uint32_t letters, bool canonical) {
+  const uint64_t all = letters < 32 ? UINT64_C(1) << (2 * letters) : UINT64_MAX;
+  if (!canonical) return all;
+  return all / 2 + (letters % 2 == 0 ? UINT64_C(1) << (letters - 1) : 0);
+}
+
 bool tsr_sequence_is_named(const char *name, size_t length) {
   static const char *const endings[] = {".fa",  ".fasta", ".fna", ".fas", ".ffn",  ".fsa",
                                         ".mfa", ".faa",   ".frn", ".fq",  ".fastq"};

@@ -211,7 +211,11 @@ static const char *show(const tsr_tsv *t, field f, char shown[TSR_FIELD_SHOWN + 
   return shown;
 }
 
-static bool is_all_of(const char *text, const char *bytes) { return *text && text[strspn(text, bytes)] == '\0'; }
+/* Nothing else, as far as it is shown. */
+static bool is_all_of(const char *text, const char *bytes) {
+  const char *rest = text + strspn(text, bytes);
+  return rest > text && (!*rest || strcmp(rest, "...") == 0);
+}
 
 /* What helps where a field is no number of `bits` bits. */
 static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32_t bits, bool is_signed, char *advice,
