@@ -68,7 +68,6 @@ typedef struct tsr_job {
   tsr_column_names names;      /* of the columns of outputs */
   bool is_multimap, keeps_all; /* the second: a multiset too */
   bool is_filter;              /* it keeps no pairs, and has no size */
-  bool is_interrupted;
   tsr_table *table;
 } tsr_job;
 

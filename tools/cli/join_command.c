@@ -13,7 +13,6 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
@@ -32,7 +31,6 @@ typedef struct join_job {
   char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
   tsr_table *left, *right;
-  bool is_interrupted;
 } join_job;
 
 /* ---- The spec -------------------------------------------------------------------------------- */
@@ -55,11 +53,6 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
-static tsr_status stopped(join_job *job, const char *path, tsr_error *error) {
-  job->is_interrupted = true;
-  return tsr_fail(error, TSR_IO, "stopped while %s was read; nothing is written", path);
-}
-
 /* What is told of a file in the end, and kept of it. */
 static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream) {
   const tsr_input_facts facts = tsr_stream_describe(stream, 0);
@@ -79,7 +72,6 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
@@ -108,10 +100,7 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   file.options.want_values = file.options.value_bits > 0;
   if (!needs_values(job, side)) file.options.value_rule = TSR_VALUE_CONSTANT;
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
-  while (status == TSR_OK && !is_settled) {
-    status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) status = stopped(job, path, error);
-  }
+  while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity")) {
     options.capacity = tsr_stream_capacity(stream, &is_exact);
@@ -334,7 +323,6 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
   if (status == TSR_OK) {
     status = read_spec(&job, &error);
@@ -342,7 +330,6 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   }
   if (status == TSR_OK) status = read_table(&job, 0, &job.left, &error);
   if (status == TSR_OK) status = read_table(&job, 1, &job.right, &error);
-  tsr_interrupt_leave();
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
@@ -350,8 +337,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   free(job.columns[0]);
   free(job.columns[1]);
   if (status == TSR_OK) return TSR_EXIT_OK;
-  failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+  return tsr_say_error(status, &error);
 }
 
 const tsr_command tsr_join_command = {
