@@ -217,6 +217,10 @@ static bool is_all_of(const char *text, const char *bytes) {
   return rest > text && (!*rest || strcmp(rest, "...") == 0);
 }
 
+static bool begins_a_name(char c) {
+  return c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (unsigned char)c >= 0x80;
+}
+
 /* What helps where a field is no number of `bits` bits. */
 static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32_t bits, bool is_signed, char *advice,
                    size_t room) {
@@ -245,8 +249,9 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
 
 static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32_t bits, bool is_signed) {
   char shown[TSR_FIELD_SHOWN + 4], advice[2 * TSR_FIELD_SHOWN];
-  const char *names = t->columns.is_known ? "" : "; or, if this row names the columns, choose one by --key NAME";
   show(t, f, shown);
+  const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]);
+  const char *names = may_be_name ? "; or, if this row names the columns, choose one by --key NAME" : "";
   advise(t, what, shown, bits, is_signed, advice, sizeof advice);
   return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s' is no whole number of %u bits: %s%s", t->path,
                   (unsigned long long)t->line, what, shown, bits, advice, names);
@@ -266,8 +271,7 @@ static bool is_name(const tsr_tsv *t, field f) {
   char text[TSR_FIELD_SHOWN + 4];
   const unsigned char *bytes = (const unsigned char *)row_of(t) + f.begin;
   const size_t length = f.end - f.begin;
-  if (!length || !(bytes[0] == '_' || bytes[0] >= 0x80 || ((bytes[0] | 0x20) >= 'a' && (bytes[0] | 0x20) <= 'z')))
-    return false;
+  if (!length || !begins_a_name((char)bytes[0])) return false;
   for (size_t i = 0; i < length; i++)
     if (bytes[i] < ' ' || bytes[i] == 0x7f) return false;
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
