@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/table/capture.h"
+#include "core/table/clean.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
@@ -235,6 +236,8 @@ static tsr_status operate_single(tsr_table *t, const tsr_request *r, tsr_error *
 }
 
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const tsr_status status = tsr_clean(t, r, error);
+  if (status) return status;
   return tsr_is_wide(t) ? tsr_wide_operate(t, r, operate_single, error) : operate_single(t, r, error);
 }
 
