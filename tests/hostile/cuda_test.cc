@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "core/backend.h"
-#include "core/kernels/pages.h"
+#include "core/batch/steps.h"
+#include "core/compose/backend.h"
 #include "core/kernels/roofline.h"
 #include "core/tessera_tools.h"
 #include "plugins/table.h"
@@ -208,7 +208,7 @@ class Streams : public testing::Test {
 protected:
   void SetUp() override {
     heal();
-    table_ = table_of("capacity=1000 backend=cuda");
+    table_ = table_of("capacity=1000 backend=cuda clean=no"); // cleaning is an operation of its own
     fake().launch = note_launch;
     launched.clear();
     ASSERT_EQ(tsr_memory_allocate(table_, 4 * sizeof(uint32_t), &keys_, &error_), TSR_OK) << error_.message;
