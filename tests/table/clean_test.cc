@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/spec/settings.h"
+#include "core/compose/settings.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
