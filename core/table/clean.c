@@ -61,30 +61,23 @@ static tsr_status count_and_clean(tsr_table *t, void *stream, tsr_error *error) 
   return TSR_OK;
 }
 
-/* A replay of a graph tells nobody what it does, so each key of a later call stands for one that was erased. */
 void tsr_clean_note(tsr_table *t, uint64_t may_erase, uint64_t may_insert) {
   t->store.may_erase += may_erase;
   t->store.may_insert += may_insert;
 }
 
-static void note(tsr_table *t, const tsr_request *r, bool inserts) {
-  const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
-  tsr_clean_note(t, erases || t->store.in_graph ? r->n : 0, inserts ? r->n : 0);
-}
-
 tsr_status tsr_clean(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
-  bool is_captured = false;
+  const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
   tsr_status status = TSR_OK;
-  if (inserts && r->n && may_owe(&t->store) && may_be_cleaned(t)) {
-    if (t->backend->is_capturing) status = t->backend->is_capturing(t->device, r->stream, &is_captured, error);
-    if (status == TSR_OK && !is_captured) {
-      status = tsr_table_enter(t, TSR_PHASE_ALONE, r->stream, error);
-      if (status == TSR_OK) status = count_and_clean(t, r->stream, error);
-      const tsr_status left = tsr_table_leave(t, r->stream, status ? NULL : error);
-      if (status == TSR_OK) status = left;
-    }
+  if (r->call.is_recorded) return TSR_OK;
+  if (inserts && may_owe(&t->store) && may_be_cleaned(t)) {
+    status = tsr_table_enter(t, TSR_PHASE_ALONE, r->call.stream, error);
+    if (status == TSR_OK) status = count_and_clean(t, r->call.stream, error);
+    const tsr_status left = tsr_table_leave(t, r->call.stream, status ? NULL : error);
+    if (status == TSR_OK) status = left;
   }
-  note(t, r, inserts);
+  /* a replay of a graph tells nobody what it does, so each key of a later call stands for one that was erased */
+  tsr_clean_note(t, erases || t->store.in_graph ? r->n : 0, inserts ? r->n : 0);
   return status;
 }
