@@ -71,6 +71,7 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);
+    if (r->cleanings) fprintf(out, "; the table was cleaned of erased slots");
     fprintf(out, "\n");
     break;
   case TSR_JOB_FIND:
