@@ -13,12 +13,10 @@
 
 #include <cub/block/block_scan.cuh>
 
-/* Whether an item of a page that is worked on by random access is to be inserted there. Of lists, whose other items are in
- * their places by then, it is a reserved key; of the slots of hot keys, one that is not empty. */
-static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint32_t mine) {
-  if (a->is_hot) return mine && !walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
-  if (!TSR_FACT(c, has_lists)) return mine;
-  return mine && walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
+/* Whether an item of a page that is worked on by random access is to be inserted there: of the slots of hot keys, one that
+ * is not empty. */
+static __device__ __forceinline__ uint32_t is_rest(const tsr_pages *a, uint64_t i, uint32_t mine) {
+  return mine && !(a->is_hot && walk_is_reserved(io_key_at(a->bulk.keys, i, 1)));
 }
 
 /* Keys and values of one width may lie as pairs: then runs are twice as long. */
@@ -643,7 +641,7 @@ PAGES_INSERT(tsr_roomy_pages_insert_kernel, 2, __launch_bounds__(TSR_PAGES_THREA
       const uint64_t page = a.rest[1 + at], begin = a.begins[page], end = end_of(a.begins, a.stops, page);             \
       for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {                                                \
         const uint64_t i = row + threadIdx.x;                                                                          \
-        hits += work(&c, &a.bulk, i, is_rest(&c, &a, i, i < end));                                                     \
+        hits += work(&c, &a.bulk, i, is_rest(&a, i, i < end));                                                         \
       }                                                                                                                \
     }                                                                                                                  \
     bulk_add(a.bulk.tally, hits);                                                                                      \
