@@ -35,7 +35,7 @@ case_of "growth that ends at its limit reports the rest"
 run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --set table.growth_limit=1000 --insert pairs.tsv \
   --unplaced rest.csv --export all.tsv
 expect_status 3
-expect_err 'which growth could not: memory or growth_limit ended it, or the pairs meet'
+expect_err 'it grew to capacity [0-9]+: raise growth_limit .now 1000.'
 sed 1d rest.csv | tr ',' '\t' | sort -n - all.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
 
 case_of "growth ends before memory does where no size of a table helps"

@@ -192,7 +192,7 @@ TEST(SpecParse, RefusesBytesThatAreNoText) {
   EXPECT_EQ(refused("[a]\nx =\xc2\xa0"
                     "1\n"),
             "t.ini:2: byte 0xc2 in column 4 is not ASCII, which is allowed in comments only");
-  EXPECT_EQ(refused("[a]\r[b]\n").substr(0, 40), "t.ini:1: byte 0x0d in column 4 is not te");
+  EXPECT_EQ(refused("[a]\r[b]\n"), "t.ini:1: a CR in column 4 ends no line: end lines with LF or CR LF");
   EXPECT_EQ(refused("[a]\n\xEF\xBB\xBFx = 1\n").substr(0, 25), "t.ini:2: byte 0xef in col");
 }
 
@@ -441,6 +441,11 @@ TEST_F(SpecRead, RefusesBinaryFiles) {
   EXPECT_EQ(fails(path, TSR_BAD_SPEC), path + ":2: byte 0x00 in column 5 is not text: a spec is a plain text file");
   write(std::string("\0", 1));
   EXPECT_EQ(fails(path, TSR_BAD_SPEC).substr(path.size(), 13), ":1: byte 0x00");
+  for (const std::string &wide :
+       {std::string("[\0a\0]\0\n\0", 8), std::string("\0[\0a\0]\0\n", 8), std::string("\xFF\xFE[\0a\0]\0\n\0", 10)}) {
+    write(wide);
+    EXPECT_EQ(fails(path, TSR_BAD_SPEC), path + ":1: this is UTF-16 text: save it as UTF-8");
+  }
   write("\x7f"
         "ELF\x02\x01\x01");
   EXPECT_EQ(fails(path, TSR_BAD_SPEC).substr(path.size(), 13), ":1: byte 0x7f");

@@ -58,7 +58,7 @@ typedef struct tsr_job {
   void (*on_rows)(void *context, const tsr_rows *rows); /* gets the rows of finds as they come; NULL: nobody does */
   void *context;
   /* made */
-  tsr_spec *own_spec;        /* a copy that says what on_full means, which `spec` is then; NULL: none */
+  tsr_spec *own_spec;        /* a copy that says what the job changes, which `spec` is then; NULL: none */
   FILE *report;              /* standard output, or standard error if something else goes there, or nothing if quiet */
   const char *capacity_note; /* where the capacity comes from */
   uint64_t first_capacity;   /* before it grew */
