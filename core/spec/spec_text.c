@@ -66,10 +66,6 @@ static tsr_status take_name(const char *place, const char *what, const char *beg
 /* Refuses bytes that are no text, and letters outside ASCII where they would be part of a name or a
  * value: a pasted no-break space or typographic dash cannot be seen in an editor. */
 static tsr_status check_bytes(const char *place, const char *text, size_t length, size_t comment, tsr_error *error) {
-  const bool is_marked = length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
-  const bool is_low = length >= 4 && text[0] && !text[1] && text[2] && !text[3];
-  const bool is_high = length >= 4 && !text[0] && text[1] && !text[2] && text[3];
-  if (is_marked || is_low || is_high) return refuse(error, place, "this is UTF-16 text: save it as UTF-8");
   for (size_t i = 0; i < length; i++) {
     unsigned char byte = (unsigned char)text[i];
     if (byte == '\r') {
