@@ -6,7 +6,7 @@
 #ifndef TSR_SETTINGS_H
 #define TSR_SETTINGS_H
 
-#include "core/spec/compatible.h"
+#include "core/compose/compatible.h"
 #include "core/spec/spec.h"
 #include "core/tessera.h"
 #include "plugins/plugin.h"

@@ -353,9 +353,7 @@ enum { ARRAYS = 7 };
 tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_narrow_operate *narrow, tsr_error *error) {
   const bool gathers = r->op == TSR_BULK_retrieve, inserts = r->values != NULL;
   if (r->op == TSR_BULK_erase_pair && r->values)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_erase_pairs: no value of value_bytes is compared: pass values = NULL, which erases any one "
-                    "pair of a key, or use tsr_erase");
+    return tsr_compatible_refuse(TSR_HAS_CALL_ERASE_VALUES, TSR_HAS_VALUE_BYTES, "tsr_erase_pairs", error);
   if (!inserts && !r->values_out) return narrow(t, r, error); /* which asks for no value */
   if (r->n == 0 && !gathers) return TSR_OK;
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;

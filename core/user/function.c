@@ -55,8 +55,7 @@ static tsr_status check(const char *call, const tsr_table *t, const char *parame
   if (!t || !parameters || !statements || (count && !arguments))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a table, parameters, statements and arguments; \"\" is none",
                     call);
-  if (t->shards)
-    return tsr_fail(error, TSR_UNSUPPORTED, "%s: the table lies on several devices, and a kernel runs on one", call);
+  if (t->shards) return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, call, error);
   if (count > TSR_KERNEL_PARAMETERS_MAX - 2)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %zu arguments: at most %d", call, count,
                     TSR_KERNEL_PARAMETERS_MAX - 2);

@@ -96,6 +96,7 @@ extern "C" {
 
 #define TSR_FEATURE_NUMBER(name, section, key, is_class, text) TSR_HAS_##name,
 typedef enum tsr_feature {
+  TSR_HAS_NOTHING, /* which no table has, and no row names */
   TSR_SETTING_FEATURES(TSR_FEATURE_NUMBER) TSR_PART_FEATURES(TSR_FEATURE_NUMBER) TSR_CALL_FEATURES(TSR_FEATURE_NUMBER)
       TSR_FEATURES,
   TSR_FIRST_CALL = TSR_HAS_CALL_KEYS

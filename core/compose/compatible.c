@@ -2,7 +2,7 @@
  *
  * The rows of what does not go together (compatible.h), and the one sentence that they become.
  */
-#include "core/spec/compatible.h"
+#include "core/compose/compatible.h"
 
 #include <string.h>
 
@@ -152,8 +152,8 @@ typedef struct feature {
 } feature;
 
 #define FEATURE(name, section, key, is_class, text) {section, key, is_class, text},
-static const feature features[TSR_FEATURES] = {TSR_SETTING_FEATURES(FEATURE) TSR_PART_FEATURES(FEATURE)
-                                                   TSR_CALL_FEATURES(FEATURE)};
+static const feature features[TSR_FEATURES] = {FEATURE(NOTHING, "", "", 0, "") TSR_SETTING_FEATURES(FEATURE)
+                                                   TSR_PART_FEATURES(FEATURE) TSR_CALL_FEATURES(FEATURE)};
 
 typedef struct row {
   tsr_feature first, other;
@@ -198,8 +198,14 @@ static void add_class(tsr_feature which, char *name) {
   if (features[which].is_class) snprintf(name + length, NAME_BYTES - length, " (%s)", features[which].text);
 }
 
+/* Where the spec asks for it. Where nothing does, the spec as a whole. */
 static void name_place(const tsr_spec *spec, tsr_feature which, char *name) {
-  tsr_spec_where(entry_of(spec, which), name, NAME_BYTES);
+  const tsr_spec_entry *entry = entry_of(spec, which);
+  if (!entry) {
+    snprintf(name, NAME_BYTES, "%s: %s", tsr_spec_name(spec), features[which].text);
+    return;
+  }
+  tsr_spec_where(entry, name, NAME_BYTES);
   add_class(which, name);
 }
 
