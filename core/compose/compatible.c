@@ -16,7 +16,7 @@
 #define WHOLE "whoever looks while others insert sees whole pairs, and misses no key"
 #define ENDS "a find ends at the first empty slot, and misses nothing behind it"
 #define IN_PAGE "all that the keys of a page need is in that page"
-#define BYTES "bytes are not added up or compared"
+#define BYTES "a value of value_bytes means no more than its bytes"
 #define NO_KEYS "a filter keeps bits and no keys"
 #define NOT_BUILT NULL
 
@@ -38,7 +38,8 @@
   R(DEVICES, BUCKETS, NOT_BUILT, "lists of values are on one device", "use values = inline, or device")                \
   R(VALUE_BYTES, NO_MAP, MEANING, "only a map or multimap has values of so many bytes", "remove the line")             \
   R(VALUE_BITS, VALUE_BYTES, MEANING, "both say how large a value is", "remove one")                                   \
-  R(NUMBERS, VALUE_BYTES, BYTES, "a row of bytes is no number", "use first, replace or promise_unique, or value_bits") \
+  R(NUMBERS, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                                 \
+    "use first, replace or promise_unique, or value_bits")                                                             \
   R(MIXED, VALUE_BYTES, NOT_BUILT,                                                                                     \
     "a value is stored apart from its slot, and a find could come before it is written", "use phased, or value_bits")  \
   R(BUCKETS, VALUE_BYTES, NOT_BUILT, "buckets hold values of value_bits", "use inline, or value_bits")                 \
@@ -131,7 +132,7 @@
   R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "pairs are packed by exchanging them",                                             \
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
-  R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "a row of bytes is no number",                                                 \
+  R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use TSR_JOIN_INNER and combine what the rows mean, or COUNT")                                                     \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
   R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
