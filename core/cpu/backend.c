@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/batch/lists_cpu.h"
+#include "core/batch/match_cpu.h"
+#include "core/batch/order_cpu.h"
+#include "core/batch/split_cpu.h"
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
-#include "core/cpu/graph.h"
-#include "core/cpu/match.h"
-#include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
-#include "core/cpu/split.h"
 #include "core/cpu/user.h"
 #include "core/cpu/wide.h"
 
