@@ -129,7 +129,7 @@
   R(CALL_FLUSH, NO_LINKS, MEANING, "there are no lists to pack", "use tsr_rehash, which drops erased slots too")       \
   R(CALL_FLUSH, STASH, ENDS, "empty slots would cut off the pairs in the stash",                                       \
     "use tsr_rehash, which drops erased slots too")                                                                    \
-  R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "pairs are packed by exchanging them",                                             \
+  R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \

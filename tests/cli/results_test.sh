@@ -159,7 +159,7 @@ expect_out '; units: 1, memory utilization 0\.625$'
 case_of "--flush without lists is refused"
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert pairs.tsv --flush
 expect_status 2
-expect_err 'tsr_flush: the layout.s buckets do not link, so there are no lists to pack: use tsr_rehash'
+expect_err 'tsr_flush does not go with a layout whose buckets do not link: there are no lists to pack; use tsr_rehash'
 
 case_of "a damaged array is refused"
 head -c 80 pairs.npy >cut.npy
