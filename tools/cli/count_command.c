@@ -10,11 +10,10 @@
 
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
+#include "tools/cli/advice.h"
 #include "tools/cli/command.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/room.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
@@ -32,7 +31,6 @@ typedef struct count_job {
   uint64_t distinct;
   tsr_input_facts facts;
   double seconds;
-  bool is_interrupted;
 } count_job;
 
 /* ---- Counting -------------------------------------------------------------------------------- */
@@ -67,13 +65,13 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
-                      report.not_placed, tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(
+        error, TSR_NO_MEMORY, "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
+        report.not_placed, tsr_advice_when_full(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
@@ -94,13 +92,6 @@ static void add_facts(count_job *job) {
   if (!is_known) job->facts.bytes = 0;
 }
 
-static tsr_status stopped(count_job *job, uint64_t done, tsr_error *error) {
-  job->is_interrupted = true;
-  return tsr_fail(error, TSR_IO,
-                  "stopped: %" PRIu64 " k-mers were counted, %" PRIu64 " bytes of the input read; nothing is written",
-                  done, job->facts.bytes_read);
-}
-
 /* Begins to read, and waits until much or all is read. */
 static tsr_status open_files(count_job *job, tsr_error *error) {
   const size_t count = job->arguments->operand_count;
@@ -111,10 +102,8 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
   }
   tsr_status status = tsr_stream_open(job->files, count, &job->stream, error);
-  while (status == TSR_OK && !is_settled) {
+  while (status == TSR_OK && !is_settled)
     status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, 0, error);
-  }
   return status;
 }
 
@@ -131,7 +120,6 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
     done += chunk.count;
     add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, done, error);
   }
   job->seconds = tsr_progress_end(&progress);
   return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
@@ -223,22 +211,19 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
   if (status == TSR_OK) status = open_files(&job, &error);
   if (status == TSR_OK) status = make_table(&job, &error);
   if (status == TSR_OK) status = count_all(&job, &error);
   tsr_stream_close(job.stream);
   free(job.files);
-  tsr_interrupt_leave();
   if (status == TSR_OK) {
     say_counted(&job);
     status = put_out(&job, &error);
   }
   tsr_table_destroy(job.table);
   if (status == TSR_OK) return TSR_EXIT_OK;
-  failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+  return tsr_say_error(status, &error);
 }
 
 const tsr_command tsr_count_command = {

@@ -69,7 +69,6 @@ typedef struct tsr_job {
   uint32_t key_bits, value_bits;
   bool is_multimap, keeps_all; /* the second: a multiset too */
   bool is_filter;              /* it keeps no pairs, and has no size */
-  bool is_interrupted;
   tsr_table *table;
 } tsr_job;
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/spec/number.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/job_report.h"
 #include "tools/cli/loading.h"
 #include "tools/cli/pairs.h"
@@ -136,16 +135,6 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
                            .is_inserted = is_inserted};
 }
 
-static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *error) {
-  job->is_interrupted = true;
-  if (!step) return tsr_fail(error, TSR_IO, "stopped before anything was done");
-  return tsr_fail(error, TSR_IO,
-                  "stopped in the middle: %s %s: %" PRIu64 " keys were done, %" PRIu64
-                  " bytes of the file read; nothing "
-                  "is written",
-                  tsr_job_verbs[step->verb], step->path, step->count, step->facts.bytes_read);
-}
-
 static tsr_ahead *begin_ahead(const tsr_job *job, uint32_t calls) {
   const tsr_options options = {.plugins = job->plugins, .capacity = has_capacity(job) ? 0 : 1}; /* which no code has */
   return job->load ? NULL : tsr_ahead_begin(job->spec, &options, calls);
@@ -167,10 +156,7 @@ static tsr_status open_files(running *r, tsr_error *error) {
   for (size_t i = 0; i < job->step_count; i++) r->files[i] = file_of(job, &job->steps[i]);
   tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
   if (status == TSR_OK) r->linking = begin_ahead(job, tsr_worker_calls(&r->worker));
-  while (status == TSR_OK && !is_settled) {
-    status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, NULL, error);
-  }
+  while (status == TSR_OK && !is_settled) status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
   return status;
 }
 
@@ -202,7 +188,6 @@ static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
     *keys += chunk.count;
     tsr_progress_show(&progress, *keys, 0, 0);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, NULL, error);
   }
   tsr_progress_end(&progress);
   tsr_stream_close(stream);
@@ -300,7 +285,6 @@ static tsr_status next_chunk(running *r, tsr_job_step *step, tsr_progress *progr
     status = tsr_stream_next(r->stream, WAIT_MILLISECONDS, chunk, error);
     step->facts = tsr_stream_describe(r->stream, (size_t)(step - r->job->steps));
     tsr_progress_show(progress, step->count, bytes_done(step), step->facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) return stopped(r->job, step, error);
   } while (status == TSR_OK && !chunk->count && chunk->file < r->job->step_count);
   return status;
 }
@@ -424,7 +408,6 @@ static tsr_status run(running *r, tsr_error *error) {
   }
   if (status == TSR_OK) status = open_rows(r, error);
   if (status == TSR_OK) status = run_steps(r, error);
-  tsr_interrupt_leave();
   if (status == TSR_OK && job->flushes) status = flush(job, error);
   if (status == TSR_OK && !job->is_filter) status = tsr_table_usage(job->table, &job->usage, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
@@ -444,14 +427,13 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_error error;
   running r = {.job = job, .worker = {.job = job}};
   want_one_queue(job);
-  tsr_interrupt_watch();
   tsr_status status = run(&r, &error);
   const tsr_exit failed = status ? tsr_say_error(status, &error) : TSR_EXIT_OK; /* before anything is waited for */
   end_ahead(&r);
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);
-  if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
+  if (status) return failed;
   return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 

@@ -10,10 +10,9 @@
 
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
+#include "tools/cli/advice.h"
 #include "tools/cli/command.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/room.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
@@ -27,7 +26,6 @@ typedef struct join_job {
   const char *out;
   tsr_spec *spec;
   tsr_table *left, *right;
-  bool is_interrupted;
 } join_job;
 
 /* ---- The spec -------------------------------------------------------------------------------- */
@@ -50,11 +48,6 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
-static tsr_status stopped(join_job *job, const char *path, tsr_error *error) {
-  job->is_interrupted = true;
-  return tsr_fail(error, TSR_IO, "stopped while %s was read; nothing is written", path);
-}
-
 static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, const char *path, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
@@ -67,16 +60,15 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
-                      report.not_placed, tsr_room_advice(table, "let it grow: --set table.growth=double", advice));
+                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
@@ -87,10 +79,7 @@ static tsr_status read_table(join_job *job, const char *path, tsr_table **table,
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
-  while (status == TSR_OK && !is_settled) {
-    status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) status = stopped(job, path, error);
-  }
+  while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity"))
     options.capacity = tsr_stream_capacity(stream, &is_exact);
@@ -257,19 +246,16 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
   if (status == TSR_OK) status = read_spec(&job, &error);
   if (status == TSR_OK) status = read_table(&job, arguments->operands[0], &job.left, &error);
   if (status == TSR_OK) status = read_table(&job, arguments->operands[1], &job.right, &error);
-  tsr_interrupt_leave();
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
   tsr_spec_free(job.spec);
   if (status == TSR_OK) return TSR_EXIT_OK;
-  failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+  return tsr_say_error(status, &error);
 }
 
 const tsr_command tsr_join_command = {
