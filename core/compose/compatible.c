@@ -18,6 +18,7 @@
 #define IN_PAGE "all that the keys of a page need is in that page"
 #define BYTES "a value of value_bytes means no more than its bytes"
 #define NO_KEYS "a filter keeps bits and no keys"
+#define NO_WAIT "a call that is captured waits for nothing and allocates nothing"
 #define NOT_BUILT NULL
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -134,6 +135,12 @@
   R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use TSR_JOIN_INNER and combine what the rows mean, or COUNT")                                                     \
+  R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \
+  R(CALL_CAPTURED, GROWTH, NO_WAIT, "an insert into a table that grows waits, to see what fits", "use growth = none")  \
+  R(CALL_CAPTURED, VALUE_BYTES, NOT_BUILT, "the host counts the rows, and allocates memory for them",                  \
+    "make this call before or after")                                                                                  \
+  R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
+  R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
   R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
     "raise [table] device_bytes, or use a smaller capacity")                                                           \

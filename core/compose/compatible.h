@@ -89,6 +89,7 @@ extern "C" {
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
   F(CALL_JOIN, "", "", 0, "tsr_join")                                                                                  \
   F(CALL_AGGREGATE, "", "", 1, "tsr_join that combines right values")                                                  \
+  F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
   F(CALL_OF_FILTERS, "", "", 1, "a call for filters")                                                                  \
   F(CALL_KERNEL, "", "", 1, "a kernel of a user's own")                                                                \
   F(KERNEL_ALL, "", "", 1, "a kernel that finds, inserts and erases at once")                                          \

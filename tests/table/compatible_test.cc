@@ -380,9 +380,10 @@ TEST(Rows, RefuseEveryCallOnSuchATable) {
       }
       tsr_table_destroy(table);
     }
-    // no layout whose buckets link lacks an exchange here
-    EXPECT_EQ(said > 0, row.other != "a layout that cannot exchange pairs")
-        << row.feature << ", " << row.other << ": of " << tables << " tables";
+    // no layout whose buckets link lacks an exchange here; ../hostile captures calls
+    const bool cannot_be = row.other == "a layout that cannot exchange pairs" ||
+                           row.feature == "a call that is captured into a CUDA graph";
+    EXPECT_EQ(said > 0, !cannot_be) << row.feature << ", " << row.other << ": of " << tables << " tables";
   }
 }
 
