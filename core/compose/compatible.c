@@ -134,7 +134,7 @@
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
-    "use TSR_JOIN_INNER and combine what the rows mean, or COUNT")                                                     \
+    "use an inner join and combine what the rows mean, or count")                                                      \
   R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \
   R(CALL_CAPTURED, GROWTH, NO_WAIT, "an insert into a table that grows waits, to see what fits", "use growth = none")  \
   R(CALL_CAPTURED, VALUE_BYTES, NOT_BUILT, "the host counts the rows, and allocates memory for them",                  \

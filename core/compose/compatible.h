@@ -84,11 +84,11 @@ extern "C" {
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
   F(CALL_ERASE_PAIRS, "", "", 0, "tsr_erase_pairs")                                                                    \
-  F(CALL_ERASE_VALUES, "", "", 1, "tsr_erase_pairs with values")                                                       \
+  F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
   F(CALL_JOIN, "", "", 0, "tsr_join")                                                                                  \
-  F(CALL_AGGREGATE, "", "", 1, "tsr_join that combines right values")                                                  \
+  F(CALL_AGGREGATE, "", "", 1, "a call that combines right values")                                                    \
   F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
   F(CALL_OF_FILTERS, "", "", 1, "a call for filters")                                                                  \
   F(CALL_KERNEL, "", "", 1, "a kernel of a user's own")                                                                \

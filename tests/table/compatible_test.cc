@@ -328,7 +328,7 @@ const std::vector<Call> &calls() {
          return tsr_find_or_insert(t, 2, kKeys, info.value_bits ? kValues : nullptr, nullptr, nullptr, e);
        }},
       {"tsr_erase_pairs", [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, nullptr, nullptr, e); }},
-      {"tsr_erase_pairs with values",
+      {"a call that erases pairs by value",
        [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, kValues, nullptr, e); }},
       {"tsr_apply",
        [](tsr_table *t, tsr_error *e) {
@@ -337,7 +337,7 @@ const std::vector<Call> &calls() {
        }},
       {"tsr_flush", [](tsr_table *t, tsr_error *e) { return tsr_flush(t, nullptr, e); }},
       {"tsr_join", [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SEMI, nullptr, &count, e); }},
-      {"tsr_join that combines right values",
+      {"a call that combines right values",
        [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SUM, nullptr, &count, e); }},
       {"a kernel of a user's own", [](tsr_table *t, tsr_error *e) { return make_kernel(t, "finds", e); }},
       {"a kernel that finds, inserts and erases at once",
