@@ -12,6 +12,7 @@
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H
 
+#include "core/kernels/wide.h"
 #include "core/table/handle.h"
 
 /* A request for numbers, as for any table of 32-bit values. */
