@@ -30,10 +30,10 @@ device() {
   start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
 }
 
-bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/chain.h \
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/chain.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
-for source in core/*.c core/{spec,compose,table,devices,pool,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do
+for source in core/{spec,compose,table,devices,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done

@@ -5,7 +5,7 @@
  * There are no streams: every call has finished its work when it returns. Read next: bulk.c.
  */
 #define _GNU_SOURCE /* sysconf, clock_gettime */
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 #include <malloc.h>
 #include <stdlib.h>

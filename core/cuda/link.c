@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/cache.h"
+#include "core/compose/cache.h"
 #include "core/compose/glue.h"
 #include "core/cuda/library.h"
 #include "core/kernels/bulk.h"

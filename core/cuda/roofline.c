@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/cuda/link.h"
 #include "core/cuda/module.h"
 #include "core/kernels/roofline.h"

@@ -8,7 +8,7 @@
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 /* The operations of a composition. Sizes and seeds are state, so stores that differ only in these share it. */
 typedef struct tsr_code {

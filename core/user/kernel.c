@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/compose/compose.h"
+#include "core/compose/user_code.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/table/capture.h"
@@ -15,7 +16,6 @@
 #include "core/table/store.h"
 #include "core/table/wide.h"
 #include "core/tessera_kernels.h"
-#include "core/user/code.h"
 
 struct tsr_kernel {
   tsr_user_code code;

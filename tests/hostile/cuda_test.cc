@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/roofline.h"
 #include "core/tessera_tools.h"

@@ -9,12 +9,12 @@
 #define TSR_BACKEND_H
 
 #include "core/compose/composition.h"
+#include "core/compose/user_code.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/steps.h"
 #include "core/tessera_tools.h"
-#include "core/user/code.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -139,14 +139,6 @@ struct tsr_device {
   const tsr_backend *backend;
   tsr_device_info info; /* sm = 0 on the cpu backend */
 };
-
-/* Opens what the settings name; with backend = auto CUDA, where it can be used, and *reason says why this one was
- * chosen. The caller closes *device. */
-tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
-                           tsr_error *error) TSR_MUST_CHECK;
-
-/* How many devices [table] devices = all names: the GPUs that can be used, 1 on the CPU. */
-uint32_t tsr_device_count(const tsr_backend *backend);
 
 extern const tsr_backend tsr_cpu_backend;
 extern const tsr_backend tsr_cuda_backend;

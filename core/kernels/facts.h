@@ -4,8 +4,8 @@
  * lines of the glue module, and TSR_FACT reads them (kernels/facts.cuh). compose.c derives them when all parts have
  * planned; no part sees them.
  */
-#ifndef TSR_COMPOSE_FACTS_H
-#define TSR_COMPOSE_FACTS_H
+#ifndef TSR_KERNELS_FACTS_H
+#define TSR_KERNELS_FACTS_H
 
 #include <stdint.h>
 

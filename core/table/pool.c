@@ -3,7 +3,7 @@
  * Pools (tessera_tools.h): an allocator without a table around it, so that it can be measured and checked alone. What an
  * operation does to an item is in kernels/pool.cuh. Read next: pool.h.
  */
-#include "core/pool/pool.h"
+#include "core/table/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "core/compose/compose.h"
 #include "core/compose/registry.h"
 #include "core/sized.h"
+#include "core/table/open.h"
 #include "core/tessera_tools.h"
 
 struct tsr_pool {

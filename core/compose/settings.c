@@ -2,7 +2,7 @@
  *
  * Reading [table] and the parts' sections (settings.h). A key of [table] is one row below.
  */
-#include "core/spec/settings.h"
+#include "core/compose/settings.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users' kernels as texts (code.h).
+ * Users' kernels as texts (user_code.h).
  */
 #define _GNU_SOURCE /* open_memstream */
-#include "core/user/code.h"
+#include "core/compose/user_code.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/compose/glue.h"
-#include "core/user/text.h"
+#include "core/compose/user_text.h"
 
 _Static_assert(sizeof(tsr_user_table) <= TSR_USER_REF_BYTES, "tessera.cuh leaves room for a table");
 

@@ -5,7 +5,7 @@
 #ifndef TSR_POOL_INSIDE_H
 #define TSR_POOL_INSIDE_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

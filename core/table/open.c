@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which backend a spec gets (backend.h). Read next: cpu/backend.c, cuda/backend.c.
+ * Which backend a spec gets (open.h). Read next: cpu/backend.c, cuda/backend.c.
  */
-#include "core/backend.h"
+#include "core/table/open.h"
 
 #include <stdio.h>
 

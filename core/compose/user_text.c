@@ -2,7 +2,7 @@
  *
  * Reads a file of kernels (text.h) word by word, past comments, strings and lines of the preprocessor.
  */
-#include "core/user/text.h"
+#include "core/compose/user_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The cache of compiled code (cache.h).
  */
 #define _GNU_SOURCE /* futimens, secure_getenv */
-#include "core/cache.h"
+#include "core/compose/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a file of kernels says of itself: its lines TSR_TABLE and TSR_KERNEL, read without a compiler. Read next: code.h.
+ * What a file of kernels says of itself: its lines TSR_TABLE and TSR_KERNEL, read without a compiler. Read next: user_code.h.
  */
 #ifndef TSR_USER_TEXT_H
 #define TSR_USER_TEXT_H

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/compose/chain.h"
 #include "core/compose/compose.h"
 #include "core/compose/filter.h"
@@ -16,6 +16,7 @@
 #include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
+#include "core/table/open.h"
 #include "core/tessera_devices.h"
 
 /* A spec with an allocator and no layout is a pool's. */
