@@ -11,14 +11,16 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
 /* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
- * neighbours in the list are neighbours in memory. */
+ * neighbours in the list are neighbours in memory. Without a shuffle, because behind a branch ptxas does not see that lanes
+ * meet again (sm_80). */
 KERNEL(spare) {
+  __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
   const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];
   const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_spare), lane = threadIdx.x % 32;
-  unsigned long long begin = 0;
-  if (lane == 0 && mates) begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
-  begin = __shfl_sync(0xFFFFFFFFu, begin, 0);
-  if (is_spare) a.numbers[begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)tsr_step_thread();
+  unsigned long long *const begin = &begins[threadIdx.x / 32];
+  if (lane == 0 && mates) *begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
+  __syncthreads();
+  if (is_spare) a.numbers[*begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)tsr_step_thread();
 }
 
 /* The item of a thread, and its word of the row; words: of a row. */
