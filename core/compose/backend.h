@@ -8,10 +8,10 @@
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
+#include "core/batch/steps.h"
 #include "core/compose/composition.h"
 #include "core/compose/user_code.h"
 #include "core/kernels/bulk.h"
-#include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 #include "core/kernels/steps.h"
 #include "core/tessera_tools.h"
@@ -52,7 +52,7 @@ typedef struct tsr_wires {
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
-  uint64_t tile_items;    /* that a partition orders at once; of a GPU as kernels/pages.h says */
+  uint64_t tile_items;    /* that a partition orders at once; of a GPU as batch/steps.h says */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
   void (*close)(tsr_device *device);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/split.h"
 #include "core/compose/registry.h"
-#include "core/kernels/split.h"
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
 

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/batch/lists_cpu.h"
+#include "core/batch/order_cpu.h"
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
-#include "core/cpu/graph.h"
-#include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/user.h"

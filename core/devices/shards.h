@@ -8,8 +8,8 @@
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H
 
+#include "core/batch/split.h"
 #include "core/devices/transport.h"
-#include "core/kernels/split.h"
 #include "core/tessera_devices.h"
 
 enum { TSR_SLOTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */

@@ -17,7 +17,7 @@
  * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
  * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
  * combines_later: 1: pairs move, and a policy combines payloads: inserts leave to `combine` what one attempt does not do.
- * makes_spans: 1: inserts of large batches first combine what neighbouring items offer for one key (kernels/spans.cuh).
+ * makes_spans: 1: inserts of large batches first combine what neighbouring items offer for one key (batch/spans.cuh).
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes more
  * requests, unless a bucket is one sector and nobody takes a lock.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/steps.h"
 #include "core/compose/backend.h"
 #include "core/compose/chain.h"
 #include "core/compose/compose.h"
@@ -13,7 +14,6 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
-#include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/table/open.h"

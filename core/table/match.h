@@ -5,8 +5,8 @@
 #ifndef TSR_TABLE_MATCH_H
 #define TSR_TABLE_MATCH_H
 
-#include "core/kernels/match.h"
-#include "core/table/windows.h"
+#include "core/batch/match.h"
+#include "core/batch/windows.h"
 
 enum { TSR_JOINING_MEMORIES = 24 };
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "core/kernels/match.h"
-#include "core/kernels/split.h"
+#include "core/batch/match.h"
+#include "core/batch/split.h"
 #include "core/kernels/wide.h"
 #include "tests/codegen/linking.h"
 

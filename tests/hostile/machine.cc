@@ -11,11 +11,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/batch/match.h"
+#include "core/batch/split.h"
 #include "core/compose/backend.h"
 #include "core/compose/compose.h"
-#include "core/kernels/match.h"
 #include "core/kernels/scan.h"
-#include "core/kernels/split.h"
 #include "plugins/plugin.h"
 
 namespace tessera_test {
