@@ -61,8 +61,9 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  * each launch of the graph, on what the arrays hold at that time.
  *   - It takes device arrays, and code that tsr_table_prepare has made.
  *   - No event is recorded: a launch is ordered against other calls on the table by its stream alone.
- *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait: growth = double, lists made in bulk,
- *     several devices. An insert that combines values where pairs move needs `results`.
+ *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait or to allocate: growth = double, lists
+ *     made in bulk, value_bytes, device_bytes, several devices, tsr_build, tsr_for_all, tsr_for_each, tsr_call_parts. An
+ *     insert that combines values where pairs move needs `results`.
  *   - tsr_find_all adds memory nodes to the graph.
  *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did, too.
  *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew.

@@ -46,8 +46,7 @@ tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void
   tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
   tsr_bulk told = *bulk;
   *memory = NULL;
-  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least || t->store.is_captured)
-    return TSR_OK;
+  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least) return TSR_OK;
   if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), stream, memory, NULL)) {
     *memory = NULL;
     return TSR_OK;

@@ -23,8 +23,7 @@ static uint64_t lay_out(void *partition, uint64_t n, char *memory) {
 /* Who asks a filter for answers gets them from an insert by random access, one by one. */
 bool tsr_marks_in_order(const tsr_store *store, const tsr_bulk *bulk) {
   const tsr_composition *c = store->composition;
-  return !store->is_captured && !bulk->operations && bulk->n >= tsr_composition_mark_batch(c) &&
-         !(c->facts.is_filter && bulk->results);
+  return !bulk->operations && bulk->n >= tsr_composition_mark_batch(c) && !(c->facts.is_filter && bulk->results);
 }
 
 tsr_status tsr_mark_in_order(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- capture <- filter <- wide <- create <- rebuild <- growth <- operate <- table <-
+ * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- growth <- operate <- table <-
  * build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
@@ -23,8 +23,7 @@ typedef struct tsr_store {
   tsr_state state;
   bool is_clear;        /* nothing was inserted since it was cleared */
   uint64_t held;        /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
-  bool is_captured;     /* what the call under way enqueues goes into a graph */
-  bool in_graph;        /* so did a call's before: the table may change without a call */
+  bool in_graph;        /* a CUDA graph has a call on it: it may change without a call */
   uint64_t paged_keys;  /* that were inserted page by page, */
   uint64_t paged_bytes; /* ... and the most scratch memory that one call took for it */
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
@@ -63,6 +62,12 @@ enum {
   TSR_TALLIES
 };
 
+/* A call under way (call.h). */
+typedef struct tsr_call_state {
+  void *stream;
+  bool is_recorded; /* into a CUDA graph, which runs it later, any number of times */
+} tsr_call_state;
+
 /* An operation on n items, its arguments checked; arrays as in tessera.h. */
 typedef struct tsr_request {
   uint32_t op; /* retrieve: with the counting and summing that it needs */
@@ -78,7 +83,7 @@ typedef struct tsr_request {
   uint64_t missing;
   bool tells_presence; /* find, erase: results are 1 and 0 */
   bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
-  void *stream;
+  tsr_call_state call;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
 

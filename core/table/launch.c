@@ -22,13 +22,13 @@ static bool makes_lists(const tsr_store *store, uint32_t op) {
   return op == TSR_BULK_insert && store->composition->shape.has_lists;
 }
 
-bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && !store->is_captured &&
+bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n, const tsr_call_state *call) {
+  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && !call->is_recorded &&
                                        n >= tsr_composition_page_batch(store->composition, store->held));
 }
 
-bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_launches_pages(store, op, n) || makes_lists(store, op);
+bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n, const tsr_call_state *call) {
+  return tsr_launches_pages(store, op, n, call) || makes_lists(store, op);
 }
 
 /* Both passes of an insert, where there was no memory to go page by page. */
@@ -46,28 +46,30 @@ static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, c
 }
 
 /* Sets the bits of a filter before the table, or of the table that is one: then nothing else is left to do. */
-static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                       bool *began, tsr_error *error) {
+static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                       const tsr_call_state *call, bool *began, tsr_error *error) {
   const bool is_filter = store->composition->facts.is_filter && op == TSR_BULK_insert;
   bool in_order = false;
   tsr_status status = TSR_OK;
   if (!is_filter && !tsr_composition_marks(store->composition, op)) return TSR_OK;
-  if (tsr_marks_in_order(store, bulk)) status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
+  if (!call->is_recorded && tsr_marks_in_order(store, bulk))
+    status = tsr_mark_in_order(t, store, bulk, call->stream, &in_order, error);
   if (is_filter) *began = in_order;
-  return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, stream, error);
+  return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, call->stream, error);
 }
 
 uint32_t tsr_counts_by(const tsr_store *store) { return store->windows ? TSR_BULK_count : TSR_BULK_note; }
 
-tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      tsr_error *error) {
+tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                      const tsr_call_state *call, tsr_error *error) {
+  void *stream = call->stream;
   const bool travels = tsr_travels(store, op, bulk->n);
-  const bool by_pages = !travels && tsr_launches_pages(store, op, bulk->n);
+  const bool by_pages = !travels && tsr_launches_pages(store, op, bulk->n, call);
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
   if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
-  if (status == TSR_OK && !began) status = mark(t, store, op, bulk, stream, &began, error);
+  if (status == TSR_OK && !began) status = mark(t, store, op, bulk, call, &began, error);
   if (status) return status;
   if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
   if (status == TSR_OK && began && op == TSR_BULK_insert) store->paged_keys += by_pages || travels ? bulk->n : 0;
@@ -95,14 +97,15 @@ void tsr_launch_expect(const tsr_table *t, const uint32_t *ops, uint32_t count, 
 
 tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) {
+  const tsr_call_state call = {.stream = stream};
   tsr_bulk whole = *bulk;
   whole.state = store->state;
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
+  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, &call, error);
   tsr_status told = read_tally(t, whole.tally, stream, tally, status ? NULL : error);
   if (status == TSR_OK) status = told;
-  const bool may_leave = combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n);
+  const bool may_leave = combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n, &call);
   if (status || !may_leave || tally->hits + tally->not_placed == bulk->n) return status;
   status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
   return status ? status : read_tally(t, whole.tally, stream, tally, error);

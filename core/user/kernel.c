@@ -11,7 +11,7 @@
 #include "core/compose/user_code.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
-#include "core/table/capture.h"
+#include "core/table/call.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
@@ -157,11 +157,12 @@ static void announce(tsr_table *t, uint32_t does) {
   if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
 }
 
-/* Memory of rows may be another one by the time of a replay. */
-static tsr_status open_rows(tsr_table *t, uint32_t does, void *stream, tsr_error *error) {
-  const tsr_status status = tsr_capture_refuse(
-      t, stream, "rows of value_bytes move where there get to be more: launch it before or after", error);
-  return status || !(does & TSR_DOES_INSERTS) ? status : tsr_wide_open_bits(t, stream, error);
+/* Lets a call work on a table. */
+static tsr_status begin(tsr_table *t, uint32_t does, tsr_request *r, tsr_error *error) {
+  tsr_status status = tsr_call_begin(t, r, error);
+  if (status == TSR_OK && tsr_is_wide(t) && does & TSR_DOES_INSERTS)
+    status = tsr_wide_open_bits(t, r->call.stream, error);
+  return status ? status : tsr_call_enter(t, phase_of(does), &r->call, error);
 }
 
 static tsr_user_rows rows_of(const tsr_table *t) {
@@ -175,11 +176,11 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   tsr_user_table tables[TSR_KERNEL_TABLES_MAX];
   unsigned char refs[TSR_KERNEL_TABLES_MAX][TSR_USER_REF_BYTES] = {{0}};
   const void *all[TSR_KERNEL_PARAMETERS_MAX];
+  tsr_request r = {.op = TSR_CALL_KERNEL, .call.stream = stream};
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
     tsr_table *t = k->tables[i];
-    if (tsr_is_wide(t)) status = open_rows(t, facts->parameter[i].does, stream, error);
-    if (status == TSR_OK) status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
+    status = begin(t, facts->parameter[i].does, &r, error);
     announce(t, facts->parameter[i].does);
     tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert, rows_of(t)};
     memcpy(refs[i], &tables[i], sizeof tables[i]);
@@ -187,7 +188,7 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   }
   for (size_t i = facts->tables; i < facts->parameters; i++) all[i] = arguments[i - facts->tables];
   if (status == TSR_OK) status = k->tables[0]->backend->user_launch(k->program, n, all, stream, error);
-  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_table_leave(k->tables[i], stream, error);
+  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_call_leave(k->tables[i], &r.call, error);
   if (status == TSR_OK) return TSR_OK;
   tsr_status waited = k->tables[0]->backend->synchronize(k->tables[0]->device, stream, NULL);
   (void)waited; /* no later phase knows of a call that failed; what is wrong is said already */
@@ -223,26 +224,29 @@ tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *argum
 /* ---- Linking alone --------------------------------------------------------------------------- */
 
 tsr_status tsr_kernel_link(const tsr_kernel_source *source, const char *name, const tsr_spec *const *specs,
-                           const char *const *names, size_t count, const tsr_options *options, uint32_t sm,
-                           bool use_cache, tsr_link *link, tsr_error *error) {
+                           const char *const *names, size_t count, const tsr_kernel_target *target, tsr_link *link,
+                           tsr_error *error) {
+  static const char call[] = "tsr_kernel_link";
   tsr_kernel_source known;
-  tsr_options known_options;
+  tsr_kernel_target at;
+  tsr_options options = {0};
   size_t order[TSR_KERNEL_TABLES_MAX];
   tsr_composition *compositions[TSR_KERNEL_TABLES_MAX] = {NULL};
   tsr_link ours = {0};
-  if (!link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_kernel_link needs a place for the code");
-  tsr_status status = check_source("tsr_kernel_link", source, name, specs, names, count, &known, error);
-  if (status == TSR_OK) status = tsr_take_over("tsr_kernel_link", &known_options, options, sizeof known_options, error);
+  if (!link) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a place for the code", call);
+  tsr_status status = check_source(call, source, name, specs, names, count, &known, error);
+  if (status == TSR_OK) status = tsr_take_over(call, &at, target, sizeof at, error);
+  if (status == TSR_OK) status = tsr_take_over(call, &options, at.options, sizeof options, error);
   if (status) return status;
   tsr_user_code *code = calloc(1, sizeof *code);
   if (!code) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel");
   status = tsr_user_code_open(&known, name, names, count, code, order, error);
   for (size_t i = 0; status == TSR_OK && i < count; i++) {
-    status = tsr_compose(specs[order[i]], &known_options, sm, 1, &compositions[i], error);
+    status = tsr_compose(specs[order[i]], &options, at.sm, 1, &compositions[i], error);
     if (status == TSR_OK) status = tsr_composition_check_code(compositions[i], error);
     if (status == TSR_OK) status = tsr_user_code_take(code, i, compositions[i], error);
   }
-  if (status == TSR_OK) status = tsr_cuda_link_user(code, sm, use_cache, &ours, error);
+  if (status == TSR_OK) status = tsr_cuda_link_user(code, at.sm, at.use_cache, &ours, error);
   for (size_t i = 0; i < count; i++) tsr_composition_free(compositions[i]);
   free(code);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

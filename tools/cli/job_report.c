@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/cli/advice.h"
 #include "tools/cli/console.h"
-#include "tools/cli/room.h"
 
 const char *const tsr_job_verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 
@@ -58,12 +58,12 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   const tsr_report *r = &step->report;
   const tsr_input_facts *facts = &step->facts;
   fprintf(out, "%-8s %s\n         ", tsr_job_verbs[step->verb], step->path);
-  if (job->kmers)
+  if (job->reading.kmers)
     fprintf(out,
             "%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %u-mers read, %" PRIu64
-            " skipped for other letters than ACGT\n         ",
+            " skipped for other letters than ACGTU\n         ",
             facts->sequences.records, facts->sequences.records == 1 ? "" : "s", facts->sequences.bases, step->count,
-            job->kmers, facts->sequences.kmers_skipped);
+            job->reading.kmers, facts->sequences.kmers_skipped);
   switch (step->verb) {
   case TSR_JOB_INSERT:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
@@ -98,7 +98,7 @@ static void print_speed(const tsr_job *job, const tsr_job_step *step) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fprintf(out, "         ");
-  if (info.statistics)
+  if (info.statistics && step->count)
     fprintf(out, "%.3f probes a key, at most %" PRIu64 "; ", (double)probes[step->verb] / (double)step->count,
             most[step->verb]);
   if (r->insert_moves)
@@ -150,11 +150,11 @@ tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
           step->report.not_placed, step->count, info.slots,
-          tsr_room_advice(job->table, "let the table grow: --on-full grow", advice),
+          tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice),
           job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }

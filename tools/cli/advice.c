@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Advice about pairs without room (room.h).
+ * Advice about pairs without room (advice.h).
  */
-#include "tools/cli/room.h"
+#include "tools/cli/advice.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ static bool says(const tsr_table *table, const char *key, const char *initial) {
   return value && strcmp(value, initial) != 0;
 }
 
-const char *tsr_room_advice(const tsr_table *table, const char *grow, char advice[TSR_ROOM_ADVICE_BYTES]) {
+const char *tsr_advice_when_full(const tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]) {
   const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
   const bool keeps_all = kind && strncmp(kind, "multi", 5) == 0;
   const char *more = grow;
@@ -26,7 +26,7 @@ const char *tsr_room_advice(const tsr_table *table, const char *grow, char advic
     more = "leave page_bytes out where one key has many pairs, for they lie in one page however many pages there are";
   tsr_table_info info = {0};
   tsr_table_describe(table, &info);
-  snprintf(advice, TSR_ROOM_ADVICE_BYTES,
+  snprintf(advice, TSR_FULL_ADVICE_BYTES,
            "raise capacity (now %" PRIu64 ") or lower load_factor, %s, or, where a few are too many, add --set "
            "table.stash=1000 or raise [layout] bucket_slots%s",
            info.capacity, more,
