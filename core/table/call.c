@@ -4,6 +4,7 @@
  */
 #include "core/table/call.h"
 
+#include "core/batch/plan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
 
@@ -54,7 +55,7 @@ static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   tsr_program *p = t->store.code->program;
   return !is_prepared(p, r->op) || (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_note)) ||
          (combines && !is_prepared(p, TSR_BULK_combine)) ||
-         (tsr_composition_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_mark));
+         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_mark));
 }
 
 enum { ANY_CALL = TSR_CALLS };

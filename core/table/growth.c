@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/batch/group.h"
+#include "core/batch/plan.h"
 #include "core/batch/sketch.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
@@ -628,7 +629,7 @@ static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, co
 tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const bool combines = op == TSR_BULK_insert && tsr_composition_has_step(t->store.composition, TSR_PAGES_spans_list) &&
+  const bool combines = op == TSR_BULK_insert && tsr_plan_has_step(t->store.composition, TSR_PAGES_spans_list) &&
                         !call->results && !call->unplaced_keys && !call->unplaced_values;
   if (!combines) return insert_list(t, op, n, keys, values, NULL, call, error);
   tsr_status status = TSR_OK;

@@ -8,11 +8,6 @@
 
 #include "core/table/handle.h"
 
-/* Whether an operation of n items goes page by page: not into a graph, because the host has to see how large pages are. */
-bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n, const tsr_call_state *call);
-/* Whether nothing else may work on the table meanwhile: so it is with these, and with an insert that makes lists. */
-bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n, const tsr_call_state *call);
-
 /* What counts pairs for tsr_find_all: a batch that travels is in another order then, and nothing is noted of it. */
 uint32_t tsr_counts_by(const tsr_store *store);
 

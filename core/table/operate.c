@@ -6,7 +6,9 @@
 #include "core/table/operate.h"
 
 #include "core/batch/group.h"
+#include "core/batch/order.h"
 #include "core/table/call.h"
+#include "core/table/clean.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
@@ -105,10 +107,15 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   }
 }
 
+static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
+  return tsr_store_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values,
+                        r->call.is_recorded);
+}
+
 /* The launches that a request is made of. */
 static tsr_status launch_all(tsr_table *t, const tsr_request *r, tsr_bulk *bulk, tsr_error *error) {
   if (r->op == TSR_BULK_retrieve) return launch_gather(t, bulk, &r->call, error);
-  if (r->op == TSR_BULK_insert && !tsr_launches_pages(&t->store, r->op, r->n, &r->call))
+  if (r->op == TSR_BULK_insert && plan_of(t, r).order != TSR_ORDER_PAGES)
     return launch_insert_at_random(t, bulk, &r->call, error);
   if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
     return launch_apply(t, bulk, &r->call, error);
@@ -136,8 +143,8 @@ static tsr_bulk bulk_of(const tsr_table *t, const tsr_request *r) {
 
 /* An operation whose arrays are on the device. */
 static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  const bool is_alone = tsr_launches_alone(&t->store, r->op, r->n, &r->call);
-  tsr_status status = tsr_call_enter(t, is_alone ? TSR_PHASE_ALONE : r->phase, &r->call, error);
+  const tsr_stages stages = plan_of(t, r);
+  tsr_status status = tsr_call_enter(t, tsr_works_alone(&stages) ? TSR_PHASE_ALONE : r->phase, &r->call, error);
   if (status == TSR_OK) {
     tsr_bulk bulk = bulk_of(t, r);
     status = launch_all(t, r, &bulk, error);
@@ -215,7 +222,8 @@ static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *e
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
   tsr_request r = *asked;
   if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key, too */
-  const tsr_status status = tsr_call_begin(t, &r, error);
+  tsr_status status = tsr_call_begin(t, &r, error);
+  if (status == TSR_OK) status = tsr_clean(t, &r, error);
   return status ? status : operate_begun(t, &r, error);
 }
 
