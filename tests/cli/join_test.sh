@@ -92,7 +92,7 @@ done
 run join wide_left.tsv wide_right.tsv --out rows.npy --spec wide.ini "${cpu[@]}"
 expect_err 'rows.npy: .* name a file of text'
 run join wide_left.tsv wide_right.tsv --aggregate sum --spec wide.ini "${cpu[@]}"
-expect_err 'SUM is of numbers'
+expect_err 'bytes are not added up or compared'
 run join wide_left.tsv wide_right.tsv --aggregate count --out rows.tsv --spec wide.ini "${cpu[@]}"
 aggregates count left.tsv right.tsv >expected
 LC_ALL=C sort rows.tsv | cmp - expected || fail "other counts than awk's"
