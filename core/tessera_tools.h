@@ -19,8 +19,8 @@ extern "C" {
 typedef struct tsr_usage {
   size_t size;
   uint64_t pairs;
-  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
-                          them */
+  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, and cleaning ([table] clean),
+                          tsr_rehash and tsr_flush free them */
   uint64_t units;      /* of the allocator, that continue buckets */
   uint64_t slots;      /* of the buckets that a hash can name, and of these units */
   double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units; of a
@@ -66,7 +66,8 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  *     insert that combines values where pairs move needs `results`.
  *   - tsr_find_all adds memory nodes to the graph.
  *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did, too.
- *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew.
+ *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew. Cleaning ([table] clean)
+ *     leaves graphs as they are: it happens in calls that are not captured, and never in a mixed table of a graph.
  *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 
 /* ---- Watching a save ------------------------------------------------------------------------- */

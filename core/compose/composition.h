@@ -77,6 +77,11 @@ uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
 /* What may overlap with what, one sentence. It lives as long as the process. */
 const char *tsr_composition_overlap(const tsr_composition *composition);
 
+/* How many keys are erased at the least between two cleanings (../table/clean.h). */
+uint64_t tsr_composition_clean_every(const tsr_composition *composition);
+/* Why such a table is not cleaned, a phrase; NULL: it is. It lives as long as the process. */
+const char *tsr_composition_why_uncleaned(const tsr_composition *composition);
+
 /* ---- Links of the same table ----------------------------------------------------------------- */
 
 /* Both share all that `composition` owns, and are not freed. */

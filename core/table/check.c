@@ -117,6 +117,17 @@ static void print_windows(FILE *out, const tsr_composition *t) {
             (unsigned long long)travels);
 }
 
+static void print_cleaning(FILE *out, const tsr_composition *t) {
+  const char *why_not = tsr_composition_why_uncleaned(t);
+  if (why_not)
+    fprintf(out, "%-12s never by itself: %s\n", "cleaned", why_not);
+  else
+    fprintf(out,
+            "%-12s by an insert that finds more slots erased than empty, at most once for %llu erased keys; it needs "
+            "memory for a second table meanwhile\n",
+            "cleaned", (unsigned long long)tsr_composition_clean_every(t));
+}
+
 static void print_pages(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
@@ -220,6 +231,7 @@ static void print_constants(FILE *out, const tsr_composition *t) {
   fprintf(out, "\n");
   if (!is_filter(t)) fprintf(out, "%-12s %s\n", "uniqueness", guards[t->shape.guard]);
   fprintf(out, "%-12s %s\n%-12s %s\n", "overlap", tsr_composition_overlap(t), "kinds", kinds_of(t));
+  if (!is_filter(t)) print_cleaning(out, t);
 }
 
 /* The compute capability that the spec's backend would compose for, and why. */

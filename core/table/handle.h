@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- growth <- operate <- table <-
- * build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
+ * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, growth <- operate <-
+ * table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -21,11 +21,14 @@ typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
-  bool is_clear;        /* nothing was inserted since it was cleared */
-  uint64_t held;        /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
-  bool in_graph;        /* a CUDA graph has a call on it: it may change without a call */
-  uint64_t paged_keys;  /* that were inserted page by page, */
-  uint64_t paged_bytes; /* ... and the most scratch memory that one call took for it */
+  bool is_clear; /* nothing was inserted since it was cleared */
+  uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
+  bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
+  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
+   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
+  uint64_t may_erase, may_insert, slack, erased_slots;
+  uint64_t paged_keys;         /* that were inserted page by page, */
+  uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;
 
@@ -144,6 +147,7 @@ struct tsr_table {
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
   tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */
   uint64_t insert_keys, find_keys, erase_keys;
+  uint64_t cleanings; /* since the report was reset */
   /* growth: the size, what the tallies of erasing were at that time, and what erase_keys was */
   uint64_t pairs, erased_then, erase_keys_then;
   bool knows_pairs;   /* whether `pairs` is true */

@@ -8,6 +8,7 @@
 #include "core/batch/group.h"
 #include "core/batch/order.h"
 #include "core/table/call.h"
+#include "core/table/clean.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
@@ -221,7 +222,8 @@ static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *e
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
   tsr_request r = *asked;
   if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key, too */
-  const tsr_status status = tsr_call_begin(t, &r, error);
+  tsr_status status = tsr_call_begin(t, &r, error);
+  if (status == TSR_OK) status = tsr_clean(t, &r, error);
   return status ? status : operate_begun(t, &r, error);
 }
 

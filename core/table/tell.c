@@ -156,7 +156,9 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .insert_paged = t->store.paged_keys,
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max,
-                         .insert_scratch_bytes = t->store.paged_bytes};
+                         .insert_scratch_bytes = t->store.paged_bytes,
+                         .cleanings = t->cleanings,
+                         .erased_slots = t->store.erased_slots + t->store.may_erase};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
   memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
   memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);
@@ -171,7 +173,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
   t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
-  t->erased_then = t->erase_keys_then = 0;
+  t->erased_then = t->erase_keys_then = t->cleanings = 0;
   t->counted = (tsr_tally){.hits = 0};
   t->knows_pairs = false;
   return TSR_OK;

@@ -12,6 +12,7 @@
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/clean.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
@@ -151,7 +152,8 @@ static tsr_phase phase_of(uint32_t does) {
 }
 
 /* What the host knows of a table before a kernel works on it. */
-static void announce(tsr_table *t, uint32_t does) {
+static void announce(tsr_table *t, uint32_t does, uint64_t n) {
+  tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
   if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
   if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
@@ -181,7 +183,7 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
     tsr_table *t = k->tables[i];
     status = begin(t, facts->parameter[i].does, &r, error);
-    announce(t, facts->parameter[i].does);
+    announce(t, facts->parameter[i].does, n);
     tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert, rows_of(t)};
     memcpy(refs[i], &tables[i], sizeof tables[i]);
     all[i] = refs[i];

@@ -28,7 +28,7 @@ sources_of() {
       echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
-      ls core/{spec,compose,table,devices,cpu,cuda,user}/*.c | grep -v '^core/cpu/bulk.c$'
+      ls core/{spec,compose,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"
       ;;
     *)
