@@ -352,9 +352,7 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
 tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
   const bool inserts = r->values != NULL;
   if (r->op == TSR_BULK_erase_pair && r->values)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_erase_pairs: no value of value_bytes is compared: pass values = NULL, which erases any one "
-                    "pair of a key, or use tsr_erase");
+    return tsr_compatible_refuse(TSR_HAS_CALL_ERASE_VALUES, TSR_HAS_VALUE_BYTES, "tsr_erase_pairs", error);
   if (!inserts && !r->values_out) return narrow(t, r, error); /* which asks for no value */
   wide w = {.t = t, .asked = *r, .narrow = narrow};
   const tsr_status status = work_with_scratch(&w, error);
