@@ -9,27 +9,15 @@
 
 #include <cub/block/block_scan.cuh>
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)                                                      \
-      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a)
+#define KERNEL(step) TSR_STEP_KERNEL(tsr_match_##step##_kernel, tsr_match, __launch_bounds__(TSR_BLOCK_THREADS))
 
 enum { ALL_LANES = 0xFFFFFFFF };
-
-static __device__ __forceinline__ uint64_t item_number() {
-  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
-}
-
-/* ---- Groups ---------------------------------------------------------------------------------- */
-
-KERNEL(group) {
-  if (item_number() < a.n) a.leaders[item_number()] = tsr_match_lead(&a, item_number());
-}
 
 /* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. This is a step of its
  * own, and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
 KERNEL(rank) {
   __shared__ uint32_t begins[TSR_BLOCK_THREADS];
-  const uint64_t i = item_number();
+  const uint64_t i = tsr_step_thread();
   const uint32_t lane = threadIdx.x % 32, leader = i < a.n ? a.leaders[i] : TSR_MATCH_NONE;
   const uint32_t mates = __match_any_sync(ALL_LANES, leader), first = (uint32_t)__ffs((int)mates) - 1;
   if (leader != TSR_MATCH_NONE && lane == first)
@@ -38,10 +26,6 @@ KERNEL(rank) {
   __syncthreads();
   if (leader != TSR_MATCH_NONE && a.ranks)
     a.ranks[i] = begins[threadIdx.x - lane + first] + (uint32_t)__popc(mates & ((1u << lane) - 1));
-}
-
-KERNEL(place) {
-  if (item_number() < a.n) tsr_match_place_item(&a, item_number());
 }
 
 /* ---- Matches --------------------------------------------------------------------------------- */
@@ -60,25 +44,15 @@ static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t row
   if (threadIdx.x == 0 && all && !a.begins) atomicAdd((unsigned long long *)a.total, (unsigned long long)all);
 }
 
-#define MATCHES(step)                                                                                                  \
+#define EACH(step) TSR_STEP_EACH(tsr_match_##step##_kernel, tsr_match, tsr_match_##step##_item)
+#define ROWS(step)                                                                                                     \
   KERNEL(step) {                                                                                                       \
-    const uint64_t rows = item_number() < a.n ? tsr_match_##step##_item(&a, item_number()) : 0;                        \
+    const uint64_t rows = tsr_step_thread() < a.n ? tsr_match_##step##_item(&a, tsr_step_thread()) : 0;                \
     add_rows(a, rows);                                                                                                 \
   }
-MATCHES(look)
-MATCHES(found)
-MATCHES(alone)
-MATCHES(sketch)
+TSR_MATCH_STEPS(EACH, ROWS, TSR_STEP_NOTHING)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
-
-KERNEL(stray) {
-  if (item_number() < a.n) tsr_match_stray_item(&a, item_number());
-}
-
-KERNEL(bounds) {
-  if (item_number() < a.n) tsr_match_bounds_item(&a, item_number());
-}
 
 extern __shared__ uint4 match_memory[];
 
@@ -169,67 +143,71 @@ static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint
     key[r] = i < end ? *(const K *)((const char *)column.at + i * column.stride_bytes) : (K) ~(K)0;
   }
 }
-/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
- * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+
 template <class K>
-static __device__ __forceinline__ void match_page(const tsr_match &a) {
-  page_groups<K> g;
-  g.keys = (K *)match_memory;
-  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
-  g.ends = g.seen + page_groups<K>::COUNT / 32;
-  const K none = (K) ~(K)0, vacant = none - 1;
-  const uint64_t page = blockIdx.x;
-  const uint64_t begin = a.page_begins[1][page], left_begin = a.page_begins[0][page];
-  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
-  const bool makes = a.keys_once && tsr_match_wants_absent(&a), counts = tsr_match_counts(&a);
-  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left_begin > TSR_MATCH_PAGE_ITEMS;
-  uint64_t rows = 0;
-  if (fails) {
-    end = begin;
-    left_end = left_begin;
-  }
+static constexpr K none = (K) ~(K)0; /* of a free group; slots without a pair have it or the key below it */
+
+/* To be followed by a barrier. */
+template <class K>
+static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, bool counts) {
   for (uint32_t e = threadIdx.x; e < page_groups<K>::COUNT; e += TSR_MATCH_THREADS) {
-    g.keys[e] = none;
+    g.keys[e] = none<K>;
     if (e < page_groups<K>::COUNT / 32) g.seen[e] = 0;
     if (counts && e < page_groups<K>::COUNT / 2) g.ends[e] = 0;
   }
-  __syncthreads();
+}
+
+/* Makes groups of the right pairs, counted where `counts` says so. Returns whether this thread found no room for a key. */
+template <class K>
+static __device__ __forceinline__ bool group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                   uint64_t end, bool counts) {
+  bool fails = false;
   for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     next_keys(a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
-      if (key[r] >= vacant) continue;
+      if (key[r] >= none<K> - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
       fails |= e == TSR_MATCH_NONE;
       if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
     }
   }
-  __syncthreads();
-  if (a.grouped) {
-    sum_groups<K>(g.ends);
-    for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
-      K key[BATCH];
-      next_keys(a.right_keys, row, end, key);
+  return fails;
+}
+
+/* Puts the values of the right pairs where their groups are. */
+template <class K>
+static __device__ __forceinline__ void place_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                   uint64_t end) {
+  for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
+    K key[BATCH];
+    next_keys(a.right_keys, row, end, key);
 #pragma unroll
-      for (uint32_t r = 0; r < BATCH; r++) {
-        if (key[r] >= vacant) continue;
-        const uint32_t e = group_of(g, key[r], false);
-        if (e != TSR_MATCH_NONE)
-          tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
-                        tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
-      }
+    for (uint32_t r = 0; r < BATCH; r++) {
+      if (key[r] >= none<K> - 1) continue;
+      const uint32_t e = group_of(g, key[r], false);
+      if (e != TSR_MATCH_NONE)
+        tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
+                      tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
     }
-    __syncthreads();
   }
-  for (uint64_t row = left_begin; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
+}
+
+/* Looks up the left pairs from `left` on; `begin` is the first right pair of the page. Returns the rows that they have. */
+template <class K>
+static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                     uint64_t left, uint64_t left_end, bool counts, bool *fails) {
+  const bool makes = a.keys_once && tsr_match_wants_absent(&a);
+  uint64_t rows = 0;
+  for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     next_keys(a.left_keys, row, left_end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       const uint64_t p = row + r * TSR_MATCH_THREADS + threadIdx.x;
       if (p >= left_end) continue;
-      if (key[r] >= vacant) {
+      if (key[r] >= none<K> - 1) {
         tsr_match_tell(&a, p, 0, 0, 0);
         continue;
       }
@@ -238,44 +216,58 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
       if (a.keys_once) {
-        fails |= makes && !is_there;
+        *fails |= makes && !is_there;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
       rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
     }
   }
+  return rows;
+}
+
+/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
+ * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+template <class K>
+static __device__ __forceinline__ void match_page(const tsr_match &a) {
+  page_groups<K> g;
+  g.keys = (K *)match_memory;
+  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
+  g.ends = g.seen + page_groups<K>::COUNT / 32;
+  const uint64_t page = blockIdx.x, begin = a.page_begins[1][page], left = a.page_begins[0][page];
+  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
+  const bool counts = tsr_match_counts(&a);
+  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left > TSR_MATCH_PAGE_ITEMS;
+  if (fails) {
+    end = begin;
+    left_end = left;
+  }
+  clear_groups(g, counts);
+  __syncthreads();
+  fails |= group_right(a, g, begin, end, counts);
+  __syncthreads();
+  if (a.grouped) {
+    sum_groups<K>(g.ends);
+    place_right(a, g, begin, end);
+    __syncthreads();
+  }
+  const uint64_t rows = look_left(a, g, begin, left, left_end, counts, &fails);
   if (fails) *a.gave_up = 1;
   add_rows(a, rows);
 }
 
-#define PAGES(step, K)                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(TSR_MATCH_THREADS)                                                      \
-      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a) {                                                 \
-    match_page<K>(a);                                                                                                  \
-  }
-PAGES(pages, uint32_t)
-PAGES(wide_pages, uint64_t)
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) { match_page<uint32_t>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) {
+  match_page<uint64_t>(a);
+}
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* A block's rows belong to neighbours, so two of its threads find the first and the last of these for all. */
 KERNEL(rows) {
   __shared__ unsigned long long bound[2];
-  const uint64_t r = item_number(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;
+  const uint64_t r = tsr_step_thread(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;
   const uint64_t last = a.n - first > TSR_MATCH_ROWS ? first + TSR_MATCH_ROWS - 1 : a.n - 1;
   if (threadIdx.x < 2) bound[threadIdx.x] = tsr_match_pair_of(&a, threadIdx.x ? last : first, 0, a.lefts);
   __syncthreads();
   if (r < a.n) tsr_match_row(&a, r, tsr_match_pair_of(&a, r, bound[0], bound[1] + 1));
-}
-
-KERNEL(fold) {
-  if (item_number() < a.n) tsr_match_fold_item(&a, item_number());
-}
-
-KERNEL(mark) {
-  if (item_number() < a.n) tsr_match_mark_item(&a, item_number());
-}
-
-KERNEL(emit) {
-  if (item_number() < a.n) tsr_match_emit_item(&a, item_number());
 }

@@ -83,7 +83,7 @@ typedef struct tsr_job {
   tsr_job_outputs outputs;
   tsr_job_listener listener;
   /* made */
-  tsr_spec *own_spec; /* a copy that says what on_full means, which `spec` is then; NULL: none */
+  tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */
   FILE *report;       /* standard output, or standard error if something else goes there, or nothing if quiet */
   tsr_job_totals totals;
   uint32_t key_bits, value_bits;

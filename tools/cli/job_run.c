@@ -48,6 +48,33 @@ static tsr_status check(const tsr_job *job, const tsr_spec *spec, tsr_error *err
   return status;
 }
 
+/* From now on the job's spec is this one. */
+static void take_spec(tsr_job *job, tsr_spec *spec) {
+  tsr_spec_free(job->own_spec);
+  job->spec = job->own_spec = spec;
+}
+
+/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
+static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
+  char text[48];
+  uint64_t said;
+  tsr_spec *capped = NULL;
+  const bool keeps_all = strncmp(tsr_job_setting(job, "kind", ""), "multi", 5) == 0;
+  if (!job->reading.kmers || job->load || keeps_all || !has_capacity(job)) return TSR_OK;
+  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
+  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
+  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
+  tsr_status status = tsr_spec_copy(job->spec, &capped, error);
+  if (status == TSR_OK) status = tsr_spec_set(capped, text, error);
+  if (status) {
+    tsr_spec_free(capped);
+    return status;
+  }
+  take_spec(job, capped);
+  job->totals.capacity_note = ", as many as there can be k-mers";
+  return TSR_OK;
+}
+
 /* Makes the spec say what on_full means. Growth that nobody asked for is left away where the parts refuse it, and where a
  * loaded table has its own. */
 static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
@@ -55,17 +82,19 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
   const bool is_asked = job->on_full != TSR_FULL_AS_SAID;
   const bool grows = job->on_full == TSR_FULL_GROW || !is_asked;
   if (!is_asked && (is_said || job->load)) return TSR_OK;
-  tsr_status status = tsr_spec_copy(job->spec, &job->own_spec, error);
-  if (status == TSR_OK)
-    status = tsr_spec_set(job->own_spec, grows ? "table.growth=double" : "table.growth=none", error);
-  if (status) return status;
+  tsr_spec *settled = NULL;
+  tsr_status status = tsr_spec_copy(job->spec, &settled, error);
+  if (status == TSR_OK) status = tsr_spec_set(settled, grows ? "table.growth=double" : "table.growth=none", error);
   tsr_error why;
-  status = check(job, job->own_spec, &why);
-  if (status && is_asked)
-    return tsr_fail(error, status, "--on-full %s means growth = %s, which this table refuses: %s",
-                    grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
-  if (status == TSR_OK) job->spec = job->own_spec;
-  return TSR_OK;
+  const tsr_status refused = status == TSR_OK ? check(job, settled, &why) : TSR_OK;
+  if (refused && is_asked)
+    status = tsr_fail(error, refused, "--on-full %s means growth = %s, which this table refuses: %s",
+                      grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
+  if (status || refused)
+    tsr_spec_free(settled);
+  else
+    take_spec(job, settled);
+  return status;
 }
 
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
@@ -97,7 +126,8 @@ static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
 
 /* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
 static tsr_status read_spec(tsr_job *job, tsr_error *error) {
-  tsr_status status = check(job, job->spec, error);
+  tsr_status status = cap_capacity(job, error);
+  if (status == TSR_OK) status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
   if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
   if (status) return status;
@@ -220,34 +250,18 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   return status;
 }
 
-/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
-static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
-  char text[48];
-  uint64_t said;
-  if (!job->reading.kmers || job->kind.keeps_all || job->kind.is_filter || !has_capacity(job)) return TSR_OK;
-  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
-  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
-  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
-  tsr_status status = job->own_spec ? TSR_OK : tsr_spec_copy(job->spec, &job->own_spec, error);
-  if (status == TSR_OK) status = tsr_spec_set(job->own_spec, text, error);
-  if (status) return status;
-  job->spec = job->own_spec;
-  job->totals.capacity_note = ", as many as there can be k-mers";
-  return TSR_OK;
-}
-
 static tsr_status compose(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_options options = {.plugins = job->plugins};
   tsr_table_info info = {0};
   tsr_status status = TSR_OK;
-  job->totals.capacity_note = "";
+  if (!job->totals.capacity_note) job->totals.capacity_note = "";
   if (job->load) {
     bool was_rehashed = false;
     status = tsr_load_as(job->load, job->spec, job->plugins, &job->table, &was_rehashed, error);
     if (status == TSR_OK && !was_rehashed) job->totals.capacity_note = ", as saved";
   } else {
-    status = has_capacity(job) ? cap_capacity(job, error) : find_capacity(r, &options.capacity, error);
+    if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
     if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
   }
   if (status) return status;
