@@ -246,6 +246,10 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   /* keys by the buckets that they looked at: [i] looked at i, the last at that many or more */
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
   uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
+  /* duplicates = add with overflow = report: how often a sum passed the largest value: for each key the true sum of its
+   * values / 2^value_bits. 0 means that all sums are right. Where an insert was done again, because pairs had found no
+   * room, some may count twice. */
+  uint64_t overflows;
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -57,7 +57,7 @@ static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t 
 }
 
 static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
-  return kernel_context(&a->bulk.state, scratch);
+  return kernel_context(&a->bulk.state, scratch, &a->bulk.tally->overflows);
 }
 
 /* What such items offer. */
@@ -578,6 +578,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
     __shared__ bulk_statistics statistics;                                                                             \
     __shared__ uint32_t gives_up;                                                                                      \
+    __shared__ unsigned long long overflows;                                                                           \
     __shared__ page_left left;                                                                                         \
     const uint64_t page = blockIdx.x, begin = a.begins[page];                                                          \
     const uint32_t made = a.distinct ? distinct_items(&a, page) : 0, has_set = made != TSR_NO_SET;                     \
@@ -591,6 +592,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     const uint32_t looks = looks_first(&c) && !counts;                                                                 \
     uint32_t hits = 0, fails = 0, stops = 0;                                                                           \
     bulk_begin_statistics(&c, &statistics);                                                                            \
+    bulk_hold_overflows(&c, &overflows);                                                                               \
     if (threadIdx.x == 0) gives_up = !has_set || (a.barred && a.barred[page]);                                         \
     page_prefetch((const char *)a.bulk.keys, item_place(&a.bulk, begin) * sizeof(io_key),                              \
                   item_place(&a.bulk, end) * sizeof(io_key));                                                          \
@@ -623,6 +625,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
     __syncthreads();                                                                                                   \
     if (keeps && begin < end) page_store(&a, page);                                                                    \
     if (rests && threadIdx.x == 0) a.rest[1 + atomicAdd(a.rest, 1u)] = (uint32_t)page;                                 \
+    bulk_tell_overflows(&c, a.bulk.tally, keeps);                                                                      \
     bulk_add(a.bulk.tally, keeps ? hits : 0);                                                                          \
     if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a.bulk.tally);                                      \
   }

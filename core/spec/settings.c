@@ -88,6 +88,11 @@ enum { ROW_WORD_BYTES = 24 };
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
     "counter.",                                                                                                        \
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
+  R("overflow", "report | saturate | wrap", "report",                                                                  \
+    "What duplicates = add does where a sum passes the largest value. report: it comes out modulo 2^value_bits and "   \
+    "is counted; `run` says so and ends with status 3. saturate: it stops at the largest value. wrap: modulo, and "    \
+    "nobody counts.",                                                                                                  \
+    ROW_CHOICE, ROW(overflow), 0, 0)                                                                                   \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
     "turns.",                                                                                                          \
@@ -472,6 +477,18 @@ static void make_counter(tsr_settings *read) {
   if (read->value_bits < 32) read->value_bits = 32;
 }
 
+/* Sums that stop at the largest value are what a counter has. */
+static tsr_status make_sums(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const tsr_spec_entry *overflow = tsr_spec_find(spec, "table", "overflow");
+  if (overflow && read->kind == TSR_KIND_COUNTER)
+    return bad_entry(overflow, error, "a counter's counts always stop at the largest number; remove the line");
+  if (overflow && read->duplicates != TSR_DUPLICATES_ADD)
+    return bad_entry(overflow, error, "only duplicates = add makes sums; add it, or remove the line");
+  if (read->duplicates == TSR_DUPLICATES_ADD && read->overflow == TSR_OVERFLOW_SATURATE)
+    read->duplicates = TSR_DUPLICATES_COUNT;
+  return TSR_OK;
+}
+
 static tsr_status check_filter(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
   if (read->kind != TSR_KIND_FILTER) return TSR_OK;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
@@ -599,6 +616,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   status = check_filter(spec, &read, error);
   if (status == TSR_OK) status = check_values(spec, &read, error);
   if (status == TSR_OK) status = make_wide(spec, &read, error);
+  if (status == TSR_OK) status = make_sums(spec, &read, error);
   if (status == TSR_OK) status = check_kind(spec, &read, error);
   if (status == TSR_OK) status = check_devices(spec, &read, error);
   if (status == TSR_OK) status = check_device_bytes(spec, &read, error);

@@ -65,7 +65,7 @@ static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, 
 /* An insert of a counter without values counts each key once. */
 static bool needs_values(const tsr_table *t) {
   const tsr_shape *shape = &t->store.composition->shape;
-  return shape->value_bits && !TSR_POLICY_COUNTS(shape->duplicates);
+  return shape->value_bits && shape->kind != TSR_KIND_COUNTER;
 }
 
 tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,
@@ -102,7 +102,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
-  if (TSR_POLICY_COUNTS(shape->duplicates))
+  if (shape->kind == TSR_KIND_COUNTER)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: a counter counts each key that it is given: use tsr_insert, then tsr_find");
   if (shape->duplicates == TSR_DUPLICATES_KEEP || shape->kind == TSR_KIND_MULTIMAP)

@@ -65,7 +65,7 @@ typedef struct tsr_job {
   const char *capacity_note; /* where the capacity comes from */
   uint64_t first_capacity;   /* before it grew */
   tsr_usage usage;           /* in the end */
-  uint64_t unplaced_count, exported_count;
+  uint64_t unplaced_count, overflows, exported_count;
   uint32_t key_bits, value_bits;
   bool is_multimap, keeps_all; /* the second: a multiset too */
   bool is_filter;              /* it keeps no pairs, and has no size */

@@ -325,7 +325,9 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   if (status) return status;
   tsr_report_step(job, step);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
+  if (step->report.overflows) tsr_say_overflows(job, step);
   job->unplaced_count += step->report.not_placed;
+  job->overflows += step->report.overflows;
   return check_sums(r, step, error);
 }
 
@@ -452,7 +454,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_stream_close(r.stream);
   free(r.files);
   if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
-  return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  return job->unplaced_count || job->overflows ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {
