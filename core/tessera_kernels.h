@@ -82,23 +82,36 @@ TSR_API tsr_status tsr_kernel_launch(tsr_kernel *kernel, uint64_t n, const void 
 
 /* ---- Short functions ------------------------------------------------------------------------- */
 
-/* Runs statements of C for each pair of a table: `key` and `value`, both uint64_t, are the pair's (a set's values are 0).
- * parameters: further ones that the statements name, as in a kernel, "uint64_t *sum, uint32_t least", or "" for none; the
- * arguments are as of tsr_kernel_launch. Pairs are met in no order, by many threads, so what threads share is changed by
- * tsr_add. Waits. It is a kernel made for one launch, so whoever runs it often makes a kernel (TSR_TABLE(t, scans)). */
-TSR_API tsr_status tsr_for_all(tsr_table *table, const char *parameters, const char *statements,
-                               const void *const *arguments, size_t count, void *stream, tsr_error *error);
+/* Statements of C that run for each pair, and what they are given. */
+typedef struct tsr_statements {
+  size_t size;
+  const char *text;
+  const char *parameters;       /* that the text names, as a kernel's: "uint64_t *sum, uint32_t least"; NULL: none */
+  const void *const *arguments; /* `count` of them, as of tsr_kernel_launch */
+  size_t count;
+} tsr_statements;
+
+/* Runs the statements for each pair of a table. `key` and `value`, both uint64_t, are the pair's; a set's values are 0.
+ * Many threads meet the pairs, in no order, so they change what they share by tsr_add. The call waits. It makes a kernel for
+ * one launch: whoever runs the same statements often makes a kernel instead (TSR_TABLE(t, scans)). */
+TSR_API tsr_status tsr_for_all(tsr_table *table, const tsr_statements *statements, void *stream, tsr_error *error);
 /* The same for each pair of each of n keys; `i`, a uint64_t, is the index of its key. keys: in host or device memory. */
-TSR_API tsr_status tsr_for_each(tsr_table *table, uint64_t n, const void *keys, const char *parameters,
-                                const char *statements, const void *const *arguments, size_t count, void *stream,
-                                tsr_error *error);
+TSR_API tsr_status tsr_for_each(tsr_table *table, uint64_t n, const void *keys, const tsr_statements *statements,
+                                void *stream, tsr_error *error);
 
 /* ---- Linking without a device ---------------------------------------------------------------- */
 
-/* Links the kernel for compute capability sm with tables of these specs, with no GPU; link as of tsr_spec_link. */
+typedef struct tsr_kernel_target {
+  size_t size;
+  uint32_t sm;                /* compute capability: 90 */
+  bool use_cache;             /* reads the cubin from the cache, and keeps it there */
+  const tsr_options *options; /* of the tables; NULL: none */
+} tsr_kernel_target;
+
+/* Links the kernel with tables of these specs, with no GPU; link as of tsr_spec_link. */
 TSR_API tsr_status tsr_kernel_link(const tsr_kernel_source *source, const char *name, const tsr_spec *const *specs,
-                                   const char *const *names, size_t count, const tsr_options *options, uint32_t sm,
-                                   bool use_cache, tsr_link *link, tsr_error *error);
+                                   const char *const *names, size_t count, const tsr_kernel_target *target,
+                                   tsr_link *link, tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -30,10 +30,10 @@ device() {
   start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
 }
 
-bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/bulk.h core/kernels/chain.h \
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/chain.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
-for source in core/*.c core/{spec,compose,table,devices,pool,cpu,cuda,user}/*.c tools/{cli,lab}/*.c; do
+for source in core/{spec,compose,batch,table,devices,cpu,cuda,user}/*.c tools/{cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done
@@ -43,13 +43,13 @@ done < <(list_widths key_payload)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu
-device tsr_match_images none core/kernels/match.cu
-device tsr_pages_images key_payload core/kernels/pages.cu
+device tsr_match_images none core/batch/match.cu
+device tsr_pages_images key_payload core/batch/batch.cu
 device tsr_pool_images none core/kernels/pool.cu
 device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
 device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
-device tsr_split_images none core/kernels/split.cu
+device tsr_split_images none core/batch/split.cu
 device tsr_wide_images none core/kernels/wide.cu
 finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||

@@ -5,8 +5,8 @@
 #ifndef TSR_COMPOSE_CHAIN_H
 #define TSR_COMPOSE_CHAIN_H
 
+#include "core/compose/settings.h"
 #include "core/kernels/chain.h"
-#include "core/spec/settings.h"
 
 #ifdef __cplusplus
 extern "C" {

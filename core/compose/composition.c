@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "core/batch/steps.h"
 #include "core/compose/filter.h"
-#include "core/kernels/pages.h"
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #ifndef TSR_COMPOSITION_H
 #define TSR_COMPOSITION_H
 
-#include "core/compose/facts.h"
-#include "core/spec/settings.h"
+#include "core/compose/settings.h"
+#include "core/kernels/facts.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "core/compose/facts.h"
+#include "core/kernels/facts.h"
 
 enum { BITS_STEPS = 4, BITS_MAX = 48, WORD_BITS = 32 };
 

@@ -5,7 +5,7 @@
 #ifndef TSR_COMPOSE_FILTER_H
 #define TSR_COMPOSE_FILTER_H
 
-#include "core/spec/settings.h"
+#include "core/compose/settings.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
  * There are no streams: every call has finished its work when it returns. Read next: bulk.c.
  */
 #define _GNU_SOURCE /* sysconf, clock_gettime */
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/batch/lists_cpu.h"
+#include "core/batch/match_cpu.h"
+#include "core/batch/order_cpu.h"
+#include "core/batch/split_cpu.h"
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
-#include "core/cpu/graph.h"
-#include "core/cpu/match.h"
-#include "core/cpu/pages.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
-#include "core/cpu/split.h"
 #include "core/cpu/user.h"
 #include "core/cpu/wide.h"
 

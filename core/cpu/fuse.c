@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cache.h"
+#include "core/compose/cache.h"
 #include "core/compose/glue.h"
 #include "core/compose/registry.h"
 #include "core/cpu/compiler.h"

@@ -241,7 +241,7 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 /* ---- Inserts of keys that come again --------------------------------------------------------- */
 
 /* Threads that share a hot key take turns at its slot. So a thread holds the first keys of a span of items back, combines
- * with each what follows of it, and works on what came of it at the end; as the spans of a GPU (../kernels/spans.cuh). Where
+ * with each what follows of it, and works on what came of it at the end; as the spans of a GPU (../batch/spans.cuh). Where
  * pairs move, items that follow are left to `combine`, and it is that which does so. */
 enum {
   CPU_SPAN = 1 << 14,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/compose/cache.h"
 #include "core/compose/registry.h"
 #include "core/cpu/compiler.h"
 #include "core/cpu/parallel.h"

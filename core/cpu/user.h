@@ -6,7 +6,7 @@
 #ifndef TSR_CPU_USER_H
 #define TSR_CPU_USER_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 tsr_status tsr_cpu_user_create(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
                                tsr_error *error) TSR_MUST_CHECK;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
 #include "core/cuda/nccl.h"

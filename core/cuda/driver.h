@@ -7,7 +7,7 @@
 #ifndef TSR_CUDA_DRIVER_H
 #define TSR_CUDA_DRIVER_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 typedef int cu_result; /* 0 = success */
 typedef int cu_device;

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/cache.h"
+#include "core/batch/steps.h"
+#include "core/compose/cache.h"
 #include "core/compose/glue.h"
 #include "core/cuda/library.h"
 #include "core/kernels/bulk.h"
-#include "core/kernels/pages.h"
 #include "core/kernels/pool.h"
 
 /* ---- The toolkit's libraries ----------------------------------------------------------------- */
@@ -549,7 +549,7 @@ tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t f
 
 /* ---- The kernels of pages -------------------------------------------------------------------- */
 
-extern const tsr_image tsr_pages_images[]; /* from kernels/pages.cu, in the same way */
+extern const tsr_image tsr_pages_images[]; /* from batch/batch.cu, in the same way */
 
 tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
                              tsr_error *error) {

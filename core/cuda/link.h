@@ -8,8 +8,8 @@
 #define TSR_CUDA_LINK_H
 
 #include "core/compose/composition.h"
+#include "core/compose/user_code.h"
 #include "core/tessera_tools.h"
-#include "core/user/code.h"
 
 #ifdef __cplusplus
 extern "C" {

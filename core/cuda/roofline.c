@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/cuda/link.h"
 #include "core/cuda/module.h"
 #include "core/kernels/roofline.h"
@@ -88,7 +88,7 @@ static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *
 
 /* ---- The bus --------------------------------------------------------------------------------- */
 
-/* What runs of pages take on their way (../table/travel.c): long copies between pinned memory and the device, one way or,
+/* What runs of pages take on their way (../batch/travel.c): long copies between pinned memory and the device, one way or,
  * half of the bytes each, both at once. */
 enum { TO_DEVICE = 1, FROM_DEVICE = 2 };
 

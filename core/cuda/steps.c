@@ -4,7 +4,7 @@
  */
 #include "core/cuda/steps.h"
 
-/* Built by core/BUILD from kernels/split.cu, wide.cu and match.cu; only their ends without nvcc. */
+/* Built by core/BUILD from ../batch/split.cu, match.cu and ../kernels/wide.cu; only their ends without nvcc. */
 extern const tsr_image tsr_split_images[], tsr_wide_images[], tsr_match_images[];
 
 #define SPLIT_NAME(step) "tsr_split_" #step,

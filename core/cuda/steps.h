@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Steps that belong to no table, on a GPU: splitting a batch, rows of values, matching. Each names the kernel of a step
- * (../kernels/split.h, wide.h, match.h) and how many threads work on it; tsr_cuda_module_run launches it.
+ * (../batch/split.h, match.h, ../kernels/wide.h) and how many threads work on it; tsr_cuda_module_run launches it.
  */
 #ifndef TSR_CUDA_STEPS_H
 #define TSR_CUDA_STEPS_H
 
+#include "core/batch/match.h"
+#include "core/batch/split.h"
 #include "core/cuda/module.h"
-#include "core/kernels/match.h"
-#include "core/kernels/split.h"
 #include "core/kernels/wide.h"
 
 /* What tsr_backend.split, .wide and .match say of this step. The struct is the step's argument. */

@@ -7,7 +7,7 @@
 #ifndef TSR_DEVICES_MESH_H
 #define TSR_DEVICES_MESH_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 typedef struct tsr_mesh {
   uint32_t rank, size;

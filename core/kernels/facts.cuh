@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core's own facts (../compose/facts.h) for its kernels: TSR_FACT(c, has_place) reads them as it reads those that
+ * The core's own facts (../kernels/facts.h) for its kernels: TSR_FACT(c, has_place) reads them as it reads those that
  * parts may know (plugins/device.cuh).
  */
 #ifndef TSR_KERNEL_FACTS_CUH
 #define TSR_KERNEL_FACTS_CUH
 
-#include "core/compose/facts.h"
+#include "core/kernels/facts.h"
 #include "plugins/device.cuh"
 
 #ifdef TSR_HAS_GLUE

@@ -11,7 +11,7 @@
 #include "core/kernels/chain.cuh"
 #include "core/kernels/merge.cuh"
 
-/* Where item i lies among the keys, and among the values: of pages both may be in one array (pages.cu). */
+/* Where item i lies among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
 #ifdef TSR_MAY_BE_PAIRS
 TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
 #else

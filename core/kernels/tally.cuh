@@ -2,7 +2,7 @@
  *
  * How the threads of a block add up what they did, and add it to the tally by one atomic a block for each count. All of
  * these are relaxed, because counts order nothing, and the host reads them when the kernel has ended. Shared by launch.cu
- * and pages.cu.
+ * and ../batch/batch.cu.
  */
 #ifndef TSR_TALLY_CUH
 #define TSR_TALLY_CUH

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/tessera_tools.h"

@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "core/table/capture.h"
 #include "core/table/form.h"
+#include "core/table/open.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"

@@ -20,18 +20,18 @@
  * out and adds what they had before the piece, and their inputs are inserted again.
  *
  * Keys that repeat. Where nobody asks for answers a large batch is first made a list in which what neighbouring items offer
- * for a key is one item (spans.h). That list is inserted: its pieces are complete pairs, which may come back like others.
+ * for a key is one item (../batch/group.h). That list is inserted: its pieces are complete pairs, which may come back like others.
  */
 #include "core/table/growth.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/group.h"
+#include "core/batch/sketch.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
-#include "core/table/sketch.h"
-#include "core/table/spans.h"
 #include "core/table/stage.h"
 #include "core/table/store.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: windows <- store <- partition <- pages, graph <- travel <- launch <- order <- capture <- filter <- wide <-
- * create <- rebuild <- growth <- operate <- table <- build, save; order <- match <- join; sketch <- growth. Read next:
- * windows.h.
+ * before it: store <- launch <- order <- capture <- filter <- wide <- create <- rebuild <- growth <- operate <- table <-
+ * build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 
 /* The operations of a composition. Sizes and seeds are state, so stores that differ only in these share it. */
 typedef struct tsr_code {

@@ -4,10 +4,10 @@
  */
 #include "core/table/launch.h"
 
-#include "core/table/graph.h"
-#include "core/table/mark.h"
-#include "core/table/pages.h"
-#include "core/table/travel.h"
+#include "core/batch/lists.h"
+#include "core/batch/mark.h"
+#include "core/batch/place.h"
+#include "core/batch/travel.h"
 
 static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) {

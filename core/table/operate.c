@@ -7,12 +7,12 @@
 
 #include <stdlib.h>
 
+#include "core/batch/group.h"
 #include "core/table/capture.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
-#include "core/table/spans.h"
 #include "core/table/stage.h"
 #include "core/table/wide.h"
 
@@ -64,7 +64,7 @@ static tsr_status launch_insert_then_combine(tsr_table *t, tsr_bulk *bulk, void 
   return status ? status : freed;
 }
 
-/* Inserts by random access, once what neighbouring items offer for one key is combined, where that pays (spans.h). */
+/* Inserts by random access, once what neighbouring items offer for one key is combined, where that pays (group.h). */
 static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_error *error) {
   tsr_bulk made = *bulk;
   void *memory;

@@ -2,10 +2,10 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
  */
+#include "core/batch/steps.h"
 #include "core/compose/compose.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
-#include "core/kernels/pages.h"
 #include "core/sized.h"
 #include "core/table/form.h"
 #include "core/table/launch.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/windows.h"
 #include "core/compose/compose.h"
-#include "core/table/windows.h"
 
 tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
                              tsr_composition **composition, tsr_error *error) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/compose/compose.h"
+#include "core/compose/user_code.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
 #include "core/table/capture.h"
@@ -15,7 +16,6 @@
 #include "core/table/store.h"
 #include "core/table/wide.h"
 #include "core/tessera_kernels.h"
-#include "core/user/code.h"
 
 struct tsr_kernel {
   tsr_user_code code;
@@ -223,26 +223,29 @@ tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *argum
 /* ---- Linking alone --------------------------------------------------------------------------- */
 
 tsr_status tsr_kernel_link(const tsr_kernel_source *source, const char *name, const tsr_spec *const *specs,
-                           const char *const *names, size_t count, const tsr_options *options, uint32_t sm,
-                           bool use_cache, tsr_link *link, tsr_error *error) {
+                           const char *const *names, size_t count, const tsr_kernel_target *target, tsr_link *link,
+                           tsr_error *error) {
+  static const char call[] = "tsr_kernel_link";
   tsr_kernel_source known;
-  tsr_options known_options;
+  tsr_kernel_target at;
+  tsr_options options = {0};
   size_t order[TSR_KERNEL_TABLES_MAX];
   tsr_composition *compositions[TSR_KERNEL_TABLES_MAX] = {NULL};
   tsr_link ours = {0};
-  if (!link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_kernel_link needs a place for the code");
-  tsr_status status = check_source("tsr_kernel_link", source, name, specs, names, count, &known, error);
-  if (status == TSR_OK) status = tsr_take_over("tsr_kernel_link", &known_options, options, sizeof known_options, error);
+  if (!link) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a place for the code", call);
+  tsr_status status = check_source(call, source, name, specs, names, count, &known, error);
+  if (status == TSR_OK) status = tsr_take_over(call, &at, target, sizeof at, error);
+  if (status == TSR_OK) status = tsr_take_over(call, &options, at.options, sizeof options, error);
   if (status) return status;
   tsr_user_code *code = calloc(1, sizeof *code);
   if (!code) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a kernel");
   status = tsr_user_code_open(&known, name, names, count, code, order, error);
   for (size_t i = 0; status == TSR_OK && i < count; i++) {
-    status = tsr_compose(specs[order[i]], &known_options, sm, 1, &compositions[i], error);
+    status = tsr_compose(specs[order[i]], &options, at.sm, 1, &compositions[i], error);
     if (status == TSR_OK) status = tsr_composition_check_code(compositions[i], error);
     if (status == TSR_OK) status = tsr_user_code_take(code, i, compositions[i], error);
   }
-  if (status == TSR_OK) status = tsr_cuda_link_user(code, sm, use_cache, &ours, error);
+  if (status == TSR_OK) status = tsr_cuda_link_user(code, at.sm, at.use_cache, &ours, error);
   for (size_t i = 0; i < count; i++) tsr_composition_free(compositions[i]);
   free(code);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cubin cache (core/cache.h) as links see it: hits, misses, damage, two processes at once, and folders that
+// The cubin cache (core/compose/cache.h) as links see it: hits, misses, damage, two processes at once, and folders that
 // cannot be used. `cache_test --link FILE` links one table through the cache and writes the cubin: the other process.
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <iterator>
 #include <set>
 
-#include "core/cache.h"
+#include "core/compose/cache.h"
 #include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "tests/codegen/linking.h"

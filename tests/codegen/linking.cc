@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/batch/steps.h"
 #include "core/kernels/bulk.h"
-#include "core/kernels/pages.h"
 #include "core/tessera_tools.h"
 
 namespace linking {

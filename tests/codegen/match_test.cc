@@ -4,7 +4,7 @@
 // for all tables.
 #include <gtest/gtest.h>
 
-#include "core/kernels/match.h"
+#include "core/batch/match.h"
 #include "tests/codegen/linking.h"
 
 extern "C" const tsr_image tsr_match_images[];

@@ -4,7 +4,7 @@
 // kernel, and no access to the table's memory from what works on a page.
 #include <gtest/gtest.h>
 
-#include "core/kernels/pages.h"
+#include "core/batch/steps.h"
 #include "tests/codegen/linking.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "core/batch/split.h"
 #include "core/kernels/bulk.h"
-#include "core/kernels/split.h"
 #include "tests/codegen/linking.h"
 
 namespace {

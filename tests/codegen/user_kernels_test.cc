@@ -33,8 +33,10 @@ tsr_status link_kernel(const tsr_kernel_source &source, const char *name, const 
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = 1u << 20;
-  return tsr_kernel_link(&source, name, all.data(), names.data(), names.size(), &options, sm, false, &link->link,
-                         error);
+  tsr_kernel_target target = {};
+  target.sm = sm;
+  target.options = &options;
+  return tsr_kernel_link(&source, name, all.data(), names.data(), names.size(), &target, &link->link, error);
 }
 
 void expect_sound(const tsr_kernel_source &source, const char *name, const std::vector<choices::Spec> &specs,

@@ -134,7 +134,7 @@ std::string LaneTable::insert(Batch &batch) {
   return composition_->shape.has_lists ? making_lists(batch) : inserting(TSR_BULK_insert, batch, nullptr, 0);
 }
 
-// As core/table/graph.c: the lists of all pairs, those that there are and the batch's, are made anew. What belongs to no
+// As core/batch/lists.c: the lists of all pairs, those that there are and the batch's, are made anew. What belongs to no
 // list, or has no slot, goes where an insert by itself would put it.
 std::string LaneTable::making_lists(Batch &batch) {
   const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/batch/steps.h"
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
-#include "core/kernels/pages.h"
 #include "core/tessera_tools.h"
 
 namespace device {

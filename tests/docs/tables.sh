@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Tables in the pages that say what `tessera` says. What lies between the two lines of
+# Blocks in the pages that are made, not written. Between the two lines of
 #
 #   <!-- tessera describe ROLE --markdown -->
 #   <!-- end -->
 #
-# is the output of that command. It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which
-# compares).
+# stands the output of that command; between `<!-- rooms -->` and `<!-- end -->` the picture of the rooms
+# (tests/structure/draw_rooms.sh). It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
 
 # Paths of the pages with such a block, from the checkout's top.
 list_pages() {
   find . \( -name '.?*' -o -name 'bazel-*' \) -prune -o -name '*.md' -type f -print | sed 's|^\./||' | sort |
     while read -r page; do
-      ! grep -q '^<!-- tessera ' "$page" || echo "$page"
+      ! grep -qE '^<!-- (tessera |rooms -->)' "$page" || echo "$page"
     done
 }
 
@@ -30,6 +30,12 @@ rewritten() {
       read -ra words <<<"${BASH_REMATCH[1]}"
       echo "$line"
       "$tessera" "${words[@]}" </dev/null || return 1
+      continue
+    elif [[ $line == '<!-- rooms -->' ]]; then
+      inside=$line
+      printf '%s\n' "$line" '```'
+      bash tests/structure/draw_rooms.sh || return 1
+      printf '%s\n' '```'
       continue
     elif [[ $line == '<!-- tessera '* ]]; then
       echo "$1: not a command for a table: $line" >&2

@@ -28,7 +28,7 @@ sources_of() {
       echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
-      ls core/*.c core/{spec,compose,table,pool,cpu,cuda}/*.c | grep -v '^core/cpu/bulk.c$'
+      ls core/{spec,compose,table,devices,cpu,cuda,user}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"
       ;;
     *)
@@ -45,7 +45,7 @@ flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 build_core() {
   local folder=$1/core key payload image part name
   mkdir -p "$folder"
-  bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/compose/facts.h core/kernels/*.{h,cuh} core/cpu/range.cuh \
+  bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/*.{h,cuh} core/cpu/range.cuh \
     >"$folder/headers.c"
   for key in 32 64; do
     for payload in 0 32 64; do

@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "core/backend.h"
-#include "core/kernels/pages.h"
+#include "core/batch/steps.h"
+#include "core/compose/backend.h"
 #include "core/kernels/roofline.h"
 #include "core/tessera_tools.h"
 #include "plugins/table.h"

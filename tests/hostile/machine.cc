@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/compose/backend.h"
 #include "core/compose/compose.h"
 #include "core/kernels/scan.h"
 #include "plugins/plugin.h"

@@ -128,7 +128,7 @@ breaches_of_collectives() {
   while read -r file; do
     line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bchain_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
     [[ ! $line ]] || echo "$file: not all lanes of a warp may come to chain_${line##*chain_}...)"
-  done < <(find_files core/kernels -- -name '*.cuh')
+  done < <(find_files core/kernels core/batch -- -name '*.cuh')
 }
 
 # ---- First lines ---------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bits of a filter, and setting them in the order of its blocks (core/table/mark.h), which the library does by itself
+// The bits of a filter, and setting them in the order of its blocks (core/batch/mark.h), which the library does by itself
 // on a GPU alone: so that the cpu backend's tests see it. Read next: filter_test.cc, absent_test.cc.
 #ifndef TSR_TESTS_MARKED_H
 #define TSR_TESTS_MARKED_H
@@ -8,7 +8,7 @@
 #include <string>
 
 extern "C" {
-#include "core/table/mark.h"
+#include "core/batch/mark.h"
 }
 
 namespace tessera_test {

@@ -18,6 +18,11 @@
 
 namespace {
 
+tsr_statements statements(const char *text, const char *parameters, const void *const *arguments = nullptr,
+                          size_t count = 0) {
+  return {0, text, parameters, arguments, count};
+}
+
 const char kText[] = R"(#include "tessera.cuh"
 /* TSR_KERNEL(no, (int kernel)) */ // TSR_TABLE(neither, nor)
 #define TWICE(x) ((x) * 2)
@@ -402,8 +407,8 @@ TEST(Tables, OfListsMadeInBulk) {
   }
   uint64_t sum = 0, *place = &sum;
   const void *arguments[] = {&place};
-  ASSERT_EQ(tsr_for_all(lists.table, "uint64_t *sum", "tsr_add(sum, value);", arguments, 1, nullptr, &error), TSR_OK)
-      << error.message;
+  const tsr_statements add_up = statements("tsr_add(sum, value);", "uint64_t *sum", arguments, 1);
+  ASSERT_EQ(tsr_for_all(lists.table, &add_up, nullptr, &error), TSR_OK) << error.message;
   EXPECT_EQ(sum, 6000u);
 }
 
@@ -452,11 +457,9 @@ TEST(Functions, MeetEachPairOnce) {
         << error.message;
     uint64_t *places[] = {seen.data(), &sum, &count};
     const void *arguments[] = {&places[0], &places[1], &places[2]};
-    ASSERT_EQ(tsr_for_all(table.table, "uint64_t *seen, uint64_t *sum, uint64_t *count",
-                          "tsr_add(&seen[key], 1);\ntsr_add(sum, value);\ntsr_add(count, 1);", arguments, 3, nullptr,
-                          &error),
-              TSR_OK)
-        << error.message;
+    const tsr_statements add_up = statements("tsr_add(&seen[key], 1);\ntsr_add(sum, value);\ntsr_add(count, 1);",
+                                             "uint64_t *seen, uint64_t *sum, uint64_t *count", arguments, 3);
+    ASSERT_EQ(tsr_for_all(table.table, &add_up, nullptr, &error), TSR_OK) << error.message;
     EXPECT_EQ(count, 2000u);
     EXPECT_EQ(sum, expected);
     for (size_t i = 0; i < seen.size(); i++) ASSERT_EQ(seen[i], i % 2 == 0 && i < 4000) << i;
@@ -467,10 +470,8 @@ TEST(Functions, MeetEachPairOnce) {
     std::vector<uint64_t> queries(4000);
     for (uint32_t i = 0; i < 4000; i++) queries[i] = narrow_queries[i] = i;
     const void *asked = wide ? (const void *)queries.data() : narrow_queries.data();
-    ASSERT_EQ(
-        tsr_for_each(table.table, 4000, asked, "uint64_t *to", "to[i] += key + value + 1;", more, 1, nullptr, &error),
-        TSR_OK)
-        << error.message;
+    const tsr_statements answer = statements("to[i] += key + value + 1;", "uint64_t *to", more, 1);
+    ASSERT_EQ(tsr_for_each(table.table, 4000, asked, &answer, nullptr, &error), TSR_OK) << error.message;
     for (size_t i = 0; i < 4000; i++) ASSERT_EQ(answers[i], i % 2 ? 0 : i + (has_values ? i / 2 + 1 : 0) + 1) << i;
   }
 }
@@ -480,13 +481,20 @@ TEST(Functions, AreRefusedWithASentence) {
   Table table(kShapes[0], 100);
   tsr_error error = {};
   const uint32_t key = 0;
-  EXPECT_EQ(tsr_for_all(table.table, "", "this is no C", nullptr, 0, nullptr, &error), TSR_LINK_FAILED);
+  const tsr_statements none = statements("", nullptr), no_c = statements("this is no C", nullptr);
+  const tsr_statements unnamed = statements("", "int"), not_given = statements("", "uint64_t *sum");
+  const tsr_statements no_arguments = statements("", "uint64_t *sum", nullptr, 1),
+                       no_text = statements(nullptr, nullptr);
+  EXPECT_EQ(tsr_for_all(table.table, &no_c, nullptr, &error), TSR_LINK_FAILED);
   EXPECT_NE(std::string(error.message).find("statements:1"), std::string::npos) << error.message;
-  EXPECT_EQ(tsr_for_all(table.table, "int", "", nullptr, 0, nullptr, &error), TSR_BAD_SPEC) << error.message;
-  EXPECT_EQ(tsr_for_all(table.table, "uint64_t *sum", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_for_all(nullptr, "", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_for_each(table.table, 1, nullptr, "", "", nullptr, 0, nullptr, &error), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_for_each(table.table, 0, &key, "", "", nullptr, 0, nullptr, &error), TSR_OK);
+  EXPECT_EQ(tsr_for_all(table.table, &unnamed, nullptr, &error), TSR_BAD_SPEC) << error.message;
+  EXPECT_EQ(tsr_for_all(table.table, &not_given, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_all(table.table, &no_arguments, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_all(table.table, &no_text, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_all(table.table, nullptr, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_all(nullptr, &none, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_each(table.table, 1, nullptr, &none, nullptr, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_for_each(table.table, 0, &key, &none, nullptr, &error), TSR_OK);
 }
 
 // ---- Code made before it is needed ------------------------------------------------------------

@@ -10,11 +10,11 @@
 
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
+#include "tools/cli/advice.h"
 #include "tools/cli/command.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/room.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
@@ -67,13 +67,13 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
-                      report.not_placed, tsr_room_advice(job->table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(
+        error, TSR_NO_MEMORY, "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
+        report.not_placed, tsr_advice_when_full(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 

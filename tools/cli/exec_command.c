@@ -12,10 +12,10 @@
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 #include "core/tessera_kernels.h"
+#include "tools/cli/advice.h"
 #include "tools/cli/command.h"
 #include "tools/cli/dataset.h"
 #include "tools/cli/pairs.h"
-#include "tools/cli/room.h"
 #include "tools/lab/outputs.h"
 
 enum { NAME_BYTES = 64, ARRAYS_MAX = 32, KERNELS_MAX = 16, OUTPUTS_MAX = 64, CHUNK = 1 << 20 };
@@ -239,7 +239,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--insert %s: must be NAME=FILE, with the name of a --table", word);
   tsr_table *table = find_table(job, name)->table;
   tsr_table_info info = {0};
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);
@@ -261,7 +261,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: %s", path, report.not_placed,
-                      tsr_room_advice(table, "let it grow: growth = double", advice));
+                      tsr_advice_when_full(table, "let it grow: growth = double", advice));
   tsr_input_close(input);
   free(keys);
   free(values);

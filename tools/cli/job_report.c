@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/cli/advice.h"
 #include "tools/cli/console.h"
-#include "tools/cli/room.h"
 
 const char *const tsr_job_verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 
@@ -151,12 +151,12 @@ tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
 }
 
 void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
           step->report.not_placed, step->count, info.slots,
-          tsr_room_advice(job->table, "let the table grow: --on-full grow", advice),
+          tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice),
           job->unplaced ? "" : "; --unplaced FILE lists the pairs");
 }
 

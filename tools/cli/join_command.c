@@ -10,10 +10,10 @@
 
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
+#include "tools/cli/advice.h"
 #include "tools/cli/command.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/room.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
@@ -72,13 +72,13 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
-  char advice[TSR_ROOM_ADVICE_BYTES];
+  char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
-                      report.not_placed, tsr_room_advice(table, "let it grow: --set table.growth=double", advice));
+                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
   job->overflows += report.overflows;
   if (status == TSR_OK && report.overflows)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "

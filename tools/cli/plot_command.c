@@ -108,14 +108,15 @@ static void say_what(const plot_job *job, const tsr_chart *chart) {
 
 static tsr_status draw(const plot_job *job, const tsr_results *results, tsr_error *error) {
   tsr_chart chart;
-  char *picture = NULL;
+  char *drawn = NULL;
   size_t bytes = 0;
   tsr_status status = tsr_chart_make(results, &job->request, &chart, error);
   if (status) return status;
-  status = tsr_plot_draw(&chart, 0, chart.panel_count, job->format, chart.conditions, "plot", &picture, &bytes, error);
-  if (status == TSR_OK) status = write_picture(job->out, picture, bytes, error);
+  const tsr_picture picture = {0, chart.panel_count, job->format, chart.conditions, "plot"};
+  status = tsr_plot_draw(&chart, &picture, &drawn, &bytes, error);
+  if (status == TSR_OK) status = write_picture(job->out, drawn, bytes, error);
   if (status == TSR_OK && !job->is_quiet) say_what(job, &chart);
-  free(picture);
+  free(drawn);
   tsr_chart_free(&chart);
   return status;
 }

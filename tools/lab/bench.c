@@ -30,7 +30,7 @@ typedef struct bench {
 
 static size_t index_of(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
   const tsr_bench_options *o = &b->options;
-  return ((model * o->load_count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec;
+  return ((model * o->loads.count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec;
 }
 
 static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
@@ -47,17 +47,17 @@ static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_pl
  * so each has a ratio, from which what slowed down both is gone. */
 static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
-  for (size_t model = 0; model < o->key_count; model++)
+  for (size_t model = 0; model < o->keys.count; model++)
     for (size_t spec = 0; spec < o->spec_count; spec++) {
-      const size_t one = index_of(b, model, load, op, o->versus_index), other = index_of(b, model, load, op, spec);
+      const size_t one = index_of(b, model, load, op, o->versus.index), other = index_of(b, model, load, op, spec);
       if (one == other || b->mops[one] <= 0 || b->mops[other] <= 0) continue;
       for (size_t i = 0; i < o->repeat; i++)
         b->ratios[i] = b->rates[one * o->repeat + i] / b->rates[other * o->repeat + i];
       const double median = tsr_bench_median(b->ratios, o->repeat);
-      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus_index],
-                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
-                            o->key_count > 1 ? " with keys " : "", o->key_count > 1 ? o->keys[model].text : "", median,
-                            b->ratios[0], b->ratios[o->repeat - 1]);
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus.index],
+                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads.each[load]),
+                            o->keys.count > 1 ? " with keys " : "", o->keys.count > 1 ? o->keys.each[model].text : "",
+                            median, b->ratios[0], b->ratios[o->repeat - 1]);
     }
 }
 
@@ -65,17 +65,17 @@ static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) 
 static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
   for (size_t spec = 0; spec < o->spec_count; spec++)
-    for (size_t model = 1; model < o->key_count; model++) {
+    for (size_t model = 1; model < o->keys.count; model++) {
       const double first = b->mops[index_of(b, 0, load, op, spec)], other = b->mops[index_of(b, model, load, op, spec)];
       if (first <= 0 || other <= 0) continue;
-      tsr_bench_output_note(b->output, "ratio keys %s/%s: %s: %s at load %g: %.3f", o->keys[model].text,
-                            o->keys[0].text, o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads[load]),
-                            other / first);
+      tsr_bench_output_note(b->output, "ratio keys %s/%s: %s: %s at load %g: %.3f", o->keys.each[model].text,
+                            o->keys.each[0].text, o->specs[spec], tsr_bench_op_name(op),
+                            tsr_bench_load(o->loads.each[load]), other / first);
     }
 }
 
 static void print_ratios(const bench *b) {
-  for (size_t load = 0; load < b->options.load_count; load++)
+  for (size_t load = 0; load < b->options.loads.count; load++)
     for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
       if (!b->options.ops[op]) continue;
       print_ratios_of_specs(b, load, (tsr_bench_op)op);
@@ -89,7 +89,7 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
   b->entrants = calloc(o->spec_count, sizeof *b->entrants);
-  const size_t figures = o->key_count * o->load_count * o->spec_count * TSR_BENCH_OPS;
+  const size_t figures = o->keys.count * o->loads.count * o->spec_count * TSR_BENCH_OPS;
   b->mops = calloc(figures, sizeof *b->mops);
   b->rates = calloc(figures * o->repeat, sizeof *b->rates);
   b->ratios = calloc(o->repeat, sizeof *b->ratios);
@@ -107,7 +107,8 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
 
 static tsr_status open_output(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  return tsr_bench_output_open(o->append ? o->append : o->csv, o->append, o->json, &b->output, error);
+  return tsr_bench_output_open(o->outputs.append ? o->outputs.append : o->outputs.csv, o->outputs.append,
+                               o->outputs.json, &b->output, error);
 }
 
 /* Whatever does not suit all specs is said before anything is measured. */
@@ -143,13 +144,15 @@ static tsr_status measure_pools(bench *b, tsr_error *error) {
 
 /* Of the outputs none may be another one, a spec, or a file of keys. */
 static tsr_status check_outputs(const tsr_bench_options *o, tsr_error *error) {
-  const tsr_named_path outputs[] = {{"--csv", o->csv}, {"--append", o->append}, {"--json", o->json}};
-  tsr_named_path *inputs = calloc(o->spec_count + o->key_count, sizeof *inputs);
+  const tsr_named_path outputs[] = {
+      {"--csv", o->outputs.csv}, {"--append", o->outputs.append}, {"--json", o->outputs.json}};
+  tsr_named_path *inputs = calloc(o->spec_count + o->keys.count, sizeof *inputs);
   if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the names of files");
   for (size_t i = 0; i < o->spec_count; i++) inputs[i] = (tsr_named_path){"SPEC", o->specs[i]};
-  for (size_t i = 0; i < o->key_count; i++) inputs[o->spec_count + i] = (tsr_named_path){"--keys", o->keys[i].path};
+  for (size_t i = 0; i < o->keys.count; i++)
+    inputs[o->spec_count + i] = (tsr_named_path){"--keys", o->keys.each[i].path};
   tsr_status status =
-      tsr_outputs_check(outputs, sizeof outputs / sizeof outputs[0], inputs, o->spec_count + o->key_count, error);
+      tsr_outputs_check(outputs, sizeof outputs / sizeof outputs[0], inputs, o->spec_count + o->keys.count, error);
   free(inputs);
   return status;
 }

@@ -303,7 +303,7 @@ static tsr_status measure_op(bench *b, subject *s, int op, tsr_error *error) {
                        .n = s->model.n,
                        .load = tsr_bench_load(b->load),
                        .verdict = TSR_BENCH_RIGHT,
-                       .keys = o->keys[0].text,
+                       .keys = o->keys.each[0].text,
                        .distinct = s->model.n,
                        .not_placed = TSR_BENCH_UNKNOWN,
                        .bytes = s->info.bytes};
@@ -351,9 +351,9 @@ tsr_status tsr_bench_devices(const tsr_bench_options *o, tsr_spec *const *specs,
                              bool *all_right, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++)
-    for (size_t load = 0; status == TSR_OK && load < o->load_count; load++) {
+    for (size_t load = 0; status == TSR_OK && load < o->loads.count; load++) {
       bench b = {
-          .options = o, .name = o->specs[spec], .load = o->loads[load], .output = output, .all_right = all_right};
+          .options = o, .name = o->specs[spec], .load = o->loads.each[load], .output = output, .all_right = all_right};
       for (const char *at = o->devices; at; at = strchr(at + 1, ',')) b.devices++;
       for (int which = ONE; status == TSR_OK && which < STAGES; which++)
         status = measure_stage(&b, specs[spec], (stage)which, error);

@@ -74,33 +74,33 @@ static tsr_status split(const char *text, char **copy, const char ***items, size
 }
 
 static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *error) {
-  free(o->texts);
-  free(o->loads);
-  o->texts = NULL;
-  o->loads = NULL;
-  tsr_status status = split(text, &o->texts, &o->loads, &o->load_count, error);
-  for (size_t i = 0; status == TSR_OK && i < o->load_count; i++) {
+  free(o->loads.texts);
+  free(o->loads.each);
+  o->loads.texts = NULL;
+  o->loads.each = NULL;
+  tsr_status status = split(text, &o->loads.texts, &o->loads.each, &o->loads.count, error);
+  for (size_t i = 0; status == TSR_OK && i < o->loads.count; i++) {
     double load;
-    if (!tsr_parse_double(o->loads[i], &load) || load < 0.01 || strlen(o->loads[i]) > LOAD_LETTERS_MAX)
+    if (!tsr_parse_double(o->loads.each[i], &load) || load < 0.01 || strlen(o->loads.each[i]) > LOAD_LETTERS_MAX)
       status = tsr_fail(error, TSR_BAD_ARGUMENT,
                         "bench: --loads %s: '%s' is no load: they are numbers from 0.01 on with commas between", text,
-                        o->loads[i]);
+                        o->loads.each[i]);
   }
   return status;
 }
 
 static tsr_status read_keys(const char *text, tsr_bench_options *o, tsr_error *error) {
   const char **words = NULL;
-  free(o->key_texts);
-  free(o->keys);
-  o->key_texts = NULL;
-  o->keys = NULL;
-  tsr_status status = split(text, &o->key_texts, &words, &o->key_count, error);
+  free(o->keys.texts);
+  free(o->keys.each);
+  o->keys.texts = NULL;
+  o->keys.each = NULL;
+  tsr_status status = split(text, &o->keys.texts, &words, &o->keys.count, error);
   if (status) return status;
-  o->keys = calloc(o->key_count, sizeof *o->keys);
-  if (!o->keys) status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
-  for (size_t i = 0; status == TSR_OK && i < o->key_count; i++)
-    status = tsr_distribution_read(words[i], &o->keys[i], error);
+  o->keys.each = calloc(o->keys.count, sizeof *o->keys.each);
+  if (!o->keys.each) status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the list %s", text);
+  for (size_t i = 0; status == TSR_OK && i < o->keys.count; i++)
+    status = tsr_distribution_read(words[i], &o->keys.each[i], error);
   free(words);
   return status;
 }
@@ -244,22 +244,22 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case SEED:
     return read_count(names[which], value, 1ull << 63, &o->seed, error);
   case CSV:
-    o->csv = value;
+    o->outputs.csv = value;
     return TSR_OK;
   case APPEND:
-    o->append = value;
+    o->outputs.append = value;
     return TSR_OK;
   case JSON:
-    o->json = value;
+    o->outputs.json = value;
     return TSR_OK;
   case UNITS:
-    return read_count(names[which], value, UNITS_MAX, &o->units, error);
+    return read_count(names[which], value, UNITS_MAX, &o->pools.units, error);
   case TILE_LANES:
-    return read_count(names[which], value, TILE_LANES_MAX, &o->tile_lanes, error);
+    return read_count(names[which], value, TILE_LANES_MAX, &o->pools.tile_lanes, error);
   case CODES:
     return read_choice(names[which], value, &o->codes, error);
   case VS:
-    o->versus = value;
+    o->versus.spec = value;
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
@@ -274,14 +274,14 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
 /* A spec is named as the command line has it; where it has it twice, the number tells. */
 static tsr_status find_versus(tsr_bench_options *o, tsr_error *error) {
   uint64_t number;
-  if (!o->versus) return TSR_OK;
-  for (o->versus_index = 0; o->versus_index < o->spec_count; o->versus_index++)
-    if (strcmp(o->versus, o->specs[o->versus_index]) == 0) return TSR_OK;
-  if (!tsr_parse_u64(o->versus, &number) || number < 1 || number > o->spec_count)
+  if (!o->versus.spec) return TSR_OK;
+  for (o->versus.index = 0; o->versus.index < o->spec_count; o->versus.index++)
+    if (strcmp(o->versus.spec, o->specs[o->versus.index]) == 0) return TSR_OK;
+  if (!tsr_parse_u64(o->versus.spec, &number) || number < 1 || number > o->spec_count)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --vs %s: must be one of the specs, written as there, or its number from 1 to %zu",
-                    o->versus, o->spec_count);
-  o->versus_index = number - 1;
+                    o->versus.spec, o->spec_count);
+  o->versus.index = number - 1;
   return TSR_OK;
 }
 
@@ -290,17 +290,18 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
   if (o->spec_count == 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: no spec: name the INI file of a table, or several to compare them");
-  if (o->csv && o->append)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->csv, o->append);
+  if (o->outputs.csv && o->outputs.append)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->outputs.csv,
+                    o->outputs.append);
   if (o->repeat == 0 && (o->devices || tsr_bench_wants_pools(o)))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --repeat 0: only counts the probes of a table: give at least 1 for devices and allocators");
-  if (o->versus && tsr_bench_wants_pools(o))
+  if (o->versus.spec && tsr_bench_wants_pools(o))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
                     "malloc: name it first",
-                    o->versus);
-  if (o->devices && (o->key_count > 1 || strcmp(o->keys[0].text, "distinct") != 0 || o->codes || o->versus))
+                    o->versus.spec);
+  if (o->devices && (o->keys.count > 1 || strcmp(o->keys.each[0].text, "distinct") != 0 || o->codes || o->versus.spec))
     return tsr_fail(
         error, TSR_BAD_ARGUMENT,
         "bench: --devices %s: keys are distinct there, without codes, and specs are not compared: leave out "
@@ -311,12 +312,12 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
         op != TSR_BENCH_FIND0)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --ops %s: --devices measures insert, find100, find50 and find0",
                       op_names[op]);
-  for (size_t i = 0; i < o->load_count && tsr_bench_wants_pools(o); i++) {
+  for (size_t i = 0; i < o->loads.count && tsr_bench_wants_pools(o); i++) {
     double load;
-    if (tsr_parse_double(o->loads[i], &load) && load > 1)
+    if (tsr_parse_double(o->loads.each[i], &load) && load > 1)
       return tsr_fail(error, TSR_BAD_ARGUMENT,
                       "bench: --loads %s: a pool holds no more than its units: give loads of allocators up to 1",
-                      o->loads[i]);
+                      o->loads.each[i]);
   }
   return TSR_OK;
 }
@@ -333,7 +334,7 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
   o->repeat = 5;
   o->probes = true;
   o->batch = 1ull << 15;
-  o->units = o->tile_lanes = 1;
+  o->pools.units = o->pools.tile_lanes = 1;
   tsr_status status = read_loads(".8", o, error);
   if (status == TSR_OK) status = read_ops(TSR_BENCH_OPS_INITIAL, o, error);
   if (status == TSR_OK) status = read_keys("distinct", o, error);
@@ -369,9 +370,9 @@ tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *opti
 void tsr_bench_options_free(tsr_bench_options *options) {
   free(options->specs);
   free(options->sets);
-  free(options->loads);
-  free(options->texts);
-  free(options->keys);
-  free(options->key_texts);
+  free(options->loads.each);
+  free(options->loads.texts);
+  free(options->keys.each);
+  free(options->keys.texts);
   *options = (tsr_bench_options){.n = 0};
 }

@@ -40,29 +40,52 @@ typedef enum tsr_bench_op {
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
 
+/* Files; csv and append exclude each other. NULL: none. */
+typedef struct tsr_bench_outputs {
+  const char *csv, *append, *json;
+} tsr_bench_outputs;
+
+typedef struct tsr_bench_loads {
+  const char **each; /* `count` numbers, as written */
+  size_t count;
+  char *texts; /* what they point into */
+} tsr_bench_loads;
+
+typedef struct tsr_bench_keys {
+  tsr_distribution *each; /* `count` distributions, measured one after the other */
+  size_t count;
+  char *texts; /* what they point into */
+} tsr_bench_keys;
+
+/* The spec that the others are compared with. */
+typedef struct tsr_bench_versus {
+  const char *spec; /* as written: one of the specs, or its number; NULL: the first */
+  size_t index;
+} tsr_bench_versus;
+
+typedef struct tsr_bench_pool_shape {
+  uint64_t units, tile_lanes;
+} tsr_bench_pool_shape;
+
 /* Texts point into argv. */
 typedef struct tsr_bench_options {
   const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
   size_t spec_count, set_count;
-  const char *devices;         /* as written: measured on these; NULL: where the specs say */
-  const char *versus;          /* as written: one of the specs, or its number; NULL: the first */
-  size_t versus_index;         /* the spec that the others are compared with */
+  const char *devices; /* as written: measured on these; NULL: where the specs say */
+  tsr_bench_versus versus;
   uint64_t n, repeat;          /* repeat: 0: nothing is timed, and no code made for it */
   bool probes;                 /* counted, by code of their own */
-  bool n_is_given;             /* else a file of keys has as many as it has */
+  bool n_is_given;             /* otherwise a file of keys has as many as it has */
   uint64_t batch;              /* pairs, of incremental and rebuild */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
-  uint64_t units, tile_lanes;  /* of pools */
-  bool codes;                  /* inserts, finds and erases write a result code for each key */
-  const char **loads;          /* load_count numbers, as written */
-  size_t load_count;
+  tsr_bench_pool_shape pools;
+  bool codes; /* inserts, finds and erases write a result code for each key */
+  tsr_bench_loads loads;
   bool ops[TSR_BENCH_OPS];
-  tsr_distribution *keys; /* key_count distributions, measured one after the other */
-  size_t key_count;
-  const char *plugins;             /* NULL: the default search path */
-  const char *csv, *append, *json; /* files, of which csv and append exclude each other; NULL: none */
-  uint64_t seed;                   /* of the keys; and of the tables, unless it is 0 = not given */
-  char *texts, *key_texts;         /* what `loads` and `keys` point into */
+  tsr_bench_keys keys;
+  const char *plugins; /* NULL: the default search path */
+  tsr_bench_outputs outputs;
+  uint64_t seed; /* of the keys; and of the tables, unless it is 0 = not given */
 } tsr_bench_options;
 
 /* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The

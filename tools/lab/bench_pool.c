@@ -41,10 +41,10 @@ static tsr_status create_pool(const bench *b, size_t i, const char *load, bool s
   const bool is_malloc = i == o->spec_count;
   tsr_spec *copy = NULL;
   tsr_pool_options options = {.plugins = o->plugins,
-                              .units = (uint64_t)((double)(o->n * o->units) / tsr_bench_load(load) + 0.999),
+                              .units = (uint64_t)((double)(o->n * o->pools.units) / tsr_bench_load(load) + 0.999),
                               .items = o->n,
-                              .units_each = (uint32_t)o->units,
-                              .tile_lanes = (uint32_t)o->tile_lanes,
+                              .units_each = (uint32_t)o->pools.units,
+                              .tile_lanes = (uint32_t)o->pools.tile_lanes,
                               .system = is_malloc};
   tsr_status status = tsr_spec_copy(b->specs[is_malloc ? 0 : i], &copy, error);
   if (status == TSR_OK && statistics) status = tsr_spec_set(copy, "table.statistics=yes", error);
@@ -192,8 +192,8 @@ tsr_status tsr_bench_pools(const tsr_bench_options *options, tsr_spec *const *sp
     b.subjects[i].name = i < options->spec_count ? options->specs[i] : "malloc";
     b.subjects[i].times = all_times + i * times;
   }
-  for (size_t i = 0; status == TSR_OK && i < options->load_count; i++)
-    status = measure_load(&b, options->loads[i], error);
+  for (size_t i = 0; status == TSR_OK && i < options->loads.count; i++)
+    status = measure_load(&b, options->loads.each[i], error);
   if (status == TSR_OK && !b.all_right) *all_right = false;
   free(b.subjects);
   free(all_times);

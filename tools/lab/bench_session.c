@@ -33,7 +33,7 @@ struct tsr_bench_session {
   tsr_table *anchor;   /* a small table whose memory holds the arrays while others come and go */
   tsr_table_info info; /* the anchor's */
   tsr_keys *models;    /* one for each distribution of keys */
-  size_t model;        /* the one that the arrays hold; options->key_count: none */
+  size_t model;        /* the one that the arrays hold; options->keys.count: none */
   tsr_bench_arrays arrays;
   tsr_bench_limits *limits;
   bool is_right;
@@ -135,10 +135,10 @@ static size size_of(const tsr_bench_session *s, const tsr_spec *spec) {
   const tsr_bench_options *o = s->options;
   const tsr_keys *model = &s->models[s->model];
   const uint64_t kept = policy_of(spec).merge == TSR_MERGE_NONE ? model->pairs : model->n;
-  const double written = tsr_bench_load(o->loads[s->load]);
+  const double written = tsr_bench_load(o->loads.each[s->load]);
   uint64_t counts[TSR_MIXED_KINDS];
-  size made = {.capacity = tsr_bench_capacity(spec, o->loads[s->load], kept)};
-  snprintf(made.load, sizeof made.load, "%s", o->loads[s->load]);
+  size made = {.capacity = tsr_bench_capacity(spec, o->loads.each[s->load], kept)};
+  snprintf(made.load, sizeof made.load, "%s", o->loads.each[s->load]);
   if (!o->ops[TSR_BENCH_MIXED] || written <= 1) return made;
   tsr_keys_cut(kept, o->mix, counts);
   made.capacity = kept + counts[TSR_MIXED_INSERT];
@@ -167,8 +167,8 @@ static void hand_row(tsr_bench_session *s, tsr_bench_row *row, size_t which, tsr
   row->key_bits = s->info.key_bits;
   row->value_bits = s->info.value_bits;
   row->n = s->models[s->model].pairs;
-  row->load = tsr_bench_load(o->loads[s->load]);
-  row->keys = o->keys[s->model].text;
+  row->load = tsr_bench_load(o->loads.each[s->load]);
+  row->keys = o->keys.each[s->model].text;
   row->distinct = s->models[s->model].n;
   row->composition = s->lanes[which].resolution.text;
   tsr_status_line_clear();
@@ -183,7 +183,7 @@ static void refuse(tsr_bench_session *s, size_t which, tsr_bench_op op, const ts
                        .not_placed = TSR_BENCH_UNKNOWN};
   tsr_status_line_clear();
   fprintf(stderr, "tessera: %s at load %g is refused: %s\n", l->entrant->name,
-          tsr_bench_load(s->options->loads[s->load]), error->message);
+          tsr_bench_load(s->options->loads.each[s->load]), error->message);
   l->is_refused = true;
   hand_row(s, &row, which, op);
 }
@@ -199,7 +199,8 @@ static void complain(tsr_bench_session *s, size_t which, const char *what, const
   l->is_right = false;
   tsr_status_line_clear();
   fprintf(stderr, "tessera: %s at load %g with keys %s: %s: %s\n", l->entrant->name,
-          tsr_bench_load(s->options->loads[s->load]), s->options->keys[s->model].text, what, result->complaint);
+          tsr_bench_load(s->options->loads.each[s->load]), s->options->keys.each[s->model].text, what,
+          result->complaint);
 }
 
 /* ---- One operation of all specs -------------------------------------------------------------- */
@@ -228,8 +229,8 @@ static tsr_bench_cost cost_of(const tsr_bench_session *s, const lane *l, tsr_ben
   tsr_error error;
   if (l->entrant->costs) return l->entrant->costs[op];
   if (!l->resolution.sm) return cost;
-  const tsr_status status =
-      tsr_bench_link(s->options, l->entrant->spec, s->options->loads[s->load], op, l->resolution.sm, &cost, &error);
+  const tsr_status status = tsr_bench_link(s->options, l->entrant->spec, s->options->loads.each[s->load], op,
+                                           l->resolution.sm, &cost, &error);
   return status ? (tsr_bench_cost){0} : cost;
 }
 
@@ -333,7 +334,7 @@ static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *e
   tsr_status status = tsr_bench_prepare(&s->arrays, op, error);
   for (uint64_t turn = 0; status == TSR_OK && turn <= o->repeat; turn++) {
     tsr_status_line("%s%s at load %s with keys %s, turn %llu of %llu", s->title, tsr_bench_op_name(op),
-                    o->loads[s->load], o->keys[s->model].text, (unsigned long long)turn + 1,
+                    o->loads.each[s->load], o->keys.each[s->model].text, (unsigned long long)turn + 1,
                     (unsigned long long)o->repeat + 1);
     for (size_t i = 0; status == TSR_OK && i < s->count; i++)
       if (takes_part(&s->lanes[i])) status = measure_turn(s, op, turn, i, error);
@@ -382,7 +383,7 @@ static tsr_status check_promise(const tsr_bench_session *s, const tsr_spec *spec
   return tsr_fail(error, TSR_INCOMPATIBLE,
                   "--keys %s: duplicates = promise_unique trusts that no key comes again: add --set "
                   "table.duplicates=first, or another policy",
-                  s->options->keys[s->model].text);
+                  s->options->keys.each[s->model].text);
 }
 
 static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error) {
@@ -436,7 +437,7 @@ static tsr_status measure_load(tsr_bench_session *s, tsr_error *error) {
 static tsr_status take_model(tsr_bench_session *s, size_t model, tsr_error *error) {
   if (s->model == model) return TSR_OK;
   tsr_bench_arrays_free(&s->arrays);
-  s->model = s->options->key_count;
+  s->model = s->options->keys.count;
   tsr_status status = tsr_bench_arrays_create(s->anchor, &s->models[model], s->options, &s->arrays, error);
   if (status == TSR_OK) s->model = model;
   return status;
@@ -457,9 +458,9 @@ tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entra
   for (size_t i = 0; status == TSR_OK && i < count; i++)
     s->lanes[i] =
         (lane){.entrant = &entrants[i], .times = times + i * o->repeat, .rates = times + (count + i) * o->repeat};
-  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) {
+  for (size_t model = 0; status == TSR_OK && model < o->keys.count; model++) {
     status = take_model(s, model, error);
-    for (s->load = 0; status == TSR_OK && s->load < o->load_count; s->load++) status = measure_load(s, error);
+    for (s->load = 0; status == TSR_OK && s->load < o->loads.count; s->load++) status = measure_load(s, error);
   }
   free(s->lanes);
   free(times);
@@ -504,7 +505,7 @@ static tsr_status check_repeated(const tsr_bench_session *s, size_t model, tsr_e
   return tsr_fail(error, TSR_BAD_ARGUMENT,
                   "bench: --keys %s: a mixed batch names each key once, so that every result is known: leave out the "
                   "one or the other",
-                  s->options->keys[model].text);
+                  s->options->keys.each[model].text);
 }
 
 tsr_status tsr_bench_session_check(tsr_bench_session *s, const tsr_bench_entrant *entrant, tsr_error *error) {
@@ -512,8 +513,8 @@ tsr_status tsr_bench_session_check(tsr_bench_session *s, const tsr_bench_entrant
   const uint64_t capacity = o->n < ANCHOR_CAPACITY ? o->n : ANCHOR_CAPACITY;
   tsr_table *table = NULL;
   tsr_status status = TSR_OK;
-  for (size_t load = 0; !table && load < o->load_count; load++) {
-    status = create_table(o, entrant->spec, o->loads[load], false, capacity, &table, error);
+  for (size_t load = 0; !table && load < o->loads.count; load++) {
+    status = create_table(o, entrant->spec, o->loads.each[load], false, capacity, &table, error);
     if (status && !tsr_bench_is_refusal(status)) return status;
   }
   if (!table) return TSR_OK;
@@ -522,7 +523,7 @@ tsr_status tsr_bench_session_check(tsr_bench_session *s, const tsr_bench_entrant
   status = check_alike(s, entrant->name, &info, error);
   tsr_table_destroy(table);
   if (status == TSR_OK) status = check_kind(s, entrant, error);
-  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) status = check_repeated(s, model, error);
+  for (size_t model = 0; status == TSR_OK && model < o->keys.count; model++) status = check_repeated(s, model, error);
   return status;
 }
 
@@ -534,8 +535,8 @@ static tsr_status open_anchor(tsr_bench_session *s, const tsr_bench_entrant *ent
   const uint64_t capacity = o->n < ANCHOR_CAPACITY ? o->n : ANCHOR_CAPACITY;
   tsr_status status = TSR_OK;
   for (size_t i = 0; !s->anchor && i < count; i++)
-    for (size_t load = 0; !s->anchor && load < o->load_count; load++) {
-      status = create_table(o, entrants[i].spec, o->loads[load], false, capacity, &s->anchor, error);
+    for (size_t load = 0; !s->anchor && load < o->loads.count; load++) {
+      status = create_table(o, entrants[i].spec, o->loads.each[load], false, capacity, &s->anchor, error);
       if (status && !tsr_bench_is_refusal(status)) return status;
     }
   if (!s->anchor) return status;
@@ -551,13 +552,13 @@ static tsr_status draw_keys(tsr_bench_session *s, tsr_error *error) {
   const tsr_bench_options *o = s->options;
   const bool needs_absent = o->ops[TSR_BENCH_FIND50] || o->ops[TSR_BENCH_FIND0] || o->ops[TSR_BENCH_MIXED];
   tsr_status status = TSR_OK;
-  for (size_t model = 0; status == TSR_OK && model < o->key_count; model++) {
-    const bool takes_all = o->keys[model].kind == TSR_KEYS_FILE && !o->n_is_given;
+  for (size_t model = 0; status == TSR_OK && model < o->keys.count; model++) {
+    const bool takes_all = o->keys.each[model].kind == TSR_KEYS_FILE && !o->n_is_given;
     s->models[model] = (tsr_keys){.key_bits = s->info.key_bits,
                                   .value_bits = s->info.value_bits,
                                   .seed = o->seed ? o->seed : 1,
                                   .pairs = takes_all ? 0 : o->n};
-    status = tsr_distribution_draw(&o->keys[model], needs_absent, &s->models[model], error);
+    status = tsr_distribution_draw(&o->keys.each[model], needs_absent, &s->models[model], error);
   }
   return status;
 }
@@ -568,8 +569,8 @@ tsr_status tsr_bench_session_open(const tsr_bench_options *options, const tsr_be
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for a session");
   s->options = options;
   s->is_right = true;
-  s->model = options->key_count;
-  s->models = calloc(options->key_count, sizeof *s->models);
+  s->model = options->keys.count;
+  s->models = calloc(options->keys.count, sizeof *s->models);
   s->limits = tsr_bench_limits_create(LIMITS_MAX);
   tsr_status status = s->models && s->limits ? open_anchor(s, entrants, count, error)
                                              : tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for a session");
@@ -586,7 +587,7 @@ void tsr_bench_session_close(tsr_bench_session *s) {
   if (!s) return;
   tsr_bench_arrays_free(&s->arrays);
   tsr_table_destroy(s->anchor);
-  for (size_t model = 0; s->models && model < s->options->key_count; model++) tsr_keys_free(&s->models[model]);
+  for (size_t model = 0; s->models && model < s->options->keys.count; model++) tsr_keys_free(&s->models[model]);
   free(s->models);
   tsr_bench_limits_free(s->limits);
   free(s);

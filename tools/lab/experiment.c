@@ -255,20 +255,20 @@ static tsr_status draw_rows(const tsr_experiment_options *options, const measure
   tsr_results its;
   tsr_chart chart = {0};
   tsr_error why;
-  char *picture = NULL;
+  char *drawn = NULL;
   size_t bytes = 0;
   if (!only_its(m, &its)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of %s", options->csv);
   tsr_status status =
       its.row_count ? tsr_chart_make(&its, &request, &chart, &why) : tsr_fail(&why, TSR_IO, "nothing was measured");
   if (status == TSR_OK) {
-    status =
-        tsr_plot_draw(&chart, 0, chart.panel_count, TSR_PLOT_SVG, chart.conditions, "plot", &picture, &bytes, &why);
+    const tsr_picture picture = {0, chart.panel_count, TSR_PLOT_SVG, chart.conditions, "plot"};
+    status = tsr_plot_draw(&chart, &picture, &drawn, &bytes, &why);
     tsr_chart_free(&chart);
   }
   free(its.fields);
   if (status) fprintf(stderr, "tessera: %s: no picture: %s\n", options->name, why.message);
-  status = status ? TSR_OK : write_beside(options->csv, ".svg", picture, bytes, error);
-  free(picture);
+  status = status ? TSR_OK : write_beside(options->csv, ".svg", drawn, bytes, error);
+  free(drawn);
   return status;
 }
 

@@ -47,7 +47,7 @@ static void link_point(tsr_links *l, const tsr_point *point, tsr_bench_cost *cos
     while (calls[same] != calls[op]) same++;
     if (same < op) {
       costs[op] = costs[same];
-    } else if (tsr_bench_link(&point->options, point->spec, point->options.loads[0], (tsr_bench_op)op, point->sm,
+    } else if (tsr_bench_link(&point->options, point->spec, point->options.loads.each[0], (tsr_bench_op)op, point->sm,
                               &costs[op], &error)) {
       costs[op] = (tsr_bench_cost){0};
     }

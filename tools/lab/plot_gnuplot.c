@@ -70,9 +70,9 @@ static tsr_status say_why(FILE *words, tsr_error *error) {
   return status;
 }
 
-static tsr_status draw(FILE *const files[STREAMS], const tsr_chart *chart, size_t first, size_t count,
-                       tsr_plot_format format, char **picture, size_t *bytes, tsr_error *error) {
-  tsr_plot_write_script(files[SCRIPT], chart, first, count, format);
+static tsr_status draw(FILE *const files[STREAMS], const tsr_chart *chart, const tsr_picture *picture, char **text,
+                       size_t *bytes, tsr_error *error) {
+  tsr_plot_write_script(files[SCRIPT], chart, picture->first, picture->count, picture->format);
   if (fflush(files[SCRIPT]) || ferror(files[SCRIPT]))
     return tsr_fail(error, TSR_IO, "the script for gnuplot cannot be written: %s", strerror(errno));
   rewind(files[SCRIPT]);
@@ -90,7 +90,7 @@ static tsr_status draw(FILE *const files[STREAMS], const tsr_chart *chart, size_
     free(drawn);
     return say_why(files[WORDS], error);
   }
-  *picture = drawn;
+  *text = drawn;
   return TSR_OK;
 }
 
@@ -121,24 +121,23 @@ static size_t letters_before_name(const char *at) {
 }
 
 /* gnuplot calls each SVG Gnuplot and its parts gpDot and gpPt0. In a page an SVG begins with its element. */
-static tsr_status rename_parts(char **picture, size_t *bytes, tsr_plot_format format, const char *title,
-                               const char *name, tsr_error *error) {
+static tsr_status rename_parts(char **text, size_t *bytes, const tsr_picture *picture, tsr_error *error) {
   static const char gnuplots_title[] = "<title>Gnuplot</title>";
   char *renamed = NULL;
   size_t renamed_bytes = 0;
   FILE *out = open_memstream(&renamed, &renamed_bytes);
   if (!out) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a picture");
-  const char *at = *picture, *element = strstr(at, "<svg");
-  if (format == TSR_PLOT_PAGE && element) at = element;
+  const char *at = *text, *element = strstr(at, "<svg");
+  if (picture->format == TSR_PLOT_PAGE && element) at = element;
   while (*at) {
     const size_t before = letters_before_name(at);
     if (strncmp(at, gnuplots_title, strlen(gnuplots_title)) == 0) {
       fputs("<title>", out);
-      tsr_plot_print_escaped(out, title);
+      tsr_plot_print_escaped(out, picture->title);
       fputs("</title>", out);
       at += strlen(gnuplots_title);
     } else if (before) {
-      fprintf(out, "%.*s%s_", (int)before, at, name);
+      fprintf(out, "%.*s%s_", (int)before, at, picture->name);
       at += before;
     } else {
       fputc(*at++, out);
@@ -148,34 +147,33 @@ static tsr_status rename_parts(char **picture, size_t *bytes, tsr_plot_format fo
     free(renamed);
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a picture");
   }
-  free(*picture);
-  *picture = renamed;
+  free(*text);
+  *text = renamed;
   *bytes = renamed_bytes;
   return TSR_OK;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-tsr_status tsr_plot_draw(const tsr_chart *chart, size_t first, size_t count, tsr_plot_format format, const char *title,
-                         const char *name, char **picture, size_t *bytes, tsr_error *error) {
+tsr_status tsr_plot_draw(const tsr_chart *chart, const tsr_picture *picture, char **drawn, size_t *bytes,
+                         tsr_error *error) {
   FILE *files[STREAMS] = {NULL};
-  char *drawn = NULL;
-  size_t drawn_bytes = 0;
+  char *text = NULL;
+  size_t text_bytes = 0;
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < STREAMS; i++) {
     files[i] = tmpfile();
     if (!files[i]) status = tsr_fail(error, TSR_IO, "no file can be made in /tmp: %s", strerror(errno));
   }
-  if (status == TSR_OK) status = draw(files, chart, first, count, format, &drawn, &drawn_bytes, error);
-  if (status == TSR_OK && format != TSR_PLOT_PNG)
-    status = rename_parts(&drawn, &drawn_bytes, format, title, name, error);
+  if (status == TSR_OK) status = draw(files, chart, picture, &text, &text_bytes, error);
+  if (status == TSR_OK && picture->format != TSR_PLOT_PNG) status = rename_parts(&text, &text_bytes, picture, error);
   for (size_t i = 0; i < STREAMS; i++)
     if (files[i]) fclose(files[i]);
   if (status) {
-    free(drawn);
+    free(text);
     return status;
   }
-  *picture = drawn;
-  *bytes = drawn_bytes;
+  *drawn = text;
+  *bytes = text_bytes;
   return TSR_OK;
 }

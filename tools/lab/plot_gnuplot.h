@@ -11,11 +11,18 @@
 extern "C" {
 #endif
 
-/* Draws panels first .. first + count - 1. The caller frees *picture, of *bytes bytes and a 0 behind them. `title`, UTF-8,
- * is what an SVG is called, and `name`, letters and digits, what the names of its parts begin with, so that several can
- * stand in one page. TSR_NOT_FOUND: there is no gnuplot, and the sentence says which package has it; TSR_IO. */
-TSR_MUST_CHECK tsr_status tsr_plot_draw(const tsr_chart *chart, size_t first, size_t count, tsr_plot_format format,
-                                        const char *title, const char *name, char **picture, size_t *bytes,
+/* What is drawn of a chart, and how. */
+typedef struct tsr_picture {
+  size_t first, count; /* panels */
+  tsr_plot_format format;
+  const char *title; /* what an SVG is called, UTF-8 */
+  const char
+      *name; /* letters and digits: the names of an SVG's parts begin with it, so that several stand in one page */
+} tsr_picture;
+
+/* The caller frees *drawn, of *bytes bytes and a 0 behind them. TSR_NOT_FOUND: there is no gnuplot; the sentence says which
+ * package has it. TSR_IO. */
+TSR_MUST_CHECK tsr_status tsr_plot_draw(const tsr_chart *chart, const tsr_picture *picture, char **drawn, size_t *bytes,
                                         tsr_error *error);
 
 /* Writes text as XML and HTML show it, in an attribute, too. */

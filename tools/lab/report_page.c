@@ -132,7 +132,7 @@ static void print_left_out(FILE *out, const tsr_chart *chart) {
 /* ---- Figures --------------------------------------------------------------------------------- */
 
 static tsr_status print_figure(FILE *out, const tsr_chart *chart, size_t file, size_t panel, tsr_error *error) {
-  char name[48], *picture = NULL, *title = NULL;
+  char name[48], *drawn = NULL, *title = NULL;
   size_t bytes = 0, title_bytes = 0;
   FILE *text = open_memstream(&title, &title_bytes);
   if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a figure");
@@ -143,16 +143,17 @@ static tsr_status print_figure(FILE *out, const tsr_chart *chart, size_t file, s
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a figure");
   }
   snprintf(name, sizeof name, "f%zup%zu", file, panel);
-  tsr_status status = tsr_plot_draw(chart, panel, 1, TSR_PLOT_PAGE, title, name, &picture, &bytes, error);
+  const tsr_picture picture = {panel, 1, TSR_PLOT_PAGE, title, name};
+  tsr_status status = tsr_plot_draw(chart, &picture, &drawn, &bytes, error);
   if (status == TSR_OK) {
     fputs("<figure>\n", out);
-    fwrite(picture, 1, bytes, out);
+    fwrite(drawn, 1, bytes, out);
     if (chart->panels[panel].left_out)
       fprintf(out, "<figcaption>%zu lines with lesser values are left out.</figcaption>\n",
               chart->panels[panel].left_out);
     fputs("</figure>\n", out);
   }
-  free(picture);
+  free(drawn);
   free(title);
   return status;
 }

@@ -69,13 +69,13 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   const bool is_pool = tsr_bench_wants_pools(o);
   const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
   if (!says(results, row, "spec", point->label) && !is_rival) return false;
-  for (size_t i = 0; i < o->key_count; i++) {
-    if (!says(results, row, "keys", o->keys[i].text)) continue;
+  for (size_t i = 0; i < o->keys.count; i++) {
+    if (!says(results, row, "keys", o->keys.each[i].text)) continue;
     has_keys = true;
-    takes_all = o->keys[i].kind == TSR_KEYS_FILE && !o->n_is_given;
+    takes_all = o->keys.each[i].kind == TSR_KEYS_FILE && !o->n_is_given;
   }
-  for (size_t i = 0; i < o->load_count; i++)
-    has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads[i]));
+  for (size_t i = 0; i < o->loads.count; i++)
+    has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads.each[i]));
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_refused = says(results, row, "ok", "refused"), is_timed = !says(results, row, "mops", "-");
   const bool is_same = is_refused || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
@@ -86,13 +86,14 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
 /* Whether there is a row of each distribution, load and operation. */
 static bool is_measured(const tsr_point *point, const tsr_results *results, const bool *is_its) {
   const tsr_bench_options *o = &point->options;
-  for (size_t model = 0; model < o->key_count; model++)
-    for (size_t load = 0; load < o->load_count; load++)
+  for (size_t model = 0; model < o->keys.count; model++)
+    for (size_t load = 0; load < o->loads.count; load++)
       for (size_t op = 0; op < TSR_BENCH_OPS; op++) {
         bool is_there = !o->ops[op];
         for (size_t row = 0; !is_there && row < results->row_count; row++)
-          is_there = is_its[row] && (says(results, row, "keys", o->keys[model].text) || tsr_bench_wants_pools(o)) &&
-                     is_number(results, row, "load", tsr_bench_load(o->loads[load])) &&
+          is_there = is_its[row] &&
+                     (says(results, row, "keys", o->keys.each[model].text) || tsr_bench_wants_pools(o)) &&
+                     is_number(results, row, "load", tsr_bench_load(o->loads.each[load])) &&
                      (says(results, row, "op", tsr_bench_op_name((tsr_bench_op)op)) || says(results, row, "op", "-"));
         if (!is_there) return false;
       }

@@ -293,7 +293,7 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
 
 /* The spec's entries by section, with the size and the load. */
 static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
-  const char *load = point->options.loads[0];
+  const char *load = point->options.loads.each[0];
   const uint64_t capacity = tsr_bench_capacity(point->spec, load, t->work.n);
   tsr_spec_item item;
   const char *section;
@@ -411,7 +411,7 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
 
 /* The point of the small plan that has a table's composition on processors, where tiles have one lane. */
 static tsr_status find_partner(const tsr_point *point, const tsr_plan *small, size_t *partner, tsr_error *error) {
-  const char *load = point->options.loads[0];
+  const char *load = point->options.loads.each[0];
   tsr_spec *spec = NULL;
   tsr_resolution resolution = {0};
   const tsr_options options = {.plugins = point->options.plugins,
@@ -423,7 +423,7 @@ static tsr_status find_partner(const tsr_point *point, const tsr_plan *small, si
   if (status == TSR_OK && tsr_spec_resolve(spec, &options, &resolution, NULL) == TSR_OK) {
     for (size_t i = 0; i < small->count; i++)
       if (strcmp(small->points[i].composition, resolution.text) == 0 &&
-          strcmp(small->points[i].options.loads[0], load) == 0)
+          strcmp(small->points[i].options.loads.each[0], load) == 0)
         *partner = i;
     tsr_resolution_free(&resolution);
   }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Before pages are made: what the items of a page offer for one key becomes one item, in a set of the page's keys in
+ * shared memory. So a page that many items meet in is made as one of distinct keys is. Included by batch.cu. Why it is
+ * done so: ../design/0014-pages.md.
+ */
+
+/* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
+ * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
+
+/* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a barrier
+ * comes before anybody reads what they have made. */
+
+/* The keys so far, and what was offered for each. */
+struct key_set {
+  io_key *keys;
+  io_payload *sums;
+  uint32_t room;
+};
+
+static __device__ __forceinline__ key_set set_in(const tsr_pages *a) {
+  const key_set set = {(io_key *)tsr_page_memory, (io_payload *)((io_key *)tsr_page_memory + a->set_room), a->set_room};
+  return set;
+}
+
+/* To be followed by a barrier. */
+static __device__ __forceinline__ void set_clear(const tsr_ctx *c, key_set set) {
+  for (uint32_t at = threadIdx.x; at < set.room; at += blockDim.x) {
+    set.keys[at] = (io_key)TSR_EMPTY_KEY;
+    if (TSR_PAYLOAD_BITS > 0) set.sums[at] = tsr_identity(TSR_FACT(c, duplicates));
+  }
+}
+
+/* Keys of a page have one digit of a hash in common, so that this is another one. */
+static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
+  uint32_t h = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x85EBCA6Bu;
+  h = (h ^ h >> 15) * 0x9E3779B1u;
+  return h ^ h >> 16;
+}
+
+/* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
+ * their order, and only the first that is empty is taken: so no key gets two. */
+enum { SET_GROUP = 16 / sizeof(io_key) };
+static __device__ __forceinline__ void set_look(const key_set *set, uint32_t group, io_key found[SET_GROUP]) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(set->keys + group * SET_GROUP);
+#if TSR_KEY_BITS == 64
+  asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];" : "=l"(found[0]), "=l"(found[1]) : "r"(at) : "memory");
+#else
+  asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(found[0]), "=r"(found[1]), "=r"(found[2]), "=r"(found[3])
+               : "r"(at)
+               : "memory");
+#endif
+}
+
+/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of its
+ * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
+ * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
+template <uint32_t ROWS>
+static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
+                                               const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
+                                               uint64_t first, uint32_t *fails) {
+  enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
+  const uint32_t groups = set.room / SET_GROUP;
+  uint32_t group[ROWS];
+#pragma unroll
+  for (uint32_t r = 0; r < ROWS; r++) group[r] = __umulhi(set_hash(key[r]), groups);
+#pragma unroll 1
+  for (uint32_t tries = 0; lanes_any(rows); tries++) {
+    if (tries == TRIES) {
+      if (rows) *fails = 1;
+      return;
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      if (rows >> r & 1u) {
+        io_key seen[SET_GROUP], found = 0;
+        uint32_t at = SET_GROUP;
+        set_look(&set, group[r], seen);
+#pragma unroll
+        for (uint32_t i = SET_GROUP; i-- > 0;)
+          if (seen[i] == (io_key)TSR_EMPTY_KEY || seen[i] == (io_key)key[r]) {
+            at = i;
+            found = seen[i];
+          }
+        const uint32_t place = group[r] * SET_GROUP + at;
+        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY)
+          found = atomicCAS(&set.keys[place], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
+        if (at == SET_GROUP) {
+          group[r] += 1 + set_hash(key[r]) % STEPS;
+          group[r] -= group[r] < groups ? 0 : groups;
+        } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
+          tsr_combine_at(c, (tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
+          if (results)
+            results[first + r * TSR_SET_THREADS] =
+                (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
+          rows &= ~(1u << r);
+        } /* else another key came first: the next look sees it */
+      }
+      lanes_meet();
+    }
+  }
+}
+
+/* Adds items to the set, and tells `results` of them; *fails: a key is reserved, or has no place in it. */
+static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const tsr_bulk *bulk, uint64_t begin,
+                                                uint64_t end, uint8_t *results, uint32_t *fails) {
+  enum { ROWS = TSR_SET_ROWS };
+#pragma unroll 1
+  for (uint64_t row = begin; row < end; row += ROWS * TSR_SET_THREADS) {
+    tsr_key key[ROWS];
+    tsr_payload payload[ROWS];
+    uint32_t at[ROWS], rows = 0;
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      at[r] = r * TSR_SET_THREADS;
+      rows |= (uint32_t)(row + threadIdx.x + at[r] < end) << r;
+    }
+    read_offers<ROWS>(c, bulk, row + threadIdx.x, at, rows, key, payload);
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++)
+      if ((rows >> r & 1u) && walk_is_reserved(key[r])) {
+        *fails = 1;
+        rows &= ~(1u << r);
+      }
+    set_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
+  }
+}
+
+/* Writes the pairs of the set from item `begin` on. *count: 0 at first; how many they are, after a barrier. */
+static __device__ __forceinline__ void set_write(const tsr_pages *a, key_set set, uint64_t begin, uint32_t *count) {
+  for (uint32_t at = threadIdx.x; at < set.room; at += TSR_SET_THREADS) {
+    const io_key key = set.keys[at];
+    if (key == (io_key)TSR_EMPTY_KEY) continue;
+    const uint64_t to = begin + atomicAdd(count, 1u);
+    if (HAS_PAIRS && a->pairs_to) {
+      ((io_pair *)a->keys_to)[to] = pair_of(key, set.sums[at]);
+    } else {
+      ((io_key *)a->keys_to)[to] = key;
+      if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->values_to)[to] = set.sums[at];
+    }
+  }
+}
+
+/* What both steps have: a set, and words that the block shares. */
+struct set_block {
+  uint32_t count, fails;
+};
+
+static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_pages *a, set_block *block, uint32_t at) {
+  __syncthreads();
+  bulk_tell_overflows(c, a->bulk.tally, !block->fails);
+  if (threadIdx.x == 0) a->distinct[at] = block->fails ? TSR_NO_SET : block->count;
+}
+
+extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
+    tsr_pages_distinct_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ set_block block;
+  __shared__ unsigned long long overflows;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const key_set set = set_in(&a);
+  const uint64_t piece = blockIdx.x, found = segment_of(a.tiles, a.pages, piece), page = found < a.pages ? found : 0;
+  const uint64_t begin = a.begins[page] + (piece - a.tiles[page]) * a.piece_items;
+  uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
+  if (end - begin > a.piece_items) end = begin + a.piece_items;
+  if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
+  set_clear(&c, set);
+  __syncthreads();
+  set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
+  __syncthreads();
+  set_write(&a, set, begin, &block.count);
+  set_end(&c, &a, &block, blockIdx.x);
+}
+
+/* A page of one piece is what it is. */
+extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
+    tsr_pages_merge_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ set_block block;
+  __shared__ unsigned long long overflows;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const key_set set = set_in(&a);
+  const uint64_t page = blockIdx.x, first = a.tiles[page];
+  tsr_bulk made = a.bulk;
+  made.keys = a.keys_to;
+  made.values = a.values_to;
+  made.are_pairs = a.pairs_to;
+  uint64_t pieces = a.tiles[page + 1] - first;
+  if (pieces < 2) return;
+  if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
+  set_clear(&c, set);
+  __syncthreads();
+  for (uint64_t piece = 0; piece < pieces; piece++) {
+    const uint64_t begin = a.begins[page] + piece * a.piece_items;
+    const uint32_t count = a.distinct[first + piece];
+    if (count == TSR_NO_SET)
+      block.fails = 1;
+    else
+      set_take(&c, set, &made, begin, begin + count, NULL, &block.fails);
+  }
+  __syncthreads();
+  set_write(&a, set, a.begins[page], &block.count);
+  set_end(&c, &a, &block, (uint32_t)first);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spans of a batch (group.h). Why: ../design/0012-hot-keys.md.
+ */
+#include "core/batch/group.h"
+
+#include "core/batch/order.h"
+
+/* So many that each multiprocessor of a large GPU has some at a time. */
+enum { SPANS = 512 };
+static uint32_t span_log2(uint64_t n) {
+  enum { LEAST = 13 };
+  uint32_t log2 = LEAST;
+  while (n >> log2 > SPANS) log2++;
+  return log2;
+}
+
+static uint64_t spans_of(uint64_t n, uint32_t log2) { return ((n - 1) >> log2) + 1; }
+
+static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p) {
+  uint64_t used = 0;
+  p->keys_to = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
+  p->values_to = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
+  p->places_to = tsr_partition_take(memory, &used, n * sizeof *p->places_to);
+  return used;
+}
+
+/* told: of the pairs that are made; NULL: nobody wants answers. */
+static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p, tsr_bulk *told) {
+  const uint64_t spans = (n >> p->piece_log2) + 1;
+  uint64_t used = lay_out_list(s, n, memory, p);
+  p->distinct = tsr_partition_take(memory, &used, spans * sizeof *p->distinct);
+  if (!told) return used;
+  p->parts = tsr_partition_take(memory, &used, n * sizeof *p->parts);
+  p->set_places = tsr_partition_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
+  told->results = tsr_partition_take(memory, &used, n);
+  told->unplaced_keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
+  told->unplaced_values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
+  return used;
+}
+
+tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error) {
+  static const uint64_t least = 1u << 20;
+  const tsr_shape *s = &t->store.composition->shape;
+  const bool tells = tsr_wants_answers(bulk);
+  tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
+  tsr_bulk told = *bulk;
+  *memory = NULL;
+  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least || t->store.is_captured)
+    return TSR_OK;
+  if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), stream, memory, NULL)) {
+    *memory = NULL;
+    return TSR_OK;
+  }
+  lay_out(s, bulk->n, *memory, &p, tells ? &told : NULL);
+  *bulk = told;
+  bulk->spans = (tsr_spans){p.distinct, p.keys_to, p.values_to, p.places_to, p.piece_log2};
+  return t->backend->page(t->store.code->program, tells ? TSR_PAGES_told_spans : TSR_PAGES_spans, &p,
+                          spans_of(bulk->n, p.piece_log2), stream, error);
+}
+
+tsr_status tsr_spans_answer(const tsr_table *t, const tsr_bulk *bulk, const tsr_bulk *made, void *stream, void *memory,
+                            tsr_error *error) {
+  tsr_pages p = {.bulk = *made,
+                 .piece_log2 = made->spans.log2,
+                 .results = bulk->results,
+                 .unplaced_keys = bulk->unplaced_keys,
+                 .unplaced_values = bulk->unplaced_values};
+  if (!tsr_wants_answers(bulk)) return TSR_OK;
+  lay_out(&t->store.composition->shape, bulk->n, memory, &p, &p.bulk);
+  return t->backend->page(t->store.code->program, TSR_PAGES_spans_answer, &p, spans_of(bulk->n, p.piece_log2), stream,
+                          error);
+}
+
+/* How many pairs all spans were made to, of n items. */
+static tsr_status count_made(const tsr_table *t, const tsr_spans *spans, uint64_t n, void *stream, uint64_t *made,
+                             tsr_error *error) {
+  uint32_t of[SPANS + 1];
+  const uint64_t count = spans_of(n, spans->log2), last = n - ((count - 1) << spans->log2);
+  tsr_status status = t->backend->copy(t->device, of, spans->made, count * sizeof *of, stream, error);
+  const tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  if (status == TSR_OK) status = waited;
+  *made = 0;
+  for (uint64_t i = 0; i < count && status == TSR_OK; i++)
+    *made += of[i] != TSR_AS_IT_CAME ? of[i] : i + 1 < count ? (uint64_t)1 << spans->log2 : last;
+  return status;
+}
+
+/* Of spans that are made of bulk. */
+static tsr_status make_list(const tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
+                            tsr_error *error) {
+  tsr_pages p = {.bulk = *bulk};
+  uint64_t made;
+  tsr_status status = count_made(t, &bulk->spans, bulk->n, stream, &made, error);
+  if (status || made == bulk->n) return status;
+  if (t->backend->allocate_in(t->device, lay_out_list(&t->store.composition->shape, made, NULL, &p), stream,
+                              &list->memory, NULL)) {
+    list->memory = NULL;
+    return TSR_OK;
+  }
+  lay_out_list(&t->store.composition->shape, made, list->memory, &p);
+  list->n = made;
+  list->keys = p.keys_to;
+  list->values = p.values_to;
+  list->counts = p.places_to;
+  return t->backend->page(t->store.code->program, TSR_PAGES_spans_list, &p, spans_of(bulk->n, bulk->spans.log2), stream,
+                          error);
+}
+
+tsr_status tsr_spans_list(const tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
+                          tsr_error *error) {
+  tsr_bulk batch = *bulk;
+  void *memory;
+  *list = (tsr_span_list){bulk->n, bulk->keys, bulk->values, NULL, NULL};
+  tsr_status status = tsr_spans_make(t, &batch, stream, &memory, error);
+  if (!memory) return status;
+  if (status == TSR_OK) status = make_list(t, &batch, stream, list, error);
+  const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  return status ? status : freed;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Before an insert by random access: what neighbouring items of a large batch offer for one key becomes one item
+ * (spans.cuh). Read next: ../table/launch.h.
+ */
+#ifndef TSR_BATCH_GROUP_H
+#define TSR_BATCH_GROUP_H
+
+#include "core/table/handle.h"
+
+/* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
+ * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those
+ * of the pairs that were made. */
+tsr_status tsr_spans_make(const tsr_table *table, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error)
+    TSR_MUST_CHECK;
+
+/* Enqueues, behind the insert of what was `made` in `memory`, what each item of bulk is told. */
+tsr_status tsr_spans_answer(const tsr_table *table, const tsr_bulk *bulk, const tsr_bulk *made, void *stream,
+                            void *memory, tsr_error *error) TSR_MUST_CHECK;
+
+/* A batch as one list, with one item for what neighbouring ones offered for a key. */
+typedef struct tsr_span_list {
+  uint64_t n;
+  const void *keys, *values;
+  const uint32_t *counts; /* of how many items each was made; NULL: the list is the batch itself */
+  void *memory;           /* of the list, which the caller frees in the stream's order; NULL: none */
+} tsr_span_list;
+
+/* Makes it of the batch bulk->keys and bulk->values, where that may pay, and waits to know how long it is. */
+tsr_status tsr_spans_list(const tsr_table *table, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
+                          tsr_error *error) TSR_MUST_CHECK;
+
+#endif

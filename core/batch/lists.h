@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inserting into lists that are made in bulk (fact lists; HashGraph 3.2, 3.3): the plan of its steps.
+ */
+#ifndef TSR_BATCH_LISTS_H
+#define TSR_BATCH_LISTS_H
+
+#include "core/table/handle.h"
+
+/* Makes the lists of bulk->n pairs, and of those that the table has: where it has any, it waits for the device, takes them
+ * out and makes all lists anew. Pairs beyond the table's slots go where lists leave room, or are handed back. bulk: with
+ * state and tally. Nothing else works on the table meanwhile. Where memory is short the table is as it was. */
+tsr_status tsr_graph_insert(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,
+                            tsr_error *error) TSR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels of match.h. A thread works on an item; only pages are matched by a block each, in shared memory.
+ *
+ * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a group:
+ * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
+ */
+#include "core/batch/match.h"
+
+#include <cub/block/block_scan.cuh>
+
+#define KERNEL(step)                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)                                                      \
+      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a)
+
+enum { ALL_LANES = 0xFFFFFFFF };
+
+static __device__ __forceinline__ uint64_t item_number() {
+  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+}
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+KERNEL(group) {
+  if (item_number() < a.n) a.leaders[item_number()] = tsr_match_lead(&a, item_number());
+}
+
+/* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. This is a step of its
+ * own, and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
+KERNEL(rank) {
+  __shared__ uint32_t begins[TSR_BLOCK_THREADS];
+  const uint64_t i = item_number();
+  const uint32_t lane = threadIdx.x % 32, leader = i < a.n ? a.leaders[i] : TSR_MATCH_NONE;
+  const uint32_t mates = __match_any_sync(ALL_LANES, leader), first = (uint32_t)__ffs((int)mates) - 1;
+  if (leader != TSR_MATCH_NONE && lane == first)
+    begins[threadIdx.x] =
+        (uint32_t)atomicAdd((unsigned long long *)&a.groups[leader], (unsigned long long)__popc(mates));
+  __syncthreads();
+  if (leader != TSR_MATCH_NONE && a.ranks)
+    a.ranks[i] = begins[threadIdx.x - lane + first] + (uint32_t)__popc(mates & ((1u << lane) - 1));
+}
+
+KERNEL(place) {
+  if (item_number() < a.n) tsr_match_place_item(&a, item_number());
+}
+
+/* ---- Matches --------------------------------------------------------------------------------- */
+
+/* Adds the block's rows to the total by one atomic. Additions in shared memory have 32 bits, so that the thread whose sum
+ * overflows adds the carry to the upper half. Shuffles would be collectives behind loops (core/design/0008). */
+static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t rows) {
+  __shared__ uint32_t low, high;
+  if (threadIdx.x == 0) low = high = 0;
+  __syncthreads();
+  const uint32_t own = (uint32_t)rows, before = own ? atomicAdd(&low, own) : 0;
+  const uint32_t carry = (uint32_t)(rows >> 32) + (before + own < before);
+  if (carry) atomicAdd(&high, carry);
+  __syncthreads();
+  const uint64_t all = (uint64_t)high << 32 | low;
+  if (threadIdx.x == 0 && all && !a.begins) atomicAdd((unsigned long long *)a.total, (unsigned long long)all);
+}
+
+#define MATCHES(step)                                                                                                  \
+  KERNEL(step) {                                                                                                       \
+    const uint64_t rows = item_number() < a.n ? tsr_match_##step##_item(&a, item_number()) : 0;                        \
+    add_rows(a, rows);                                                                                                 \
+  }
+MATCHES(look)
+MATCHES(found)
+MATCHES(alone)
+MATCHES(sketch)
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+KERNEL(stray) {
+  if (item_number() < a.n) tsr_match_stray_item(&a, item_number());
+}
+
+KERNEL(bounds) {
+  if (item_number() < a.n) tsr_match_bounds_item(&a, item_number());
+}
+
+extern __shared__ uint4 match_memory[];
+
+/* The groups of a page: the key of each, whether a left pair of it has come, and as halves of words how many right pairs it
+ * has, later where these end (tsr_match_counts). */
+template <class K>
+struct page_groups {
+  enum { COUNT = TSR_MATCH_INDEX_BYTES / sizeof(K), OF_THREAD = COUNT / TSR_MATCH_THREADS, WORDS = OF_THREAD / 8 };
+  static_assert(WORDS * 8 * TSR_MATCH_THREADS == COUNT, "each thread sums as many groups up");
+  K *keys;
+  uint32_t *seen, *ends;
+};
+
+static __device__ __forceinline__ uint32_t hash_of(uint32_t key) { /* MurmurHash3's finalizer of 32 bits */
+  key = (key ^ key >> 16) * 0x85EBCA6Bu;
+  key = (key ^ key >> 13) * 0xC2B2AE35u;
+  return key ^ key >> 16;
+}
+static __device__ __forceinline__ uint32_t hash_of(uint64_t key) { return (uint32_t)(tsr_match_hash(key) >> 32); }
+static __device__ __forceinline__ uint32_t swap_key(uint32_t *at, uint32_t key) { return atomicCAS(at, ~0u, key); }
+static __device__ __forceinline__ uint64_t swap_key(uint64_t *at, uint64_t key) {
+  return atomicCAS((unsigned long long *)at, ~0ull, (unsigned long long)key);
+}
+
+/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would lie too far away. */
+template <class K>
+static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K key, bool makes) {
+  uint32_t e = hash_of(key) % page_groups<K>::COUNT;
+  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % page_groups<K>::COUNT) {
+    K seen = *(volatile K *)&g.keys[e];
+    if (seen == (K) ~(K)0) {
+      if (!makes) return TSR_MATCH_NONE;
+      seen = swap_key(&g.keys[e], key);
+      if (seen == (K) ~(K)0) return e;
+    }
+    if (seen == key) return e;
+  }
+  return TSR_MATCH_NONE;
+}
+
+/* One more of a group; returns what its half of a word was. No half overflows, because a page has fewer pairs. */
+static __device__ __forceinline__ uint32_t add_one(uint32_t *halves, uint32_t e) {
+  return atomicAdd(&halves[e / 2], 1u << e % 2 * 16) >> e % 2 * 16 & 0xFFFFu;
+}
+static __device__ __forceinline__ uint32_t half_of(const uint32_t *halves, uint32_t e) {
+  return halves[e / 2] >> e % 2 * 16 & 0xFFFFu;
+}
+
+/* Makes of the groups' counts where they begin. */
+template <class K>
+static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
+  typedef cub::BlockScan<uint32_t, TSR_MATCH_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan;
+  __shared__ typename scan::TempStorage storage;
+  enum { WORDS = page_groups<K>::WORDS };
+  uint4 *const own = (uint4 *)halves + threadIdx.x * WORDS;
+  uint32_t counts[WORDS * 4], all = 0, before;
+#pragma unroll
+  for (uint32_t j = 0; j < WORDS; j++) {
+    const uint4 four = own[j];
+    counts[4 * j] = four.x;
+    counts[4 * j + 1] = four.y;
+    counts[4 * j + 2] = four.z;
+    counts[4 * j + 3] = four.w;
+  }
+#pragma unroll
+  for (uint32_t j = 0; j < WORDS * 4; j++) {
+    const uint32_t low = counts[j] & 0xFFFFu, high = counts[j] >> 16;
+    counts[j] = (all + low) << 16 | all;
+    all += low + high;
+  }
+  scan(storage).ExclusiveSum(all, before);
+  const uint32_t both = before << 16 | before;
+#pragma unroll
+  for (uint32_t j = 0; j < WORDS; j++)
+    own[j] = {counts[4 * j] + both, counts[4 * j + 1] + both, counts[4 * j + 2] + both, counts[4 * j + 3] + both};
+  __syncthreads();
+}
+
+/* This thread's next keys of a column, those of vacant slots and past the end as such. All are asked for before the first is
+ * used. */
+enum { BATCH = 4 };
+template <class K>
+static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint64_t first, uint64_t end,
+                                                 K key[BATCH]) {
+#pragma unroll
+  for (uint32_t r = 0; r < BATCH; r++) {
+    const uint64_t i = first + r * TSR_MATCH_THREADS + threadIdx.x;
+    key[r] = i < end ? *(const K *)((const char *)column.at + i * column.stride_bytes) : (K) ~(K)0;
+  }
+}
+/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
+ * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+template <class K>
+static __device__ __forceinline__ void match_page(const tsr_match &a) {
+  page_groups<K> g;
+  g.keys = (K *)match_memory;
+  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
+  g.ends = g.seen + page_groups<K>::COUNT / 32;
+  const K none = (K) ~(K)0, vacant = none - 1;
+  const uint64_t page = blockIdx.x;
+  const uint64_t begin = a.page_begins[1][page], left_begin = a.page_begins[0][page];
+  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
+  const bool makes = a.keys_once && tsr_match_wants_absent(&a), counts = tsr_match_counts(&a);
+  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left_begin > TSR_MATCH_PAGE_ITEMS;
+  uint64_t rows = 0;
+  if (fails) {
+    end = begin;
+    left_end = left_begin;
+  }
+  for (uint32_t e = threadIdx.x; e < page_groups<K>::COUNT; e += TSR_MATCH_THREADS) {
+    g.keys[e] = none;
+    if (e < page_groups<K>::COUNT / 32) g.seen[e] = 0;
+    if (counts && e < page_groups<K>::COUNT / 2) g.ends[e] = 0;
+  }
+  __syncthreads();
+  for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
+    K key[BATCH];
+    next_keys(a.right_keys, row, end, key);
+#pragma unroll
+    for (uint32_t r = 0; r < BATCH; r++) {
+      if (key[r] >= vacant) continue;
+      const uint32_t e = group_of(g, key[r], true);
+      fails |= e == TSR_MATCH_NONE;
+      if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
+    }
+  }
+  __syncthreads();
+  if (a.grouped) {
+    sum_groups<K>(g.ends);
+    for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
+      K key[BATCH];
+      next_keys(a.right_keys, row, end, key);
+#pragma unroll
+      for (uint32_t r = 0; r < BATCH; r++) {
+        if (key[r] >= vacant) continue;
+        const uint32_t e = group_of(g, key[r], false);
+        if (e != TSR_MATCH_NONE)
+          tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
+                        tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
+      }
+    }
+    __syncthreads();
+  }
+  for (uint64_t row = left_begin; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
+    K key[BATCH];
+    next_keys(a.left_keys, row, left_end, key);
+#pragma unroll
+    for (uint32_t r = 0; r < BATCH; r++) {
+      const uint64_t p = row + r * TSR_MATCH_THREADS + threadIdx.x;
+      if (p >= left_end) continue;
+      if (key[r] >= vacant) {
+        tsr_match_tell(&a, p, 0, 0, 0);
+        continue;
+      }
+      const uint32_t e = group_of(g, key[r], makes), is_there = e != TSR_MATCH_NONE;
+      const uint32_t first = is_there && e && a.grouped ? half_of(g.ends, e - 1) : 0;
+      const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
+      uint32_t leads = 1;
+      if (a.keys_once) {
+        fails |= makes && !is_there;
+        leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
+      }
+      rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
+    }
+  }
+  if (fails) *a.gave_up = 1;
+  add_rows(a, rows);
+}
+
+#define PAGES(step, K)                                                                                                 \
+  extern "C" __global__ void __launch_bounds__(TSR_MATCH_THREADS)                                                      \
+      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a) {                                                 \
+    match_page<K>(a);                                                                                                  \
+  }
+PAGES(pages, uint32_t)
+PAGES(wide_pages, uint64_t)
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* A block's rows belong to neighbours, so two of its threads find the first and the last of these for all. */
+KERNEL(rows) {
+  __shared__ unsigned long long bound[2];
+  const uint64_t r = item_number(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;
+  const uint64_t last = a.n - first > TSR_MATCH_ROWS ? first + TSR_MATCH_ROWS - 1 : a.n - 1;
+  if (threadIdx.x < 2) bound[threadIdx.x] = tsr_match_pair_of(&a, threadIdx.x ? last : first, 0, a.lefts);
+  __syncthreads();
+  if (r < a.n) tsr_match_row(&a, r, tsr_match_pair_of(&a, r, bound[0], bound[1] + 1));
+}
+
+KERNEL(fold) {
+  if (item_number() < a.n) tsr_match_fold_item(&a, item_number());
+}
+
+KERNEL(mark) {
+  if (item_number() < a.n) tsr_match_mark_item(&a, item_number());
+}
+
+KERNEL(emit) {
+  if (item_number() < a.n) tsr_match_emit_item(&a, item_number());
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matching on the CPU (match.h): a thread works on a range of items, or on a page, as a block does on a GPU.
+ */
+#include "core/batch/match_cpu.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/cpu/parallel.h"
+
+typedef struct match_job {
+  const tsr_match *match;
+  uint32_t step;
+} match_job;
+
+/* Relaxed, as all here: counts are read after the team has joined. */
+static void add_rows(const tsr_match *m, uint64_t rows) {
+  if (rows && !m->begins) __atomic_fetch_add(m->total, rows, __ATOMIC_RELAXED);
+}
+
+/* ---- Items ----------------------------------------------------------------------------------- */
+
+static void rank_item(const tsr_match *m, uint64_t i) {
+  const uint64_t rank = __atomic_fetch_add(&m->groups[m->leaders[i]], 1, __ATOMIC_RELAXED);
+  if (m->ranks) m->ranks[i] = (uint32_t)rank;
+}
+
+/* The first row's pair is searched for, the others' come next. */
+static void write_rows(const tsr_match *m, uint64_t begin, uint64_t end) {
+  uint64_t p = begin < end ? tsr_match_pair_of(m, begin, 0, m->lefts) : 0;
+  for (uint64_t r = begin; r < end; r++) {
+    while (m->begins[p + 1] <= r) p++;
+    tsr_match_row(m, r, p);
+  }
+}
+
+static void work_items(void *argument, uint64_t begin, uint64_t end) {
+  const match_job *job = argument;
+  const tsr_match *m = job->match;
+  uint64_t rows = 0;
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_group; i++) m->leaders[i] = tsr_match_lead(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_rank; i++) rank_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_place; i++) tsr_match_place_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_look; i++) rows += tsr_match_look_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_found; i++) rows += tsr_match_found_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_alone; i++) rows += tsr_match_alone_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_sketch; i++) rows += tsr_match_sketch_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_stray; i++) tsr_match_stray_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_bounds; i++) tsr_match_bounds_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_fold; i++) tsr_match_fold_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_mark; i++) tsr_match_mark_item(m, i);
+  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_emit; i++) tsr_match_emit_item(m, i);
+  if (job->step == TSR_MATCH_rows) write_rows(m, begin, end);
+  add_rows(m, rows);
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* The groups of a page: the key of each, how many right pairs it has, later where these end, and whether a left pair of it
+ * has come. */
+enum { GROUPS = TSR_MATCH_INDEX_BYTES / sizeof(uint32_t) };
+typedef struct page_groups {
+  uint64_t keys[GROUPS];
+  uint32_t ends[GROUPS];
+  bool seen[GROUPS];
+  uint64_t vacant, none; /* the least key of a slot without a pair, and that of a free group */
+} page_groups;
+
+/* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. */
+static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
+  uint32_t e = (uint32_t)(tsr_match_hash(key) >> 40) % GROUPS;
+  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % GROUPS) {
+    if (g->keys[e] == key) return e;
+    if (g->keys[e] != g->none) continue;
+    if (!makes) return TSR_MATCH_NONE;
+    g->keys[e] = key;
+    return e;
+  }
+  return TSR_MATCH_NONE;
+}
+
+/* Whether all right pairs of the page found a group. */
+static bool group_page(const tsr_match *m, uint64_t begin, uint64_t end, page_groups *g) {
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t key = tsr_match_number(&m->right_keys, i);
+    if (key >= g->vacant) continue;
+    const uint32_t e = group_of(g, key, true);
+    if (e == TSR_MATCH_NONE) return false;
+    g->ends[e]++;
+  }
+  return true;
+}
+
+static void place_page(const tsr_match *m, uint64_t begin, uint64_t end, page_groups *g) {
+  uint32_t next = 0;
+  for (uint32_t e = 0; e < GROUPS; e++) {
+    const uint32_t count = g->ends[e];
+    g->ends[e] = next;
+    next += count;
+  }
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t key = tsr_match_number(&m->right_keys, i);
+    if (key < g->vacant)
+      tsr_match_put(m->grouped, begin + g->ends[group_of(g, key, false)]++, m->right_bytes,
+                    tsr_match_number(&m->right_values, i));
+  }
+}
+
+/* False: a left key found no group. */
+static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, uint64_t end, page_groups *g) {
+  const bool makes = m->keys_once && tsr_match_wants_absent(m);
+  uint64_t rows = 0;
+  for (uint64_t p = begin; p < end; p++) {
+    const uint64_t key = tsr_match_number(&m->left_keys, p);
+    if (key >= g->vacant) {
+      tsr_match_tell(m, p, 0, 0, 0);
+      continue;
+    }
+    const uint32_t e = group_of(g, key, makes);
+    const bool is_there = e != TSR_MATCH_NONE;
+    const uint32_t first = is_there && e && m->grouped ? g->ends[e - 1] : 0;
+    bool leads = true;
+    if (makes && !is_there) return false;
+    if (m->keys_once && is_there) {
+      leads = !g->seen[e];
+      g->seen[e] = true;
+    }
+    rows += tsr_match_tell(m, p, (uint32_t)(right_begin + first), is_there ? g->ends[e] - first : 0, leads);
+  }
+  add_rows(m, rows);
+  return true;
+}
+
+static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
+  const uint64_t *left = m->page_begins[0] + page, *right = m->page_begins[1] + page;
+  if (left[1] - left[0] > TSR_MATCH_PAGE_ITEMS || right[1] - right[0] > TSR_MATCH_PAGE_ITEMS) return false;
+  memset(g->ends, 0, sizeof g->ends);
+  memset(g->seen, 0, sizeof g->seen);
+  for (uint32_t e = 0; e < GROUPS; e++) g->keys[e] = g->none;
+  if (!group_page(m, right[0], right[1], g)) return false;
+  if (m->grouped) place_page(m, right[0], right[1], g);
+  return look_page(m, right[0], left[0], left[1], g);
+}
+
+static void work_pages(void *argument, uint64_t begin, uint64_t end) {
+  const tsr_match *m = ((const match_job *)argument)->match;
+  page_groups g;
+  g.vacant = tsr_match_vacant(m);
+  g.none = g.vacant + 1;
+  for (uint64_t page = begin; page < end; page++)
+    if (!match_page(m, page, &g)) __atomic_store_n(m->gave_up, 1, __ATOMIC_RELAXED);
+}
+
+void tsr_cpu_match(uint32_t step, const tsr_match *match) {
+  match_job job = {match, step};
+  if (step == TSR_MATCH_pages || step == TSR_MATCH_wide_pages)
+    tsr_parallel_each(match->n, work_pages, &job);
+  else
+    tsr_parallel_for(match->n, work_items, &job);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
+ * them in no particular order, as on a GPU.
+ */
+#include "core/batch/order_cpu.h"
+
+#include <string.h>
+
+#include "core/cpu/parallel.h"
+
+typedef struct partition_job {
+  const tsr_cpu *cpu;
+  const tsr_cpu_bulk *bulk;
+  const tsr_pages *pages;
+  uint32_t step;
+} partition_job;
+
+/* Items from `begin` to before `end`, all of one segment. */
+typedef struct tile {
+  uint64_t begin, end, first_bin;
+} tile;
+
+/* False: there are fewer tiles. */
+static bool tile_of(const tsr_pages *p, uint64_t at, tile *t) {
+  uint64_t segment = 0, end = p->bulk.n;
+  t->begin = 0;
+  if (p->ends) {
+    if (at >= p->tiles[p->segments]) return false;
+    for (uint64_t after = p->segments; after - segment > 1;) { /* the last one with no more tiles before it */
+      const uint64_t middle = (segment + after) / 2;
+      if (p->tiles[middle] <= at)
+        segment = middle;
+      else
+        after = middle;
+    }
+    at -= p->tiles[segment];
+    t->begin = p->ends[segment];
+    end = p->ends[segment + 1];
+  }
+  t->begin += at * p->tile_items;
+  t->end = end - t->begin > p->tile_items ? t->begin + p->tile_items : end;
+  t->first_bin = segment << p->fan_log2;
+  return true;
+}
+
+enum { BINS = 1 << TSR_PAGES_FAN_LOG2, CHUNK = 512 };
+
+/* Their bins in the tile's segment, for at most CHUNK items. */
+static void bins_of(const partition_job *job, const tile *t, uint64_t begin, uint64_t end, uint32_t *bins) {
+  const tsr_pages *p = job->pages;
+  job->bulk->pages(job->cpu, &p->bulk.state, p->pages, p->bulk.keys, begin, end, bins);
+  for (uint64_t i = 0; i < end - begin; i++) bins[i] = (uint32_t)((bins[i] >> p->shift) - t->first_bin);
+}
+
+static void count_tile(const partition_job *job, const tile *t, uint64_t *counts) {
+  uint32_t bins[CHUNK];
+  memset(counts, 0, BINS * sizeof *counts);
+  for (uint64_t begin = t->begin, end; begin < t->end; begin = end) {
+    end = t->end - begin > CHUNK ? begin + CHUNK : t->end;
+    bins_of(job, t, begin, end, bins);
+    for (uint64_t i = 0; i < end - begin; i++) counts[bins[i]]++;
+  }
+}
+
+static void move_item(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
+  if (bytes == 8)
+    ((uint64_t *)to)[at] = ((const uint64_t *)from)[i];
+  else if (bytes == 4)
+    ((uint32_t *)to)[at] = ((const uint32_t *)from)[i];
+}
+
+static void move_tile(const partition_job *job, const tile *t, uint64_t *cursors) {
+  const tsr_pages *p = job->pages;
+  const uint32_t key_bytes = job->bulk->key_bits / 8, value_bytes = job->bulk->payload_bits / 8;
+  uint32_t bins[CHUNK];
+  for (uint64_t begin = t->begin, end; begin < t->end; begin = end) {
+    end = t->end - begin > CHUNK ? begin + CHUNK : t->end;
+    bins_of(job, t, begin, end, bins);
+    for (uint64_t i = begin; i < end; i++) {
+      const uint64_t at = cursors[bins[i - begin]]++;
+      move_item(p->keys_to, at, p->bulk.keys, i, key_bytes);
+      if (p->values_to) move_item(p->values_to, at, p->bulk.values, i, value_bytes);
+      if (p->places_to) p->places_to[at] = p->places ? p->places[i] : (uint32_t)i;
+    }
+  }
+}
+
+/* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
+static void work_tile(const partition_job *job, uint64_t at) {
+  const tsr_pages *p = job->pages;
+  uint64_t counts[BINS];
+  tile t;
+  if (!tile_of(p, at, &t)) return;
+  count_tile(job, &t, counts);
+  uint64_t *shared = (job->step == TSR_PAGES_count ? p->counts : p->cursors) + t.first_bin;
+  for (uint32_t bin = 0; bin < BINS; bin++)
+    if (counts[bin]) counts[bin] = __atomic_fetch_add(&shared[bin], counts[bin], __ATOMIC_RELAXED);
+  if (job->step == TSR_PAGES_scatter) move_tile(job, &t, counts);
+}
+
+static void work_tiles(void *argument, uint64_t begin, uint64_t end) {
+  for (uint64_t at = begin; at < end; at++) work_tile(argument, at);
+}
+
+static void answer_items(void *argument, uint64_t begin, uint64_t end) {
+  const partition_job *job = argument;
+  const tsr_pages *p = job->pages;
+  for (uint64_t i = begin; i < end; i++) {
+    const uint32_t place = p->places[i];
+    if (p->results) p->results[place] = p->bulk.results[i];
+    if (p->bulk.results[i] != TSR_RESULT_NOT_PLACED) continue;
+    if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, job->bulk->key_bits / 8);
+    if (p->unplaced_values)
+      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, job->bulk->payload_bits / 8);
+  }
+}
+
+void tsr_cpu_partition(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *p, uint64_t n) {
+  partition_job job = {cpu, bulk, p, step};
+  if (step == TSR_PAGES_answer)
+    tsr_parallel_for(n, answer_items, &job);
+  else if (step == TSR_PAGES_tiles)
+    for (uint64_t i = 0; i < n; i++) p->tiles[i] = (p->ends[i + 1] - p->ends[i] + p->tile_items - 1) / p->tile_items;
+  else
+    tsr_parallel_each(n, work_tiles, &job);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counting different keys (sketch.h). Each key sets one of some bits, by a hash of its own, and the bits that were set are
+ * counted. Keys that share a bit are counted once; how many these are follows from how many bits were set, and that there
+ * are four bits a key keeps what is left of chance to some hundredths of a percent. Of more than 2^22 keys only those are
+ * looked at whose hash ends with zeros, one of two or four and so on. Equal keys have one hash: unlike a sample of the
+ * array's places, a sample of hashes tells how often keys repeat.
+ */
+#include "core/batch/sketch.h"
+
+#include <math.h>
+
+enum { BITS_MIN = 1 << 12, BITS_OF_KEY = 4, SAMPLE = 1 << 22, DEVIATIONS = 5 };
+
+/* What it means that `set` of so many bits were set. Both the bits that keys share and the sample make it uncertain. */
+static void estimate(uint64_t n, uint64_t set, uint64_t bits, uint32_t halvings, tsr_different *different) {
+  const double all = (double)bits, share = -log1p(-(double)set / all), scale = (double)(1ull << halvings);
+  const double number = scale * all * share, shared = scale * scale * all * (expm1(share) - share);
+  const double doubt = DEVIATIONS * (1 + sqrt(shared + (scale - 1) * number));
+  const uint64_t certain = halvings ? 0 : set;
+  different->most = set < bits && number + doubt < (double)n ? (uint64_t)(number + doubt) : n;
+  different->least = set < bits && number - doubt > (double)certain ? (uint64_t)(number - doubt) : certain;
+}
+
+tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const uint8_t *present, void *stream,
+                      tsr_different *different, tsr_error *error) {
+  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
+  uint64_t set = 0, bits = BITS_MIN;
+  uint32_t halvings = 0;
+  void *memory;
+  while (n >> halvings > SAMPLE) halvings++;
+  while (bits < BITS_OF_KEY * (n >> halvings)) bits *= 2;
+  const uint64_t bytes = sizeof(uint64_t) + bits / 8;
+  tsr_status status = t->backend->allocate_in(t->device, bytes, stream, &memory, error);
+  if (status) return status;
+  const tsr_match sketch = {.n = n,
+                            .keys = {keys, key_bytes, key_bytes},
+                            .results = present,
+                            .present = 1,
+                            .entries = (uint32_t *)((uint64_t *)memory + 1),
+                            .mask = bits - 1,
+                            .sampled_mask = (1ull << halvings) - 1,
+                            .total = memory};
+  status = t->backend->fill(t->device, memory, 0, bytes, stream, error);
+  if (status == TSR_OK) status = t->backend->match(t->device, TSR_MATCH_sketch, &sketch, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, &set, sketch.total, sizeof set, stream, error);
+  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  if (status == TSR_OK) status = waited;
+  tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  estimate(n, set, bits, halvings, different);
+  return status ? status : freed;
+}

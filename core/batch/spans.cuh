@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
+ * in shared memory. So few threads meet at the slot of a key that the batch repeats. Included by batch.cu. Why it is
+ * done so: ../design/0012-hot-keys.md.
+ */
+
+/* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
+ * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
+ * come seldom. Atomics are relaxed: they combine numbers in any order, give out places, or let one of several threads win,
+ * and a barrier comes before anybody reads what they have made. */
+
+#if TSR_PAYLOAD_BITS > 0
+struct span_set {
+  io_key *keys;
+  io_payload *sums;
+  uint32_t *items; /* of each key */
+};
+
+static __device__ __forceinline__ span_set span_set_in() {
+  io_key *keys = (io_key *)tsr_page_memory;
+  io_payload *sums = (io_payload *)(keys + TSR_SPAN_ROOM);
+  const span_set set = {keys, sums, (uint32_t *)(sums + TSR_SPAN_ROOM)};
+  return set;
+}
+
+struct span_block {
+  uint32_t made, repeats;
+};
+
+/* What an item became part of: a pair's place in the span, or in the set; and whether it is the one that learns what became
+ * of that pair, of which the others learn that it was present. */
+enum { SPAN_IS_FIRST = 1u << 31, SPAN_IN_SET = 1u << 30 };
+
+/* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
+ * made; returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
+ * places. */
+static __device__ __forceinline__ uint32_t span_put(const tsr_pages *a, span_block *block, uint64_t begin,
+                                                    uint32_t mine, io_key key, io_payload payload, uint32_t items) {
+  lanes_meet();
+  if (!mine) return 0;
+  const uint32_t place = atomicAdd(&block->made, 1u);
+  const uint64_t to = begin + place;
+  __stcs((io_key *)a->keys_to + to, key);
+  __stcs((io_payload *)a->values_to + to, payload);
+  __stcs(a->places_to + to, items);
+  return place;
+}
+
+/* Notes what item i became part of; of lanes of one key, which were merged, only the first one knows. Collective over the
+ * warp. */
+static __device__ __forceinline__ void span_note(const tsr_pages *a, uint64_t i, uint32_t mine, tsr_key key,
+                                                 uint32_t part) {
+#if MERGES_ALONE
+  const uint32_t leader = merge_leader(key, mine), leaders = __shfl_sync(MERGE_WARP, part, (int)leader);
+  if (leader != merge_lane()) part = leaders & ~(uint32_t)SPAN_IS_FIRST;
+#else
+  (void)key;
+#endif
+  if (mine) __stcs(a->parts + i, part);
+}
+
+/* Adds the items to the set, or puts those that have no place there. Lanes of one key are merged first, for atomics of one
+ * address take turns; all go on together, each at the next place of each of its rows. tells: it is noted what becomes of
+ * each; a constant. */
+static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
+                                                 uint64_t span, uint64_t begin, uint64_t end, uint32_t tells) {
+  enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
+  const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
+#pragma unroll 1
+  for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
+    tsr_item item[ROWS];
+    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, firsts = 0, repeats = 0;
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+      item[r].key = io_key_at(a->bulk.keys, i, i < end);
+      item[r].payload = offered_at(c, a->bulk.values, i, i < end);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
+      item[r].policy = TSR_FACT(c, duplicates);
+      const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
+      if (MERGES_ALONE && combines) merge_payloads_of(c, &item[r], mine, same);
+      items[r] = tsr_count_bits(same);
+      const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
+      if (walk_is_reserved(item[r].key))
+        reserved |= leads << r;
+      else
+        rows |= leads << r;
+      at[r] = set_hash(item[r].key) % TSR_SPAN_ROOM;
+    }
+#pragma unroll 1
+    for (uint32_t tries = 0; tries < TRIES; tries++) {
+#pragma unroll
+      for (uint32_t r = 0; r < ROWS; r++) {
+        if (rows >> r & 1u) {
+          const io_key key = (io_key)item[r].key;
+          io_key found = *(volatile io_key *)&set.keys[at[r]];
+          if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, key);
+          if (found == (io_key)TSR_EMPTY_KEY || found == key) {
+            if (combines)
+              tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
+            else if (found != key)
+              set.sums[at[r]] = (io_payload)item[r].payload;
+            atomicAdd(&set.items[at[r]], items[r]);
+            repeats += items[r] - (found != key);
+            firsts |= (uint32_t)(found != key) << r;
+            rows &= ~(1u << r);
+          } else {
+            at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
+          }
+        }
+        lanes_meet();
+      }
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t puts = (rows | reserved) >> r & 1u;
+      const uint32_t place = span_put(a, block, span, puts, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+      const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
+      if (tells) span_note(a, i, i < end, item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
+    }
+    if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
+  }
+}
+
+/* All of a block's work. tells: of span_take. */
+static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block, uint32_t tells) {
+  enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  __shared__ unsigned long long overflows;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(a, &scratch);
+  const span_set set = span_set_in();
+  const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
+  const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
+  const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
+  bulk_hold_overflows(&c, &overflows);
+  if (threadIdx.x == 0) block->made = block->repeats = 0;
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
+    set.keys[at] = (io_key)TSR_EMPTY_KEY;
+    set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
+    set.items[at] = 0;
+  }
+  __syncthreads();
+  span_take(&c, a, set, block, begin, begin, judged, tells);
+  __syncthreads();
+  const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
+  const uint64_t rest = repeat ? end : judged;
+  span_take(&c, a, set, block, begin, judged, rest, tells);
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
+    const uint32_t is_used = set.keys[at] != (io_key)TSR_EMPTY_KEY;
+    const uint32_t place = span_put(a, block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
+    if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
+  }
+  __syncthreads();
+  bulk_tell_overflows(&c, a->bulk.tally, repeat);
+  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
+}
+
+/* The linker takes the second form, with more registers, where the first one spills. */
+#define PAGES_SPANS(name, tells, bounds)                                                                               \
+  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
+    __shared__ span_block block;                                                                                       \
+    span_work(&a, &block, tells);                                                                                      \
+  }
+PAGES_SPANS(tsr_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, 1))
+PAGES_SPANS(tsr_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
+PAGES_SPANS(tsr_roomy_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 1))
+
+/* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
+ * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
+static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint64_t at,
+                                                          uint32_t is_first, tsr_payload made) {
+  const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
+  const uint32_t is_own = key == (io_key)io_key_at(a->bulk.keys, i, 1);
+  if (!is_own && !is_first) return 0;
+  const tsr_payload hand = io_payload_at(a->bulk.unplaced_values, at, 1), own = offered_at(c, a->bulk.values, i, 1);
+  const tsr_payload share = is_first ? merge_share(TSR_FACT(c, duplicates), own, made, hand) : own;
+  if (a->unplaced_keys) ((io_key *)a->unplaced_keys)[i] = key;
+  io_put_payload(a->unplaced_values, i, is_own ? share : hand);
+  return 1;
+}
+
+/* Tells the items of a block's span what became of the pairs that they are part of. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
+    tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_pages a) {
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_spans *spans = &a.bulk.spans;
+  const uint64_t begin = (uint64_t)blockIdx.x << spans->log2, after = begin + (1ull << spans->log2);
+  const uint64_t end = after < a.bulk.n ? after : a.bulk.n;
+  const uint32_t as_it_came = spans->made[blockIdx.x] == TSR_AS_IT_CAME;
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_SPAN_THREADS) {
+    const uint32_t part = as_it_came ? SPAN_IS_FIRST | (uint32_t)(i - begin) : __ldcs(a.parts + i);
+    const uint32_t is_first = part / SPAN_IS_FIRST, named = part % SPAN_IN_SET;
+    const uint64_t at = begin + (part & SPAN_IN_SET ? a.set_places[blockIdx.x * TSR_SPAN_ROOM + named] : named);
+    uint32_t result = a.bulk.results[at];
+    const tsr_payload made = offered_at(&c, as_it_came ? a.bulk.values : spans->values, at, 1);
+    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a, i, at, is_first, made);
+    if (!is_first && !comes_back) result = result_for_present(TSR_FACT(&c, duplicates));
+    if (a.results) a.results[i] = (uint8_t)result;
+  }
+}
+
+/* Copies what a block's span was made to behind that of the spans before it. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
+    tsr_pages_spans_list_kernel(const __grid_constant__ tsr_pages a) {
+  __shared__ unsigned long long before;
+  tsr_scratch scratch;
+  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_spans *spans = &a.bulk.spans;
+  const uint64_t begin = (uint64_t)blockIdx.x << spans->log2;
+  const uint64_t rest = a.bulk.n - begin, span = 1ull << spans->log2;
+  const uint32_t made = spans->made[blockIdx.x], as_it_came = made == TSR_AS_IT_CAME;
+  const uint32_t items = !as_it_came ? made : rest < span ? (uint32_t)rest : (uint32_t)span;
+  if (threadIdx.x == 0) before = 0;
+  __syncthreads();
+  for (uint32_t at = threadIdx.x; at < blockIdx.x; at += TSR_SPAN_THREADS)
+    atomicAdd(&before, spans->made[at] == TSR_AS_IT_CAME ? span : spans->made[at]);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < items; i += TSR_SPAN_THREADS) {
+    ((io_key *)a.keys_to)[before + i] = (io_key)io_key_at(as_it_came ? a.bulk.keys : spans->keys, begin + i, 1);
+    ((io_payload *)a.values_to)[before + i] =
+        (io_payload)offered_at(&c, as_it_came ? a.bulk.values : spans->values, begin + i, 1);
+    a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
+  }
+}
+#endif

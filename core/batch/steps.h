@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A batch inserted page by page, as the host sees it: the steps and their one argument. First the partition, which puts
+ * the batch in the order of its keys' pages by passes over it, each of which splits every segment that the pass before
+ * it made into bins; then the pages, each worked on where a block of threads holds it. Shared by the kernels (batch.cu),
+ * both backends and the plan (place.c); compiles as C11 and CUDA C.
+ */
+#ifndef TSR_BATCH_STEPS_H
+#define TSR_BATCH_STEPS_H
+
+#include "core/kernels/bulk.h"
+
+/* The partition. count: how many items of each tile fall into each bin. count_pages: how many each page has, in one go, on
+ * a GPU; bins: where the bins of a pass begin then. tiles: how many tiles each segment has. scatter:
+ * moves each item to its bin. answer: results back to where the caller has their keys. rest: the items that a page has
+ * left, by random access.
+ * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
+ * their items.
+ * A filter, as the table or before it. mark: sets the bits of a tile's keys, all of one page.
+ * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
+ * key become one (distinct.cuh). insert: a page.
+ * rest_combine: what `rest` has left to combine. spilled: of a batch that was not counted, the items of bins that had no room
+ * for all of theirs, by random access.
+ * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; told_spans: and
+ * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
+ * becomes one list.
+ * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
+ * what is in none. */
+#define TSR_PAGES_OPS(F)                                                                                               \
+  F(count)                                                                                                             \
+  F(count_pages)                                                                                                       \
+  F(bins)                                                                                                              \
+  F(tiles)                                                                                                             \
+  F(scatter)                                                                                                           \
+  F(answer)                                                                                                            \
+  F(sample)                                                                                                            \
+  F(choose)                                                                                                            \
+  F(hot_answer)                                                                                                        \
+  F(mark)                                                                                                              \
+  F(rest)                                                                                                              \
+  F(spilled)                                                                                                           \
+  F(bar)                                                                                                               \
+  F(distinct)                                                                                                          \
+  F(merge)                                                                                                             \
+  F(insert)                                                                                                            \
+  F(rest_combine)                                                                                                      \
+  F(spans)                                                                                                             \
+  F(told_spans)                                                                                                        \
+  F(spans_answer)                                                                                                      \
+  F(spans_list)                                                                                                        \
+  F(lists)                                                                                                             \
+  F(large_count)                                                                                                       \
+  F(large_sum)                                                                                                         \
+  F(large_place)                                                                                                       \
+  F(any_count)                                                                                                         \
+  F(any_begin)                                                                                                         \
+  F(any_place)                                                                                                         \
+  F(any_rest)
+
+#define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
+enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
+
+/* One kernel an operation; a word on both sides, as for bulk operations. */
+#define TSR_PAGES_KERNEL_NAME(op) "tsr_pages_" #op "_kernel",
+
+enum {
+  TSR_PAGES_FAN_LOG2 = 9,          /* bins of a segment: more would make a tile's runs shorter than a sector */
+  TSR_PAGES_REGIONS = 8,           /* regions with bytes for each bucket, that a page is made of */
+  TSR_PAGES_THREADS = 384,         /* of a block that works on a page */
+  TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
+  TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
+  TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
+  TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
+  TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
+  TSR_PAGES_EVICTORS = 192,        /* ... and the threads that evict other pairs for these */
+  TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
+  TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
+  TSR_SET_ROWS = 4,                /* ... and the items that a thread has in hand */
+  TSR_SPAN_THREADS = 384,          /* of a block that combines items of a span, */
+  TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
+  TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
+  TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
+  TSR_HOT_SAMPLE_LOG2 = 14,
+  TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
+  TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
+  TSR_HOT_SAMPLE_SLOTS = 1 << TSR_HOT_SAMPLE_SLOTS_LOG2,
+  TSR_HOT_LEAST = 6,       /* ... as often as a key is among them to be hot, */
+  TSR_HOT_MOST = 16,       /* ... and one of the hot keys at least, if there is to be any; */
+  TSR_HOT_KEYS = 512,      /* the most hot keys, */
+  TSR_HOT_SLOTS_LOG2 = 10, /* ... and where a block looks for them */
+  TSR_HOT_SLOTS = 1 << TSR_HOT_SLOTS_LOG2,
+  TSR_LISTS_THREADS = 512,  /* of a block that makes the lists of a page */
+  TSR_LISTS_STAGED = 6144,  /* items that it has in hand at a time */
+  TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
+  TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
+  TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
+  TSR_TILE_THREADS = 512
+};
+
+/* Items that a block of the GPU orders at once: as many as its threads have registers for. */
+#define TSR_TILE_ITEMS(item_bytes) (((item_bytes) > 8 ? 10u : 11u) * (uint32_t)TSR_TILE_THREADS)
+
+/* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
+#define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
+
+#define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
+
+/* A region's part of a page: where it lies in the memory of the block, and in the table. */
+typedef struct tsr_page_region {
+  char *table;
+  uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
+} tsr_page_region;
+
+/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+#define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
+
+/* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
+#define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
+
+/* Keys that repeat so often that they go another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL: nobody
+ * looks for any. Arrays have the table's widths. */
+typedef struct tsr_hot {
+  void *sampled_keys; /* TSR_HOT_SAMPLE_SLOTS, as sampled_counts */
+  uint32_t *sampled_counts;
+  uint32_t *count;                       /* of hot keys */
+  void *keys, *values;                   /* of each slot; empty ones have the empty key */
+  void *unplaced_keys, *unplaced_values; /* what random access says of the pairs of keys and values */
+  uint8_t *results;
+  uint32_t *told;   /* whether one of the key's items has learned what became of its pair */
+  uint64_t *begins; /* 2: the slots, as one page */
+  uint32_t *rest;   /* 2: that page, if it has pairs */
+} tsr_hot;
+
+/* What one step reads; members that a step does not name are not its own. */
+typedef struct tsr_pages {
+  /* Its state, keys, values, n and results are the items in the order of this step. insert: state is that of a page. */
+  tsr_bulk bulk;
+  /* count, scatter */
+  uint32_t shift;    /* an item's bin is its page >> shift */
+  uint32_t fan_log2; /* bins of a segment */
+  uint64_t bins;     /* of all segments; the last one may have fewer; count_pages: pages */
+  uint64_t pages;
+  uint64_t tile_items;       /* of a full tile */
+  uint64_t segments;         /* of the items; tiles counts theirs */
+  const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
+  const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
+  uint64_t *stops;           /* where each of `ends`, or of `begins`, ends; NULL: where the next one begins */
+  uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
+  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
+   * item of each goes */
+  uint64_t *counts;
+  uint64_t *cursors; /* bins: where the next item of each goes */
+  /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
+   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's
+   * bins */
+  uint64_t room;
+  uint32_t *spills;
+  uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  void *keys_to, *values_to;
+  uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
+  /* told_spans, spans_answer: what each item became part of (spans.cuh), and where the pairs of a block's set lie in its
+   * span, TSR_SPAN_ROOM of each block */
+  uint32_t *parts, *set_places;
+  /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
+  tsr_hot hot;
+  uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
+  /* mark: segments are pages */
+  double mark_blocks;  /* of the filter, for each page */
+  uint32_t mark_bytes; /* of those that its keys can name */
+  /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
+   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
+   * of the batch */
+  uint32_t *distinct;   /* of each piece; NULL: items are as they came */
+  uint32_t set_room;    /* distinct keys of a piece, */
+  uint32_t piece_items; /* ... and its items; */
+  uint32_t piece_log2;  /* spans: these, as a power of two */
+  /* bar, insert, rest */
+  const uint64_t *begins; /* pages + 1: where the items of each begin */
+  tsr_page_region region[TSR_PAGES_REGIONS];
+  uint32_t regions, page_bytes; /* of all of them, with the page's locks */
+  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+  uint32_t counts_offset_bytes; /* where a block counts the slots that it gives out; 0: it does not */
+  uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
+  uint32_t *rest;               /* how many pages gave up, then which */
+  /* lists, large_, any_: rest names the pages with items that are in no list */
+  uint32_t *offsets;     /* lists + 1: the scheme's region */
+  uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
+  uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
+  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys.
+   * spans_answer: from what bulk's arrays say of the pairs that were made, for the items of bulk.keys and bulk.values */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_pages;
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Windows: runs of a table's pages on the device while the table lies in the host's memory. A window's state differs from
+ * the table's in nothing but where regions are: each begins before its window by what the pages before the run take, so
+ * that a bucket has the same number in both, and the ordinary operations work on the keys of these pages. What belongs to no
+ * page lies behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next: ../table/store.h,
+ * travel.h.
+ */
+#ifndef TSR_BATCH_WINDOWS_H
+#define TSR_BATCH_WINDOWS_H
+
+#include "core/table/handle.h"
+
+typedef struct tsr_window {
+  void *memory;
+  tsr_event *filled, *worked, *emptied; /* after its pages came; were worked on; went back */
+} tsr_window;
+
+typedef struct tsr_windows {
+  tsr_window window[TSR_WINDOWS];
+  tsr_event *begun; /* when a batch may touch the table */
+  void *in, *out;   /* streams of the copies to the device and from it */
+} tsr_windows;
+
+/* Pages from `first` to before `end`, in one window. */
+typedef struct tsr_page_run {
+  uint64_t first, end;
+} tsr_page_run;
+
+/* Nothing is left behind on failure. free: pre: no work on them is under way; NULL is fine. */
+tsr_status tsr_windows_make(const tsr_table *table, const tsr_composition *composition, tsr_windows **windows,
+                            tsr_error *error) TSR_MUST_CHECK;
+void tsr_windows_free(const tsr_table *table, tsr_windows *windows);
+
+/* The store's state for the keys of a run that is in this window. */
+tsr_state tsr_window_state(const tsr_store *store, const tsr_window *window, tsr_page_run run);
+
+/* Enqueue. copy: part of a run to its window, or back; what lies behind the last page goes with it. clear: makes the run
+ * empty. */
+tsr_status tsr_window_copy(const tsr_table *table, const tsr_store *store, const tsr_window *window, tsr_page_run run,
+                           tsr_page_run part, bool goes_back, void *stream, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_window_clear(const tsr_table *table, const tsr_store *store, const tsr_window *window, tsr_page_run run,
+                            void *stream, tsr_error *error) TSR_MUST_CHECK;
+
+#endif

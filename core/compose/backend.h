@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a backend is: memory, streams and the bulk operations of a composition on one device. Two implementations, cpu/
+ * and cuda/; what is in table/ is written once over this header.
+ * Streams and events are opaque; "enqueues" means that the cuda backend returns before the work is done and the cpu
+ * backend after. All calls are made by one thread at a time for one tsr_device.
+ */
+#ifndef TSR_BACKEND_H
+#define TSR_BACKEND_H
+
+#include "core/batch/match.h"
+#include "core/batch/split.h"
+#include "core/batch/steps.h"
+#include "core/compose/composition.h"
+#include "core/compose/user_code.h"
+#include "core/kernels/bulk.h"
+#include "core/kernels/pool.h"
+#include "core/kernels/wide.h"
+#include "core/tessera_tools.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_device tsr_device;
+typedef struct tsr_program tsr_program; /* the operations of one composition on one device */
+typedef struct tsr_event tsr_event;
+typedef struct tsr_user_program tsr_user_program; /* a user's kernel, linked with its tables */
+
+/* ---- Devices of several processes -------------------------------------------------------------- */
+
+typedef struct tsr_wire tsr_wire; /* from one device to those of other processes */
+enum { TSR_WIRE_NAME_BYTES = 128 };
+
+/* What goes to each process, and comes from it; a process's own is left out. Device memory. */
+typedef struct tsr_wire_load {
+  const void *out[TSR_DEVICES_MAX];
+  void *in[TSR_DEVICES_MAX];
+  uint64_t out_bytes[TSR_DEVICES_MAX], in_bytes[TSR_DEVICES_MAX];
+} tsr_wire_load;
+
+/* No function waits for another process; after open and exchange is_done is to be asked until it says so. */
+typedef struct tsr_wires {
+  /* One process makes a name, which all need: TSR_WIRE_NAME_BYTES. */
+  tsr_status (*name)(uint8_t *name, tsr_error *error);
+  /* The caller closes *wire, before the device. */
+  tsr_status (*open)(tsr_device *device, const uint8_t *name, uint32_t rank, uint32_t size, tsr_wire **wire,
+                     tsr_error *error);
+  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *load, void *stream, tsr_error *error);
+  tsr_status (*is_done)(tsr_wire *wire, bool *is_done, tsr_error *error);
+  void (*close)(tsr_wire *wire); /* also ends what is under way */
+} tsr_wires;
+
+typedef struct tsr_backend {
+  const char *name;
+  const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
+  uint64_t tile_items;    /* that a partition orders at once; of a GPU as batch/steps.h says */
+  /* Fails with the reason why it cannot be used. The caller closes *device. */
+  tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
+  void (*close)(tsr_device *device);
+
+  tsr_status (*allocate)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  void (*free)(tsr_device *device, void *memory);
+  /* The host's memory, which the device reads and copies at the bus's full rate: never moved or swapped out. */
+  tsr_status (*allocate_host)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  void (*free_host)(tsr_device *device, void *memory);
+  /* In a stream's order: for buffers that live for one operation. */
+  tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);
+  tsr_status (*free_in)(tsr_device *device, void *memory, void *stream, tsr_error *error);
+  bool (*is_device_memory)(tsr_device *device, const void *memory);
+  /* Whether kernels of this device can use the memory of the other one of this backend, from now on. */
+  bool (*reaches)(tsr_device *device, tsr_device *other);
+  /* Enqueue. Either side of a copy may be host memory; then it must stay valid until synchronize. */
+  tsr_status (*fill)(tsr_device *device, void *memory, uint8_t byte, uint64_t bytes, void *stream, tsr_error *error);
+  tsr_status (*copy)(tsr_device *device, void *to, const void *from, uint64_t bytes, void *stream, tsr_error *error);
+  /* From another device of this backend, in the order of a stream of the one that it goes to. */
+  tsr_status (*copy_from)(tsr_device *device, void *to, tsr_device *other, const void *from, uint64_t bytes,
+                          void *stream, tsr_error *error);
+  tsr_status (*synchronize)(tsr_device *device, void *stream, tsr_error *error);
+
+  /* The composition must outlive the program. */
+  tsr_status (*program_create)(tsr_device *device, const tsr_composition *composition, tsr_program **program,
+                               tsr_error *error);
+  void (*program_destroy)(tsr_program *program);
+  /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
+  const char *(*program_describe)(tsr_program *program);
+  /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
+  tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
+  /* Whether that code is there; NULL where there is nothing to make. */
+  bool (*is_prepared)(tsr_program *program, uint32_t op);
+  /* Says that launches of each of `count` operations over n items in all follow, so that code which all of them are worth
+   * is made before the first, of all operations at once; NULL where there is one way. */
+  void (*expect)(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n);
+  /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
+  tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
+  /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that
+   * there can be, of tiles the segments, of bar the stash's buckets, of any_begin the lists and one more, of answer,
+   * any_count, any_place and any_rest the items, of sample, choose and hot_answer, too, of large_ the most large pages
+   * that there can be, else the pages. */
+  tsr_status (*page)(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
+                     tsr_error *error);
+  /* The same for a pool's composition and an operation TSR_POOL_; without an allocator it works with malloc. */
+  tsr_status (*work)(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error);
+  /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
+  tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
+  /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
+  tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
+  /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
+  tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_WIDE_) on rows of values over run->n items. */
+  tsr_status (*wide)(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error);
+
+  /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
+  tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);
+
+  /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
+   * that wait in others. */
+  tsr_status (*stream_create)(tsr_device *device, bool is_urgent, void **stream, tsr_error *error);
+  void (*stream_destroy)(tsr_device *device, void *stream);
+
+  /* Whether what is enqueued to the stream is recorded into a graph instead of run; NULL where there are no graphs. */
+  tsr_status (*is_capturing)(tsr_device *device, void *stream, bool *is, tsr_error *error);
+
+  /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
+   * table's a pointer to its tsr_user_table. */
+  tsr_status (*user_create)(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
+                            tsr_error *error);
+  void (*user_destroy)(tsr_user_program *program);
+  tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                            tsr_error *error);
+
+  /* Events: a point in a stream that other streams and the host can wait for; one that tells the time costs more. */
+  tsr_status (*event_create)(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error);
+  void (*event_destroy)(tsr_device *device, tsr_event *event);
+  tsr_status (*event_record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*event_wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*event_finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
+  /* pre: both tell the time. */
+  tsr_status (*event_between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
+                              tsr_error *error);
+} tsr_backend;
+
+/* First member of every backend's device. */
+struct tsr_device {
+  const tsr_backend *backend;
+  tsr_device_info info; /* sm = 0 on the cpu backend */
+};
+
+extern const tsr_backend tsr_cpu_backend;
+extern const tsr_backend tsr_cuda_backend;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

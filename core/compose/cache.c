@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cache of compiled code (cache.h).
+ */
+#define _GNU_SOURCE /* futimens, secure_getenv */
+#include "core/compose/cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/spec/file.h"
+
+static const uint64_t CACHE_BYTES_MAX = 256ull << 20;
+static const uint64_t CODE_BYTES_MAX = 64ull << 20;
+
+typedef struct entry_head {
+  char magic[8];
+  uint64_t bytes;
+  tsr_cache_key key, checksum;
+} entry_head;
+
+static const char MAGIC[8] = "TSRCOD1";
+
+/* ---- Hash ------------------------------------------------------------------------------------ */
+
+static uint64_t mix(uint64_t state, uint64_t word, uint64_t multiplier) {
+  state = (state ^ word) * multiplier;
+  return state ^ state >> 29;
+}
+
+tsr_cache_key tsr_cache_key_start(uint64_t salt) {
+  tsr_cache_key key = {{salt + 0x9E3779B97F4A7C15u, salt + 0xD1B54A32D192ED03u}};
+  return key;
+}
+
+void tsr_cache_key_add(tsr_cache_key *key, const void *data, size_t bytes) {
+  const unsigned char *at = data;
+  uint64_t a = mix(key->half[0], bytes, 0xFF51AFD7ED558CCDu), b = mix(key->half[1], bytes, 0xC4CEB9FE1A85EC53u);
+  while (bytes) {
+    uint64_t word = 0;
+    size_t step = bytes < sizeof word ? bytes : sizeof word;
+    memcpy(&word, at, step);
+    a = mix(a, word, 0xFF51AFD7ED558CCDu);
+    b = mix(b, word, 0xC4CEB9FE1A85EC53u);
+    at += step;
+    bytes -= step;
+  }
+  key->half[0] = a;
+  key->half[1] = b;
+}
+
+static tsr_cache_key checksum_of(const void *data, size_t bytes) {
+  tsr_cache_key sum = tsr_cache_key_start(1);
+  tsr_cache_key_add(&sum, data, bytes);
+  return sum;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static bool cache_directory(char *path, size_t bytes) {
+  const char *base = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+  int length;
+  if (base && base[0] == '/') {
+    mkdir(base, 0700);
+    length = snprintf(path, bytes, "%s/tessera", base);
+  } else if (home && home[0] == '/') {
+    length = snprintf(path, bytes, "%s/.cache", home);
+    if (length > 0 && (size_t)length < bytes) mkdir(path, 0700);
+    length = snprintf(path, bytes, "%s/.cache/tessera", home);
+  } else {
+    return false;
+  }
+  if (length <= 0 || (size_t)length >= bytes) return false;
+  mkdir(path, 0700);
+  struct stat info; /* code is loaded from here, so nobody else may be able to write to it */
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+}
+
+static bool entry_path(const tsr_cache_key *key, char *path, size_t bytes) {
+  char directory[PATH_MAX];
+  if (!cache_directory(directory, sizeof directory)) return false;
+  int length = snprintf(path, bytes, "%s/%016llx%016llx.code", directory, (unsigned long long)key->half[0],
+                        (unsigned long long)key->half[1]);
+  return length > 0 && (size_t)length < bytes;
+}
+
+static bool read_all(int file, void *data, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t got = read(file, (char *)data + done, bytes - done);
+    if (got <= 0) return false;
+    done += (size_t)got;
+  }
+  return true;
+}
+
+bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
+  char path[PATH_MAX];
+  entry_head head;
+  void *read_data = NULL;
+  if (!entry_path(key, path, sizeof path)) return false;
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return false;
+  bool sound = read_all(file, &head, sizeof head) && memcmp(head.magic, MAGIC, sizeof MAGIC) == 0 &&
+               memcmp(&head.key, key, sizeof *key) == 0 && head.bytes <= CODE_BYTES_MAX &&
+               (read_data = malloc(head.bytes + 1)) != NULL && read_all(file, read_data, head.bytes);
+  if (sound) {
+    tsr_cache_key sum = checksum_of(read_data, head.bytes);
+    sound = memcmp(&sum, &head.checksum, sizeof sum) == 0;
+  }
+  if (sound) futimens(file, NULL); /* remove_oldest takes this for the time of its last use */
+  close(file);
+  if (!sound) {
+    free(read_data);
+    return false;
+  }
+  *data = read_data;
+  *bytes = head.bytes;
+  return true;
+}
+
+/* ---- Clean-up -------------------------------------------------------------------------------- */
+
+typedef struct old_file {
+  char name[64];
+  uint64_t bytes;
+  struct timespec used;
+} old_file;
+
+static int by_use(const void *left, const void *right) {
+  const old_file *a = left, *b = right;
+  if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+  return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
+}
+
+static void remove_oldest(void) {
+  enum { FILES_MAX = 8192 };
+  char directory[PATH_MAX];
+  if (!cache_directory(directory, sizeof directory)) return;
+  DIR *open_directory = opendir(directory);
+  old_file *files = open_directory ? calloc(FILES_MAX, sizeof *files) : NULL;
+  size_t count = 0;
+  uint64_t bytes = 0;
+  for (struct dirent *entry; files && count < FILES_MAX && (entry = readdir(open_directory));) {
+    struct stat info;
+    if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof files[0].name) continue;
+    if (fstatat(dirfd(open_directory), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
+      continue;
+    memcpy(files[count].name, entry->d_name, strlen(entry->d_name) + 1);
+    files[count].bytes = (uint64_t)info.st_size;
+    files[count++].used = info.st_mtim;
+    bytes += (uint64_t)info.st_size;
+  }
+  if (files && bytes > CACHE_BYTES_MAX) {
+    qsort(files, count, sizeof *files, by_use);
+    for (size_t i = 0; i < count && bytes > CACHE_BYTES_MAX; i++)
+      if (unlinkat(dirfd(open_directory), files[i].name, 0) == 0) bytes -= files[i].bytes;
+  }
+  free(files);
+  if (open_directory) closedir(open_directory);
+}
+
+void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes) {
+  char path[PATH_MAX];
+  tsr_file file;
+  if (bytes > CODE_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
+  entry_head head = {.bytes = bytes, .key = *key, .checksum = checksum_of(data, bytes)};
+  memcpy(head.magic, MAGIC, sizeof MAGIC);
+  int failure = tsr_file_write(&file, &head, sizeof head);
+  if (!failure) failure = tsr_file_write(&file, data, bytes);
+  if (tsr_file_end(&file, failure)) return;
+  remove_oldest();
+}

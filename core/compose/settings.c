@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading [table] and the parts' sections (settings.h). A key of [table] is one row below.
+ */
+#include "core/compose/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch/split.h"
+#include "core/compose/registry.h"
+#include "core/spec/number.h"
+#include "core/tessera_devices.h"
+
+typedef enum row_type {
+  ROW_CHOICE,
+  ROW_NUMBER,
+  ROW_FRACTION,
+  ROW_PAGE,
+  ROW_BATCH,
+  ROW_NONE,
+  ROW_PART,
+  ROW_DEVICES
+} row_type;
+
+typedef struct row {
+  row_type type;
+  size_t offset;
+  uint64_t minimum, maximum;
+} row;
+
+#define WORDS_MAX 8
+enum { ROW_WORD_BYTES = 24 };
+
+#define ROW(member) offsetof(tsr_settings, member)
+#define ROW_PART_OF(role) (offsetof(tsr_settings, part) + (role) * sizeof(const char *))
+
+/* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
+ * a choice lists its words in the order of the enum of plugins/table.h. */
+#define SETTINGS(R)                                                                                                    \
+  R("kind", "set | map | multiset | multimap | counter | filter", NULL,                                                \
+    "What the table means; a multiset and a multimap keep every pair of a key, a counter counts how often a key "      \
+    "was inserted, a filter knows of a key whether it may have been (see [filter]).",                                  \
+    ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
+  R("key_bits", "32 | 64", NULL, "Width of a key.", ROW_NUMBER, ROW(key_bits), 32, 64)                                 \
+  R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
+    "Width of a value, 32 | 64; required for a map or multimap, refused for a set or multiset. Of a counter's count, " \
+    "which stops at its largest number; counts of 8 and 16 bits lie in 32.",                                           \
+    ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
+  R("value_bytes", "16 .. 256", "",                                                                                    \
+    "Instead of value_bits, of a map or multimap: a value is so many bytes, a multiple of 4, which lie in a row "      \
+    "apart; "                                                                                                          \
+    "the slot has the row's number.",                                                                                  \
+    ROW_NUMBER, ROW(value_bytes), 16, 256)                                                                             \
+  R("capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing.", ROW_NUMBER,     \
+    ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
+  R("layout", "a layout", NULL, "How pairs lie in memory.", ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)              \
+  R("probing", "a probing scheme", NULL, "In which buckets a key may live.", ROW_PART, ROW_PART_OF(TSR_ROLE_PROBING),  \
+    0, 0)                                                                                                              \
+  R("hasher", "a hasher", NULL, "The family of hash functions.", ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0)         \
+  R("allocator", "an allocator", "", "Where a scheme that needs one gets its units.", ROW_PART,                        \
+    ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                             \
+  R("load_factor", "0.01 .. 64", "0.8",                                                                                \
+    "capacity / slots: what the table is sized for; the default is less where a scheme reaches less. Above 1 only "    \
+    "where buckets link, and their lists get long.",                                                                   \
+    ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
+  R("stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full.", ROW_NUMBER,          \
+    ROW(stash), 0, 65536)                                                                                              \
+  R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
+    "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
+    "page; 0: no pages, but where the layout needs them; auto: 60Ki.",                                                 \
+    ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
+  R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
+    "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster. `check` says how many, "   \
+    "`run` and `tsr_table_report` which did.",                                                                         \
+    ROW_BATCH, ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                   \
+  R("device_bytes", "0 .. 2^50", "0",                                                                                  \
+    "A table of more bytes lies in the host's memory, and its pages come to the device in runs, which take so many "   \
+    "bytes there at most; 0: every table lies on the device.",                                                         \
+    ROW_NUMBER, ROW(device_bytes), 0, 1ull << 50)                                                                      \
+  R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
+    ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
+  R("growth_limit", "0 .. 2^40", "0",                                                                                  \
+    "Capacity at which growth ends; 0: when memory does, or 256 times as many pairs have room.", ROW_NUMBER,           \
+    ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
+  R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
+    "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
+    "counter.",                                                                                                        \
+    ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
+  R("overflow", "report | saturate | wrap", "report",                                                                  \
+    "What duplicates = add does where a sum passes the largest value. report: it comes out modulo 2^value_bits and "   \
+    "is counted; `run` says so and ends with status 3. saturate: it stops at the largest value. wrap: modulo, and "    \
+    "nobody counts.",                                                                                                  \
+    ROW_CHOICE, ROW(overflow), 0, 0)                                                                                   \
+  R("concurrency", "phased | mixed", "phased",                                                                         \
+    "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
+    "turns.",                                                                                                          \
+    ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
+  R("values", "inline | buckets", "inline",                                                                            \
+    "inline: each value lies beside its key; buckets, of a multimap: a key lies in the table once, and its values in " \
+    "a "                                                                                                               \
+    "list of buckets of the allocator's units; see [values].",                                                         \
+    ROW_CHOICE, ROW(values), 0, 0)                                                                                     \
+  R("filter", "none | 2 .. 48", "none",                                                                                \
+    "Bits a key of a Bloom filter before the table, which finds of most absent keys do not pass; 8 let one in some "   \
+    "40 pass.",                                                                                                        \
+    ROW_NONE, ROW(filter_bits), 2, 48)                                                                                 \
+  R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
+  R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
+    ROW(backend), 0, 0)                                                                                                \
+  R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(device), 0, 63)                                            \
+  R("devices", "numbers | all", "", "Several GPUs, as 0,1,2, that share the pairs; see [devices].", ROW_DEVICES,       \
+    ROW(devices), 0, TSR_DEVICES_MAX - 1)                                                                              \
+  R("statistics", "no | yes", "no", "Count probes; costs nothing when no.", ROW_CHOICE, ROW(statistics), 0, 0)
+
+/* The keys of [devices], which is there only beside [table] devices. */
+#define DEVICE_SETTINGS(R)                                                                                             \
+  R("split", "hash | independent | replicated", "hash",                                                                \
+    "Where a pair lies: by a hash of its key, in parts balanced by a histogram of bins; anywhere; or on each device.", \
+    ROW_CHOICE, ROW(split), 0, 0)                                                                                      \
+  R("chunk", "auto | 256 .. 2^31", "auto",                                                                             \
+    "Items worked through at a time, while the next chunk is split; auto: a quarter of the batch, up to 32Mi a "       \
+    "device.",                                                                                                         \
+    ROW_BATCH, ROW(chunk), 256, 1ull << 31)                                                                            \
+  R("exchange", "direct | copy", "direct",                                                                             \
+    "direct: kernels write items to, and read answers from, the other devices' memory, where they reach it; copy: "    \
+    "copies carry them.",                                                                                              \
+    ROW_CHOICE, ROW(exchange), 0, 0)
+
+/* The keys of [filter], which is there only with kind = filter. */
+#define FILTER_SETTINGS(R)                                                                                             \
+  R("block_bytes", "32 | 64", "32", "Bytes of a block, which has all bits of a key; a GPU reads 32 at once.",          \
+    ROW_NUMBER, ROW(block_bytes), 32, 64)                                                                              \
+  R("functions", "1 .. 8", "6", "Bits that a key sets.", ROW_NUMBER, ROW(functions), 1, 8)                             \
+  R("bits_per_key", "2 .. 48", "16", "Bits of the filter for each key of `capacity`.", ROW_NUMBER, ROW(bits_per_key),  \
+    2, 48)                                                                                                             \
+  R("one_in", "0 .. 10^6", "0",                                                                                        \
+    "As many bits a key as are needed so that at capacity one absent key in so many seems present; 0: bits_per_key "   \
+    "says.",                                                                                                           \
+    ROW_NUMBER, ROW(one_in), 0, 1000000)
+
+/* The keys of [values], which is there only with values = buckets. */
+#define VALUE_SETTINGS(R)                                                                                              \
+  R("first", "1 .. 1024", "1", "Values that the first bucket of a key is made for (WarpCore's s_0).", ROW_NUMBER,      \
+    ROW(first_values), 1, 1024)                                                                                        \
+  R("growth", "1 .. 64", "1.1",                                                                                        \
+    "How many times as many values each further bucket is made for, up to 65536 (WarpCore's lambda); every bucket "    \
+    "has "                                                                                                             \
+    "what its last unit has room for besides.",                                                                        \
+    ROW_FRACTION, ROW(values_growth), 1, 0)                                                                            \
+  R("per_key", "1 .. 2^20", "1",                                                                                       \
+    "Values of a key, on average: the table is sized for capacity / per_key keys, and its pool for capacity values "   \
+    "of "                                                                                                              \
+    "so many.",                                                                                                        \
+    ROW_NUMBER, ROW(values_per_key), 1, 1 << 20)
+
+#define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
+#define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
+static const tsr_setting_info shown[] = {SETTINGS(SHOWN)}, shown_devices[] = {DEVICE_SETTINGS(SHOWN)},
+                              shown_filter[] = {FILTER_SETTINGS(SHOWN)}, shown_values[] = {VALUE_SETTINGS(SHOWN)};
+static const row rows[] = {SETTINGS(MEANING)}, rows_devices[] = {DEVICE_SETTINGS(MEANING)},
+                 rows_filter[] = {FILTER_SETTINGS(MEANING)}, rows_values[] = {VALUE_SETTINGS(MEANING)};
+
+/* A section of which the core knows the keys. */
+typedef struct known_section {
+  const char *name;
+  const tsr_setting_info *shown;
+  const row *rows;
+  size_t count;
+} known_section;
+
+enum { ROWS = sizeof rows / sizeof rows[0], DEVICE_ROWS = sizeof rows_devices / sizeof rows_devices[0] };
+static const known_section table_section = {"table", shown, rows, ROWS};
+static const known_section devices_section = {"devices", shown_devices, rows_devices, DEVICE_ROWS};
+static const known_section filter_section = {"filter", shown_filter, rows_filter,
+                                             sizeof rows_filter / sizeof rows_filter[0]};
+
+static const known_section values_section = {"values", shown_values, rows_values,
+                                             sizeof rows_values / sizeof rows_values[0]};
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* Splits "a | b | c"; returns the number of words. */
+static size_t split_words(const char *values, char words[WORDS_MAX][ROW_WORD_BYTES]) {
+  size_t count = 0;
+  while (*values && count < WORDS_MAX) {
+    size_t length = strcspn(values, " ");
+    snprintf(words[count++], ROW_WORD_BYTES, "%.*s", (int)length, values);
+    values += length;
+    values += strspn(values, " |");
+  }
+  return count;
+}
+
+const char *tsr_settings_word(const char *key, uint64_t value) {
+  static _Thread_local char words[WORDS_MAX][ROW_WORD_BYTES];
+  for (size_t i = 0; i < ROWS; i++)
+    if (strcmp(shown[i].key, key) == 0 && value < split_words(shown[i].values, words)) return words[value];
+  return "?";
+}
+
+size_t tsr_settings_list(const tsr_setting_info **list) {
+  *list = shown;
+  return ROWS;
+}
+
+size_t tsr_devices_settings_list(const tsr_setting_info **list) {
+  *list = shown_devices;
+  return DEVICE_ROWS;
+}
+
+size_t tsr_filter_settings_list(const tsr_setting_info **list) {
+  *list = shown_filter;
+  return filter_section.count;
+}
+
+size_t tsr_values_settings_list(const tsr_setting_info **list) {
+  *list = shown_values;
+  return values_section.count;
+}
+
+/* ---- Reading one entry ----------------------------------------------------------------------- */
+
+static tsr_status bad_entry(const tsr_spec_entry *entry, tsr_error *error, const char *rule) {
+  char where[512];
+  tsr_spec_where(entry, where, sizeof where);
+  return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
+}
+
+/* `must be RANGE`, and how to write a number that nobody but a person can read. */
+static tsr_status bad_number(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
+  char rule[320], advice[TSR_ADVICE_BYTES];
+  snprintf(rule, sizeof rule, "must be %s%s", range, tsr_number_advice(entry->value, advice));
+  return bad_entry(entry, error, rule);
+}
+
+/* 80% and 0,8 are .8 to those who write them. */
+static tsr_status bad_fraction(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
+  const char *at = entry->value + strcspn(entry->value, "%,");
+  char rule[256];
+  snprintf(rule, sizeof rule, "must be %s%s", range, *at ? "; write it with a point, such as 0.8" : "");
+  return bad_entry(entry, error, rule);
+}
+
+static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
+  char words[WORDS_MAX][ROW_WORD_BYTES], rule[256];
+  const char *names[WORDS_MAX];
+  size_t count = split_words(values, words);
+  for (size_t i = 0; i < count; i++) {
+    names[i] = words[i];
+    if (strcmp(entry->value, words[i]) == 0) {
+      *out = i;
+      return TSR_OK;
+    }
+  }
+  if (strcmp(entry->key, "split") == 0 && strcmp(entry->value, "pages") == 0)
+    return bad_entry(entry, error,
+                     "keys go to devices by split = hash, in balanced parts; that each device inserts its part page by "
+                     "page is said by [table] page_bytes = auto");
+  const char *nearest = tsr_nearest(entry->value, names, count);
+  snprintf(rule, sizeof rule, "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
+           nearest ? nearest : "", nearest ? "?" : "");
+  return bad_entry(entry, error, rule);
+}
+
+/* A number for each shard: the same one twice makes two shards on one device. */
+static tsr_status read_devices(const tsr_spec_entry *entry, tsr_devices *devices, tsr_error *error) {
+  static const char rule[] = "must be all, or at most 64 numbers of devices from 0 to 63 between commas, as 0,1,2";
+  char number[8];
+  devices->count = TSR_DEVICES_ALL;
+  if (strcmp(entry->value, "all") == 0) return TSR_OK;
+  devices->count = 0;
+  for (const char *at = entry->value;; at++) {
+    uint64_t value;
+    const size_t length = strcspn(at, ","), blanks = strspn(at, " \t");
+    if (length >= sizeof number || blanks > length || devices->count == TSR_DEVICES_MAX)
+      return bad_entry(entry, error, rule);
+    snprintf(number, sizeof number, "%.*s", (int)(length - blanks), at + blanks);
+    number[strcspn(number, " \t")] = '\0';
+    if (!tsr_parse_u64(number, &value) || value >= TSR_DEVICES_MAX) return bad_entry(entry, error, rule);
+    devices->numbers[devices->count++] = (uint8_t)value;
+    at += length;
+    if (!*at) return TSR_OK;
+  }
+}
+
+static tsr_status read_row(const known_section *section, size_t at, const tsr_spec_entry *entry, tsr_settings *settings,
+                           tsr_error *error) {
+  const row *r = &section->rows[at];
+  const char *values = section->shown[at].values;
+  void *out = (char *)settings + r->offset;
+  switch (r->type) {
+  case ROW_CHOICE:
+    return read_choice(values, entry, out, error);
+  case ROW_NUMBER: {
+    uint64_t value;
+    if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum ||
+        (r->maximum == 64 && (value & (value - 1))))
+      return bad_number(entry, values, error);
+    *(uint64_t *)out = value;
+    return TSR_OK;
+  }
+  case ROW_FRACTION: {
+    double value;
+    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64 || value < (double)r->minimum)
+      return bad_fraction(entry, values, error);
+    *(double *)out = value;
+    return TSR_OK;
+  }
+  case ROW_PAGE:
+  case ROW_BATCH: {
+    uint64_t value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
+    if (strcmp(entry->value, "auto") != 0 && (!tsr_parse_u64(entry->value, &value) || value > r->maximum ||
+                                              (value < r->minimum && !(value == 0 && r->type == ROW_PAGE))))
+      return bad_number(entry, values, error);
+    *(uint64_t *)out = value;
+    return TSR_OK;
+  }
+  case ROW_NONE: {
+    uint64_t value = 0;
+    if (strcmp(entry->value, "none") != 0 &&
+        (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum))
+      return bad_number(entry, values, error);
+    *(uint64_t *)out = value;
+    return TSR_OK;
+  }
+  case ROW_PART:
+    *(const char **)out = entry->value;
+    return TSR_OK;
+  case ROW_DEVICES:
+    return read_devices(entry, out, error);
+  }
+  return TSR_OK;
+}
+
+/* ---- [table] --------------------------------------------------------------------------------- */
+
+static tsr_status unknown_key(const tsr_spec_entry *entry, const char *const *names, size_t count, tsr_error *error) {
+  char rule[256];
+  const char *nearest = tsr_nearest(entry->key, names, count);
+  if (nearest)
+    snprintf(rule, sizeof rule, "there is no such key; did you mean %s?", nearest);
+  else if (count)
+    snprintf(rule, sizeof rule, "there is no such key in [%.48s]; see `tessera describe` and README.md",
+             entry->section);
+  else
+    snprintf(rule, sizeof rule, "this part has no parameters; remove the line");
+  return bad_entry(entry, error, rule);
+}
+
+static tsr_status read_section(const known_section *section, const tsr_spec *spec, tsr_settings *settings,
+                               tsr_error *error) {
+  const char *names[ROWS];
+  for (size_t i = 0; i < section->count; i++) names[i] = section->shown[i].key;
+  for (size_t i = 0; i < tsr_spec_count(spec); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(spec, i);
+    if (strcmp(entry->section, section->name) != 0) continue;
+    size_t at = 0;
+    while (at < section->count && strcmp(entry->key, names[at]) != 0) at++;
+    tsr_status status = at < section->count ? read_row(section, at, entry, settings, error)
+                                            : unknown_key(entry, names, section->count, error);
+    if (status) return status;
+  }
+  return TSR_OK;
+}
+
+/* Where a section was opened: its line, or the first argument that names it. */
+static void section_where(const tsr_spec *spec, const tsr_spec_section *section, char *buffer, size_t bytes) {
+  size_t i = 0;
+  if (section->file) {
+    snprintf(buffer, bytes, "%s:%llu: [%s]", section->file, (unsigned long long)section->line, section->name);
+    return;
+  }
+  while (i < tsr_spec_count(spec) && strcmp(tsr_spec_at(spec, i)->section, section->name) != 0) i++;
+  if (i < tsr_spec_count(spec)) tsr_spec_where(tsr_spec_at(spec, i), buffer, bytes);
+}
+
+enum { OWN_SECTIONS = 4, SECTIONS = OWN_SECTIONS + TSR_ROLES };
+
+/* Those of the core, then those of the roles. */
+static const char *section_name(size_t at) {
+  static const char *const own[OWN_SECTIONS] = {"table", "devices", "filter", "values"};
+  return at < OWN_SECTIONS ? own[at] : tsr_role_names[at - OWN_SECTIONS];
+}
+
+/* SECTIONS if there is none of this name. */
+static size_t section_number(const char *name) {
+  size_t at = 0;
+  while (at < SECTIONS && strcmp(name, section_name(at)) != 0) at++;
+  return at;
+}
+
+/* Before anything is said to be missing: it may stand in a section that is misspelt. */
+static tsr_status check_section_names(const tsr_spec *spec, tsr_error *error) {
+  const char *names[SECTIONS];
+  for (size_t i = 0; i < SECTIONS; i++) names[i] = section_name(i);
+  for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
+    const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    char where[512] = "";
+    if (section_number(section->name) < SECTIONS) continue;
+    section_where(spec, section, where, sizeof where);
+    const char *nearest = tsr_nearest(section->name, names, SECTIONS);
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: sections are table, devices, filter, values, layout, probing, hasher and allocator%s%s%s",
+                    where, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+  }
+  return TSR_OK;
+}
+
+static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
+  settings->chunk = TSR_CHUNK_AUTO;
+  settings->block_bytes = 32;
+  settings->functions = 6;
+  settings->bits_per_key = 16;
+  settings->first_values = settings->values_per_key = 1;
+  settings->values_growth = 1.1;
+  tsr_status status = check_section_names(spec, error);
+  if (status == TSR_OK) status = read_section(&table_section, spec, settings, error);
+  if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
+  if (status == TSR_OK) status = read_section(&filter_section, spec, settings, error);
+  return status ? status : read_section(&values_section, spec, settings, error);
+}
+
+/* What [table] says of a filter; it has no slots, and so no more. */
+static bool is_for_filter(const char *key) {
+  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
+  size_t at = 0;
+  while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
+  return at < sizeof keys / sizeof keys[0];
+}
+
+static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  const bool is_filter = read->kind == TSR_KIND_FILTER;
+  for (size_t i = 0; i < ROWS; i++)
+    if (!shown[i].initial && (!is_filter || is_for_filter(shown[i].key)) && !tsr_spec_find(spec, "table", shown[i].key))
+      return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
+                      shown[i].key, shown[i].key, shown[i].values);
+  return TSR_OK;
+}
+
+/* A section belongs to [table] or to the role of a chosen part. */
+static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
+  const bool is_wanted[OWN_SECTIONS] = {true, settings->devices.count != 0, settings->kind == TSR_KIND_FILTER,
+                                        settings->values == TSR_VALUES_BUCKETS};
+  static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
+                                                    "[table] has another kind than filter; remove it",
+                                                    "[table] does not say values = buckets; add that, or remove it"};
+  for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
+    const tsr_spec_section *section = tsr_spec_section_at(spec, i);
+    const size_t at = section_number(section->name);
+    char where[512] = "";
+    section_where(spec, section, where, sizeof where);
+    if (at < OWN_SECTIONS && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
+    if (at >= OWN_SECTIONS && !settings->part[at - OWN_SECTIONS])
+      return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] names no %s; remove it", where, section->name);
+  }
+  return TSR_OK;
+}
+
+/* Of independent tables none knows what the others hold, so that no key could be kept from being in two of them. */
+static tsr_status check_devices(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (!read->devices.count) return TSR_OK;
+  if (tsr_spec_find(spec, "table", "device"))
+    return bad_entry(tsr_spec_find(spec, "table", "device"), error, "there is [table] devices beside it; remove one");
+  if (read->split == TSR_SPLIT_INDEPENDENT && TSR_POLICY_LOOKS(read->duplicates))
+    return bad_entry(tsr_spec_find(spec, "devices", "split"), error,
+                     "a key could be on two devices; use hash, a multiset or multimap, or duplicates = promise_unique");
+  return TSR_OK;
+}
+
+/* A counter is a map whose values are added up and stop at their largest; its policy says where. */
+static void make_counter(tsr_settings *read) {
+  read->duplicates = read->value_bits == 8    ? TSR_DUPLICATES_COUNT_8
+                     : read->value_bits == 16 ? TSR_DUPLICATES_COUNT_16
+                                              : TSR_DUPLICATES_COUNT;
+  if (read->value_bits < 32) read->value_bits = 32;
+}
+
+/* Sums that stop at the largest value are what a counter has. */
+static tsr_status make_sums(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const tsr_spec_entry *overflow = tsr_spec_find(spec, "table", "overflow");
+  if (overflow && read->kind == TSR_KIND_COUNTER)
+    return bad_entry(overflow, error, "a counter's counts always stop at the largest number; remove the line");
+  if (overflow && read->duplicates != TSR_DUPLICATES_ADD)
+    return bad_entry(overflow, error, "only duplicates = add makes sums; add it, or remove the line");
+  if (read->duplicates == TSR_DUPLICATES_ADD && read->overflow == TSR_OVERFLOW_SATURATE)
+    read->duplicates = TSR_DUPLICATES_COUNT;
+  return TSR_OK;
+}
+
+static tsr_status check_filter(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (read->kind != TSR_KIND_FILTER) return TSR_OK;
+  for (size_t i = 0; i < tsr_spec_count(spec); i++)
+    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !is_for_filter(tsr_spec_at(spec, i)->key))
+      return bad_entry(tsr_spec_at(spec, i), error,
+                       "a filter is made of kind, key_bits, capacity, hasher and [filter]; remove the line");
+  if (read->one_in && tsr_spec_find(spec, "filter", "bits_per_key"))
+    return bad_entry(tsr_spec_find(spec, "filter", "bits_per_key"), error,
+                     "there is one_in beside it, which says how many bits; remove one");
+  return TSR_OK;
+}
+
+/* Buckets of values belong to keys that lie in the table once, where nothing finds or erases them meanwhile. */
+static tsr_status check_values(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (read->values != TSR_VALUES_BUCKETS) return TSR_OK;
+  if (read->kind != TSR_KIND_MULTIMAP)
+    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
+                     "only a multimap has several values of a key; use inline, or kind = multimap");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(
+        tsr_spec_find(spec, "table", "concurrency"), error,
+        "values = buckets inserts keys first and then appends their values, and a find could come between; "
+        "use phased, or values = inline");
+  if (read->page_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "page_bytes"), error,
+                     "with values = buckets most of what an insert writes lies in no page; remove the line");
+  if (read->devices.count)
+    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
+                     "values = buckets works on one device; use values = inline, or device");
+  return TSR_OK;
+}
+
+/* Rows lie apart, so that no operation changes a slot and its row at one moment, and only whoever asks knows what lies in
+ * them. To parts and walk such a table is one of 32-bit values, the rows' numbers. */
+static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const tsr_spec_entry *bytes = tsr_spec_find(spec, "table", "value_bytes");
+  if (!bytes) return TSR_OK;
+  if (read->kind != TSR_KIND_MAP && read->kind != TSR_KIND_MULTIMAP)
+    return bad_entry(bytes, error, "only a map or multimap has values of so many bytes; remove the line");
+  if (tsr_spec_find(spec, "table", "value_bits"))
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "there is value_bytes beside it; remove one");
+  if (read->value_bytes % 4)
+    return bad_entry(bytes, error,
+                     "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
+  if (read->duplicates == TSR_DUPLICATES_ADD || read->duplicates == TSR_DUPLICATES_MIN ||
+      read->duplicates == TSR_DUPLICATES_MAX)
+    return bad_entry(tsr_spec_find(spec, "table", "duplicates"), error,
+                     "bytes are not added up or compared; use first, replace or promise_unique, or value_bits");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(
+        tsr_spec_find(spec, "table", "concurrency"), error,
+        "with value_bytes a value lies apart from its slot, and a find could come before it is written; use "
+        "phased, or value_bits");
+  if (read->values == TSR_VALUES_BUCKETS)
+    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
+                     "buckets hold values of value_bits; use inline, or value_bits");
+  if (read->device_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
+                     "rows of value_bytes lie in no page that could travel; remove one");
+  read->value_bits = 32;
+  read->replaces_rows = read->duplicates == TSR_DUPLICATES_REPLACE;
+  if (read->replaces_rows) read->duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
+  return TSR_OK;
+}
+
+/* What lies in the host's memory travels page by page, and no page knows of the others. */
+static tsr_status check_device_bytes(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
+  if (!read->device_bytes) return TSR_OK;
+  if (!read->page_bytes)
+    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
+                     "a table that does not fit comes page by page, and this one has no pages; add page_bytes = auto");
+  if (read->growth)
+    return bad_entry(tsr_spec_find(spec, "table", "growth"), error,
+                     "a table of device_bytes may lie in the host's memory, where none grows; use none, or remove "
+                     "device_bytes");
+  if (read->stash)
+    return bad_entry(tsr_spec_find(spec, "table", "stash"), error,
+                     "pairs of all pages would lie in the stash, and with device_bytes few pages are on the device at "
+                     "a time; remove one");
+  if (read->concurrency == TSR_CONCURRENCY_MIXED)
+    return bad_entry(tsr_spec_find(spec, "table", "concurrency"), error,
+                     "with device_bytes a batch has the pages that it works on to itself; use phased, or remove "
+                     "device_bytes");
+  if (read->devices.count)
+    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
+                     "with device_bytes a table lies on one device and in the host's memory; remove one");
+  return TSR_OK;
+}
+
+/* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
+static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+  const bool counts = read->kind == TSR_KIND_COUNTER;
+  const bool has_values = read->kind == TSR_KIND_MAP || read->kind == TSR_KIND_MULTIMAP || counts;
+  const bool keeps_all = read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP;
+  const tsr_spec_entry *policy = tsr_spec_find(spec, "table", "duplicates");
+  if (has_values && !read->value_bits)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64%s", tsr_spec_name(spec),
+                    tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "",
+                    counts ? "" : ", or value_bytes = 16 .. 256");
+  if (!has_values && read->value_bits)
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "a set has no values; remove the line");
+  if (has_values && !counts && read->value_bits < 32)
+    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error,
+                     "must be 32 | 64; only the counts of kind = counter may be narrower");
+  if (counts && policy)
+    return bad_entry(policy, error, "a counter adds up what it counts and has no such policy; remove the line");
+  if (keeps_all && policy)
+    return bad_entry(policy, error, "a multiset or multimap keeps every pair and has no such policy; remove the line");
+  if (!has_values && policy && read->duplicates != TSR_DUPLICATES_FIRST &&
+      read->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE)
+    return bad_entry(policy, error, "a set has no values to combine; use first or promise_unique");
+  if (keeps_all) /* to the walk keys with buckets of values are a set */
+    read->duplicates = read->values == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
+  if (counts) make_counter(read);
+  return TSR_OK;
+}
+
+tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
+                             tsr_error *error) {
+  tsr_settings read = {.load_factor = 0.8, .seed = 1, .page_batch = TSR_PAGE_BATCH_AUTO};
+  tsr_status status = read_table(spec, &read, error);
+  if (status == TSR_OK) status = check_complete(spec, &read, error);
+  if (status == TSR_OK) status = check_sections(spec, &read, error);
+  if (status) return status;
+  status = check_filter(spec, &read, error);
+  if (status == TSR_OK) status = check_values(spec, &read, error);
+  if (status == TSR_OK) status = make_wide(spec, &read, error);
+  if (status == TSR_OK) status = make_sums(spec, &read, error);
+  if (status == TSR_OK) status = check_kind(spec, &read, error);
+  if (status == TSR_OK) status = check_devices(spec, &read, error);
+  if (status == TSR_OK) status = check_device_bytes(spec, &read, error);
+  if (status) return status;
+  if (options->capacity > TSR_CAPACITY_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
+                    tsr_spec_name(spec), (unsigned long long)options->capacity);
+  if (options->capacity) read.capacity = options->capacity;
+  if (options->seed) read.seed = options->seed;
+  if (!read.capacity)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 100M` (pairs to hold)",
+                    tsr_spec_name(spec));
+  const tsr_spec_entry *batch = tsr_spec_find(spec, "table", "page_batch");
+  if (batch && !read.page_bytes) return bad_entry(batch, error, "without page_bytes there are no pages");
+  const tsr_spec_entry *limit = tsr_spec_find(spec, "table", "growth_limit");
+  if (limit && !read.growth) return bad_entry(limit, error, "without growth = double there is nothing to limit");
+  if (read.growth_limit && read.growth_limit < read.capacity)
+    return bad_entry(limit, error, "must be at least the capacity, or 0");
+  if (read.devices.count && read.devices.count != TSR_DEVICES_ALL) read.device = read.devices.numbers[0];
+  *settings = read;
+  return TSR_OK;
+}
+
+/* A hash gives a shard of distinct keys more than its part, by no more than six standard deviations; independent tables
+ * are filled in turn. */
+uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count) {
+  const uint64_t part = settings->capacity / count + (settings->capacity % count != 0);
+  if (count == 1 || settings->split == TSR_SPLIT_REPLICATED) return settings->capacity;
+  if (settings->split == TSR_SPLIT_INDEPENDENT) return part;
+  const uint64_t bin = settings->capacity / TSR_SPLIT_BINS; /* and shards end between bins */
+  const uint64_t roomy = part + (uint64_t)(6 * sqrt((double)part)) + bin + 1;
+  return roomy < settings->capacity ? roomy : settings->capacity;
+}
+
+tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
+                                  tsr_error *error) {
+  tsr_settings read = {.load_factor = 1, .seed = 1};
+  tsr_status status = read_table(spec, &read, error);
+  if (status == TSR_OK) status = check_sections(spec, &read, error);
+  if (status) return status;
+  if (!read.part[TSR_ROLE_ALLOCATOR])
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [table] names no allocator, and a pool is made of one: add `allocator = NAME`; `tessera list "
+                    "allocator` shows them",
+                    tsr_spec_name(spec));
+  if (options->capacity) read.capacity = options->capacity;
+  if (!read.capacity)
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 1M` (units of the pool)",
+                    tsr_spec_name(spec));
+  *settings = read;
+  return TSR_OK;
+}
+
+/* ---- A part's section ------------------------------------------------------------------------ */
+
+static tsr_status read_parameter(const tsr_parameter *parameter, const tsr_spec_entry *entry, void *config,
+                                 tsr_error *error) {
+  uint64_t value = parameter->initial;
+  if (entry && (!tsr_parse_u64(entry->value, &value) || value < parameter->minimum || value > parameter->maximum)) {
+    char range[256];
+    snprintf(range, sizeof range, "a whole number from %llu to %llu: %s", (unsigned long long)parameter->minimum,
+             (unsigned long long)parameter->maximum, parameter->doc);
+    return bad_number(entry, range, error);
+  }
+  void *member = (char *)config + parameter->offset;
+  if (parameter->type == TSR_PARAMETER_U32)
+    *(uint32_t *)member = (uint32_t)value;
+  else
+    *(uint64_t *)member = value;
+  return TSR_OK;
+}
+
+tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin, void *config, tsr_error *error) {
+  const char *section = tsr_role_names[plugin->role];
+  size_t count = 0;
+  for (; plugin->parameters[count].name; count++) {
+    const tsr_parameter *parameter = &plugin->parameters[count];
+    tsr_status status = read_parameter(parameter, tsr_spec_find(spec, section, parameter->name), config, error);
+    if (status) return status;
+  }
+  const char **names = calloc(count + 1, sizeof *names);
+  if (!names) return tsr_fail(error, TSR_NO_MEMORY, "no memory to read [%s]", section);
+  for (size_t i = 0; i < count; i++) names[i] = plugin->parameters[i].name;
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < tsr_spec_count(spec); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(spec, i);
+    if (strcmp(entry->section, section) != 0) continue;
+    size_t at = 0;
+    while (at < count && strcmp(entry->key, names[at]) != 0) at++;
+    if (at == count) status = unknown_key(entry, names, count, error);
+  }
+  free(names);
+  return status;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tsr_spec_check, tsr_spec_resolve and tsr_spec_link: what a spec resolves to, without a device.
+ */
+#define _GNU_SOURCE /* open_memstream */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch/steps.h"
+#include "core/compose/backend.h"
+#include "core/compose/chain.h"
+#include "core/compose/compose.h"
+#include "core/compose/filter.h"
+#include "core/compose/reach.h"
+#include "core/compose/registry.h"
+#include "core/cuda/link.h"
+#include "core/sized.h"
+#include "core/spec/number.h"
+#include "core/table/open.h"
+#include "core/tessera_devices.h"
+
+/* A spec with an allocator and no layout is a pool's. */
+static bool is_pool(const tsr_spec *spec) {
+  return tsr_spec_get(spec, "table", "allocator") && !tsr_spec_get(spec, "table", "layout");
+}
+
+static bool is_filter(const tsr_composition *t) { return t->shape.kind == TSR_KIND_FILTER; }
+
+static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, tsr_composition **composition,
+                          tsr_error *error) {
+  return is_pool(spec) ? tsr_compose_pool(spec, options, sm, 1, composition, error)
+                       : tsr_compose(spec, options, sm, 1, composition, error);
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static void print_parts(FILE *out, const tsr_composition *t) {
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &t->part[role];
+    if (!part->plugin) continue;
+    fprintf(out, "%-12s %s: %s\n", tsr_role_names[role], part->plugin->name, part->plugin->summary);
+    for (const tsr_parameter *p = part->plugin->parameters; p->name; p++) {
+      uint64_t value = 0;
+      memcpy(&value, (const char *)part->config + p->offset, p->type == TSR_PARAMETER_U32 ? 4 : 8);
+      fprintf(out, "  %-18s %llu%s\n", p->name, (unsigned long long)value, value == p->initial ? " (default)" : "");
+    }
+  }
+}
+
+static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
+  const tsr_setting_info *rows;
+  size_t count = tsr_settings_list(&rows);
+  fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, "table", rows[i].key);
+    const char *shown =
+        value || is_pool(spec) || is_filter(t) ? value : rows[i].initial; /* most defaults mean nothing there */
+    if (strcmp(rows[i].key, "duplicates") == 0 &&
+        (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
+         t->shape.kind == TSR_KIND_COUNTER))
+      continue;
+    if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
+    if (strcmp(rows[i].key, "capacity") == 0)
+      fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
+    else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
+      fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
+    else if (shown && *shown)
+      fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
+  }
+}
+
+static void print_devices(FILE *out, const tsr_spec *spec, uint32_t shards, uint64_t capacity) {
+  const tsr_setting_info *rows;
+  const size_t count = tsr_devices_settings_list(&rows);
+  fprintf(out, "%-12s %u, for %llu pairs together; what follows is one of them\n", "shards", shards,
+          (unsigned long long)capacity);
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, "devices", rows[i].key);
+    fprintf(out, "  %-18s %s%s\n", rows[i].key, value ? value : rows[i].initial, value ? "" : " (default)");
+  }
+}
+
+static void print_filter(FILE *out, const tsr_composition *t) {
+  const tsr_settings *s = &t->settings;
+  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->block_bytes, s->functions, bits);
+  fprintf(out, "%-12s %llu of %llu bytes; a key sets %llu bits of one of them\n", "blocks",
+          (unsigned long long)t->shape.buckets, (unsigned long long)s->block_bytes, (unsigned long long)s->functions);
+  fprintf(out, "%-12s with %llu keys, %g bits for each, one absent key in %.0f seems present\n", "errs",
+          (unsigned long long)s->capacity, bits, 1 / rate);
+}
+
+/* The filter before a table; how often it errs when the table holds what it is made for. */
+static void print_filter_before(FILE *out, const tsr_composition *t) {
+  const uint64_t block_bytes = t->facts.filter_words * sizeof(uint32_t), functions = t->facts.filter_functions;
+  const uint64_t bytes = t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes;
+  const double bits = 8 * (double)bytes / (double)tsr_chain_keys(&t->settings);
+  fprintf(out,
+          "%-12s %llu blocks of %llu bytes before the table; a key sets %llu bits of one of them; with %llu keys one "
+          "absent key in %.0f passes\n",
+          "filter", (unsigned long long)(bytes / block_bytes), (unsigned long long)block_bytes,
+          (unsigned long long)functions, (unsigned long long)tsr_chain_keys(&t->settings),
+          1 / tsr_filter_rate(block_bytes, functions, bits));
+}
+
+/* A table that lies in the host's memory, and what its batches cost. */
+static void print_windows(FILE *out, const tsr_composition *t) {
+  const uint64_t travels = tsr_composition_travel_batch(t);
+  fprintf(out,
+          "%-12s %llu bytes of pages lie in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
+          "insert or erase has the pages of its keys come and go back, ",
+          "larger", (unsigned long long)tsr_composition_host_bytes(t), TSR_WINDOWS, (unsigned long long)t->window_pages,
+          (unsigned long long)tsr_composition_window_bytes(t));
+  if (travels == UINT64_MAX)
+    fprintf(out, "a find reads what it needs over the bus\n");
+  else
+    fprintf(out, "a find of at least %llu keys has them come, and a smaller one reads what it needs over the bus\n",
+            (unsigned long long)travels);
+}
+
+static void print_pages(FILE *out, const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
+  const uint64_t least = tsr_composition_page_batch(t, 0), of_half = tsr_composition_page_batch(t, s->capacity / 2);
+  fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
+          (unsigned long long)tsr_composition_page_buckets(t));
+  if (least == UINT64_MAX) {
+    fprintf(out, "inserts go by random access\n");
+    return;
+  }
+  fprintf(out, "inserts of at least %llu pairs ", (unsigned long long)least);
+  if (of_half != least)
+    fprintf(out, "(%llu where the table is half full, %llu where it is full) ", (unsigned long long)of_half,
+            (unsigned long long)tsr_composition_page_batch(t, s->capacity));
+  fprintf(
+      out, "go page by page, and need memory for two copies of the batch, some %u bytes a pair, or %u with answers%s\n",
+      2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,
+      s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first" : "");
+}
+
+static void print_memory(FILE *out, const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  if (is_filter(t))
+    print_filter(out, t);
+  else if (s->buckets)
+    fprintf(out, "%-12s %llu of %u slots, %u bytes each; %llu slots for %llu pairs; %llu tail buckets\n", "buckets",
+            (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
+            (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
+            (unsigned long long)t->tail_buckets);
+  if (s->is_paged) print_pages(out, t);
+  if (t->window_pages) print_windows(out, t);
+  if (t->facts.filter_bits) print_filter_before(out, t);
+  if (s->has_lists)
+    fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
+            (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
+  if (tsr_has_chains(&t->settings))
+    fprintf(out,
+            "%-12s of at least %llu value%s, each further bucket %g times as long, at most %u; room for %llu keys and "
+            "%llu values of them\n",
+            "values", (unsigned long long)t->settings.first_values, t->settings.first_values == 1 ? "" : "s",
+            t->settings.values_growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
+            (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
+  if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
+  for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
+    fprintf(out, "  %-18s %llu bytes\n", at.region->name, (unsigned long long)tsr_region_bytes(t, at.region));
+  if (tsr_composition_rows(t))
+    fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes and their numbers\n", "rows",
+            (unsigned long long)tsr_composition_row_bytes(t), (unsigned long long)tsr_composition_rows(t),
+            (unsigned long long)t->settings.value_bytes);
+  if (t->lock_bytes) fprintf(out, "  %-18s %llu bytes\n", "key locks", (unsigned long long)t->lock_bytes);
+  fprintf(out, "  %-18s %llu bytes\n", "in all", (unsigned long long)tsr_composition_bytes(t));
+}
+
+static void print_load(FILE *out, const tsr_composition *t) {
+  const double reached = tsr_reached_load(&t->shape);
+  if (t->shape.has_link || t->settings.load_factor <= reached) return; /* lists get longer */
+  fprintf(
+      out,
+      "%-12s load_factor = %g, and %llu pairs by probing = %s in buckets of %u slots reach %.2f: above it pairs find "
+      "no place; lower load_factor, raise [layout] bucket_slots, or add stash = 1000 or growth = double\n",
+      "warning", t->settings.load_factor, (unsigned long long)t->shape.capacity, t->part[TSR_ROLE_PROBING].plugin->name,
+      t->shape.bucket_slots, reached);
+}
+
+/* What the parts carry, whatever the spec asks for. */
+static const char *kinds_of(const tsr_composition *t) {
+  const bool can_chain = !t->shape.moves_pairs && !t->shape.has_link;
+  if (is_filter(t)) return "filter";
+  if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
+  if (t->shape.holds_many && can_chain) return "set, map, counter, multiset, multimap, its values inline or in buckets";
+  if (can_chain) return "set, map, counter, multimap with values = buckets";
+  return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
+}
+
+static void print_constants(FILE *out, const tsr_composition *t) {
+  static const char *const guards[] = {"none", "the claim's own CAS", "key locks"};
+  fprintf(out, "%-12s", "constants");
+#define PRINT_FACT(fact) fprintf(out, " " #fact "=%u", t->shape.fact);
+#define PRINT_CORE_FACT(fact) fprintf(out, " " #fact "=%u", t->facts.fact);
+  TSR_FACTS(PRINT_FACT)
+  TSR_CORE_FACTS(PRINT_CORE_FACT)
+  fprintf(out, "\n");
+  if (!is_filter(t)) fprintf(out, "%-12s %s\n", "uniqueness", guards[t->shape.guard]);
+  fprintf(out, "%-12s %s\n%-12s %s\n", "overlap", tsr_composition_overlap(t), "kinds", kinds_of(t));
+}
+
+/* The compute capability that the spec's backend would compose for, and why. */
+static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
+  tsr_device_info info = {0};
+  tsr_error error = {TSR_OK, ""};
+  if (settings->backend == TSR_BACKEND_CPU) {
+    snprintf(why, bytes, "cpu, as the spec says");
+    return 0;
+  }
+  if (tsr_device_describe((int)settings->device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+    snprintf(why, bytes, "cuda on %s", info.name);
+    return info.sm;
+  }
+  if (settings->backend == TSR_BACKEND_AUTO) {
+    snprintf(why, bytes, "cpu, because: %.900s", error.message);
+    return 0;
+  }
+  snprintf(why, bytes, "cuda; here checked for sm_90, because: %.900s", error.message);
+  return 90;
+}
+
+/* A composition, and for what it was made. */
+typedef struct resolved {
+  tsr_composition *composition; /* of one shard, where there are some */
+  uint32_t sm, shards;
+  uint64_t capacity;           /* of all shards */
+  char why[TSR_MESSAGE_BYTES]; /* that backend */
+} resolved;
+
+static tsr_status resolve(const char *call, const tsr_spec *spec, const tsr_options *options, resolved *r,
+                          tsr_error *error) {
+  tsr_settings settings;
+  tsr_options known;
+  tsr_status status = tsr_take_over(call, &known, options, sizeof known, error);
+  if (status) return status;
+  status = is_pool(spec) ? tsr_settings_read_pool(spec, &known, &settings, error)
+                         : tsr_settings_read(spec, &known, &settings, error);
+  if (status) return status;
+  r->sm = target_of(&settings, r->why, sizeof r->why);
+  r->shards = settings.devices.count != TSR_DEVICES_ALL
+                  ? settings.devices.count
+                  : tsr_device_count(r->sm ? &tsr_cuda_backend : &tsr_cpu_backend);
+  r->capacity = settings.capacity;
+  if (r->shards) known.capacity = tsr_settings_shard_capacity(&settings, r->shards);
+  return compose(spec, &known, r->sm, &r->composition, error);
+}
+
+tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error) {
+  if (!spec || !text) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_check needs a spec and a place for the text");
+  resolved r;
+  tsr_status status = resolve("tsr_spec_check", spec, options, &r, error);
+  if (status) return status;
+  tsr_composition *t = r.composition;
+  char *written = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&written, &bytes);
+  if (out) {
+    print_settings(out, spec, t);
+    print_parts(out, t);
+    fprintf(out, "%-12s %s\n", "backend", r.why);
+    if (r.shards) print_devices(out, spec, r.shards, r.capacity);
+    print_memory(out, t);
+    if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
+    if (!is_pool(spec)) print_constants(out, t);
+  }
+  tsr_composition_free(t);
+  if (!out || fclose(out) != 0) {
+    free(written);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a check");
+  }
+  *text = written;
+  return TSR_OK;
+}
+
+/* ---- resolve --------------------------------------------------------------------------------- */
+
+/* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
+static bool is_composed(const char *key) {
+  static const char *const others[] = {"key_bits", "value_bits", "value_bytes", "capacity",  "load_factor",
+                                       "seed",     "backend",    "device",      "statistics"};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (strcmp(key, others[i]) == 0) return false;
+  return true;
+}
+
+/* Whether two values say the same: numbers may be written in several ways. */
+static bool is_same(const char *left, const char *right) {
+  uint64_t l, r;
+  return strcmp(left, right) == 0 || (tsr_parse_u64(left, &l) && tsr_parse_u64(right, &r) && l == r);
+}
+
+/* Those of a section that are no defaults. */
+static void print_section(FILE *out, const tsr_spec *spec, const char *section, const tsr_setting_info *rows,
+                          size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const char *value = tsr_spec_get(spec, section, rows[i].key);
+    uint64_t number;
+    if (!is_composed(rows[i].key) || !value || (rows[i].initial && is_same(value, rows[i].initial))) continue;
+    fprintf(out, "%s%s.%s=", ftell(out) > 0 ? " " : "", section, rows[i].key);
+    if (tsr_parse_u64(value, &number))
+      fprintf(out, "%llu", (unsigned long long)number);
+    else
+      fputs(value, out);
+  }
+}
+
+static void print_words(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
+  const tsr_setting_info *rows;
+  size_t count = tsr_settings_list(&rows);
+  print_section(out, spec, "table", rows, count);
+  count = tsr_devices_settings_list(&rows);
+  print_section(out, spec, "devices", rows, count);
+  count = tsr_values_settings_list(&rows);
+  print_section(out, spec, "values", rows, count);
+  count = tsr_filter_settings_list(&rows);
+  print_section(out, spec, "filter", rows, count);
+  for (uint32_t role = 0; role < TSR_ROLES; role++) {
+    const tsr_part *part = &t->part[role];
+    for (const tsr_parameter *p = part->plugin ? part->plugin->parameters : NULL; p && p->name; p++) {
+      uint64_t value = 0;
+      memcpy(&value, (const char *)part->config + p->offset, p->type == TSR_PARAMETER_U32 ? 4 : 8);
+      if (!t->shape.sm && strcmp(p->name, "tile_lanes") == 0) value = t->shape.tile_lanes;
+      fprintf(out, " %s.%s=%llu", tsr_role_names[role], p->name, (unsigned long long)value);
+    }
+  }
+}
+
+tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, tsr_resolution *resolution,
+                            tsr_error *error) {
+  if (!spec || !resolution)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_resolve needs a spec and a place for what it composes");
+  if (is_pool(spec))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: names an allocator and no layout, and is thereby no table",
+                    tsr_spec_name(spec));
+  resolved r;
+  tsr_status status = resolve("tsr_spec_resolve", spec, options, &r, error);
+  if (status) return status;
+  const tsr_composition *t = r.composition;
+  const uint32_t parts = r.shards ? r.shards : 1;
+  tsr_resolution ours = {.sm = r.sm,
+                         .capacity = r.shards ? r.capacity : t->shape.capacity,
+                         .slots = parts * tsr_composition_slots(t),
+                         .bytes = parts * tsr_composition_bytes(t),
+                         .bucket_slots = t->shape.bucket_slots,
+                         .bucket_bytes = t->shape.bucket_bytes,
+                         .tile_lanes = t->shape.tile_lanes,
+                         .load_factor = t->settings.load_factor,
+                         .reached_load = tsr_reached_load(&t->shape)};
+  size_t bytes = 0;
+  FILE *out = open_memstream(&ours.text, &bytes);
+  if (out) print_words(out, spec, t);
+  tsr_composition_free(r.composition);
+  if (!out || fclose(out) != 0) {
+    free(ours.text);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a composition");
+  }
+  tsr_hand_over(resolution, &ours, sizeof ours);
+  return TSR_OK;
+}
+
+void tsr_resolution_free(tsr_resolution *resolution) {
+  free(resolution->text);
+  resolution->text = NULL;
+}
+
+/* ---- link ------------------------------------------------------------------------------------ */
+
+/* What is told of a link of its own stands behind the kernels of the cubin. */
+static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernels, bool use_cache, tsr_link *link,
+                             tsr_error *error) {
+  tsr_link made = {0};
+  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, use_cache, &made, error);
+  if (status) return status;
+  tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
+  if (longer) {
+    longer[link->kernel_count] = made.kernels[0];
+    longer[link->kernel_count++].name = kernels->names[0]; /* lives as long as the library; the form does not matter */
+    link->kernels = longer;
+    link->other_functions += made.other_functions;
+    link->glue_ms += made.glue_ms;
+    link->link_ms += made.link_ms;
+  }
+  tsr_link_free(&made);
+  return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the facts of a kernel");
+}
+
+static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
+  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
+  tsr_kernels kernels;
+  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
+  return status ? status : add_kernel(&of_pages, &kernels, use_cache, link, error);
+}
+
+static tsr_status add_mark(const tsr_composition *t, bool use_cache, tsr_link *link, tsr_error *error) {
+  tsr_kernels kernels;
+  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
+  return status ? status : add_kernel(t, &kernels, use_cache, link, error);
+}
+
+tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
+                         tsr_error *error) {
+  if (!spec || !link) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_link needs a spec and a place for the code");
+  tsr_composition *t;
+  tsr_kernels kernels;
+  tsr_options known;
+  tsr_link ours = {0};
+  tsr_status status = tsr_take_over("tsr_spec_link", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = compose(spec, &known, sm, &t, error);
+  if (status) return status;
+  status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
+                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, 0,
+                                            (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
+  const tsr_composition *tables[] = {t};
+  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
+    if (tsr_composition_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
+  if (status == TSR_OK && tsr_composition_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
+  if (status) tsr_link_free(&ours);
+  tsr_composition_free(t);
+  if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);
+  return status;
+}
