@@ -121,7 +121,8 @@ typedef struct tsr_call {
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
  * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A counter counts each key once where values is
- * NULL, else values[i] times; a count stops at 2^value_bits - 1. A full table is no error: see results, unplaced_*
+ * NULL, else values[i] times; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned; the spec's
+ * `overflow` says what a sum past the largest one becomes, and tsr_report.overflows how often that was. A full table is no error: see results, unplaced_*
  * and tsr_table_report. Where pairs move and values combine, a call without results takes n bytes of device memory for a
  * while. (The two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,

@@ -997,9 +997,9 @@ TSR_INLINE void tsr_exchange_payload(tsr_payload *address, tsr_payload payload) 
 #endif
 
 /* Combines into a value in memory, and tells of an overflow; or gives a newly claimed slot its first value: under `first`
- * and `replace` it stores. One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past the largest one sets it
- * to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the last of all writes
- * leaves the largest. Nobody finds counts while they are added to. */
+ * and `replace` it stores. One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past
+ * the largest one sets it to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the
+ * last of all writes leaves the largest. Nobody finds counts while they are added to. */
 TSR_INLINE void tsr_combine_at(const tsr_ctx *c, tsr_payload *address, uint32_t policy, tsr_payload offered) {
 #if TSR_PAYLOAD_BITS > 0
   if (TSR_POLICY_COUNTS(policy)) {

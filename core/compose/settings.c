@@ -89,9 +89,9 @@ enum { ROW_WORD_BYTES = 24 };
     "counter.",                                                                                                        \
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
   R("overflow", "report | saturate | wrap", "report",                                                                  \
-    "What duplicates = add does where a sum passes the largest value. report: it comes out modulo 2^value_bits and "   \
-    "is counted; `run` says so and ends with status 3. saturate: it stops at the largest value. wrap: modulo, and "    \
-    "nobody counts.",                                                                                                  \
+    "What duplicates = add does with a sum past the largest value; values are unsigned. report: it comes out modulo "  \
+    "2^value_bits and is counted; `run` says so and ends with status 3. saturate: it stops there. wrap: modulo, and "  \
+    "nobody counts, as negative numbers need it.",                                                                     \
     ROW_CHOICE, ROW(overflow), 0, 0)                                                                                   \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \

@@ -80,7 +80,7 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
   const uint32_t row_bytes = (uint32_t)code->tables[i].settings.value_bytes;
   const bool looks_up =
-      TSR_POLICY_LOOKS(shape->duplicates) && shape->kind != TSR_KIND_COUNTER && shape->kind != TSR_KIND_FILTER;
+      TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates) && shape->kind != TSR_KIND_FILTER;
   fprintf(out, "#include \"core/kernels/user.cuh\"\n");
   if (table->does & TSR_DOES_FINDS && shape->kind == TSR_KIND_FILTER)
     fprintf(out, "USER_asks(%s, %zu)\n", table->name, number);

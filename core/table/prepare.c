@@ -33,7 +33,7 @@ static const char *why_not(const tsr_shape *shape, uint32_t bit) {
   const uint32_t of_filter = TSR_PREPARE_INSERT | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
   if (shape->kind == TSR_KIND_FILTER && !(bit & of_filter)) return "needs keys, which a filter does not keep";
   const bool looks =
-      TSR_POLICY_LOOKS(shape->duplicates) && shape->kind != TSR_KIND_COUNTER && shape->kind != TSR_KIND_MULTIMAP;
+      TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates) && shape->kind != TSR_KIND_MULTIMAP;
   if (bit == TSR_PREPARE_APPLY && shape->concurrency != TSR_CONCURRENCY_MIXED) return "is for concurrency = mixed";
   if ((bit == TSR_PREPARE_FIND || bit == TSR_PREPARE_FIND_ALL) && !shape->value_bits)
     return "is for tables with values";

@@ -105,6 +105,11 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (shape->kind == TSR_KIND_COUNTER)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: a counter counts each key that it is given: use tsr_insert, then tsr_find");
+  if (TSR_POLICY_COUNTS(shape->duplicates))
+    return tsr_fail(
+        error, TSR_UNSUPPORTED,
+        "tsr_find_or_insert: with overflow = saturate no value is read while sums are made: use tsr_insert, "
+        "then tsr_find");
   if (shape->duplicates == TSR_DUPLICATES_KEEP || shape->kind == TSR_KIND_MULTIMAP)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
