@@ -13,7 +13,8 @@
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
  * Streams: `stream` is a CUstream / cudaStream_t passed as void *, NULL for the default stream; the cpu backend ignores
- * it and returns when the work is done. On CUDA, operations only enqueue work (host arrays apart, see tsr_call); the
+ * it and returns when the work is done. On CUDA, operations only enqueue work (but see tsr_call for host arrays, and [table]
+ * growth and clean for inserts that rebuild the table, which wait); the
  * table orders operations that may not overlap, whatever streams they are on, without waiting on the host.
  * Sizes: structs get members at their end in later versions. So that a program and a library of different versions agree,
  * their first member is their size: set it to sizeof the struct, or leave it 0 for the members that this version has. The
@@ -247,6 +248,8 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   /* keys by the buckets that they looked at: [i] looked at i, the last at that many or more */
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
   uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
+  uint64_t cleanings;            /* inserts that rebuilt the table first, to be rid of erased slots (clean = auto) */
+  uint64_t erased_slots;         /* there are at most so many now; tsr_table_usage counts them */
   /* duplicates = add with overflow = report: how often a sum passed the largest value: for each key the true sum of its
    * values / 2^value_bits. 0 means that all sums are right. Where an insert was done again, because pairs had found no
    * room, some may count twice. */

@@ -19,8 +19,8 @@ extern "C" {
 typedef struct tsr_usage {
   size_t size;
   uint64_t pairs;
-  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, tsr_rehash and tsr_flush free
-                          them */
+  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, and cleaning ([table] clean),
+                          tsr_rehash and tsr_flush free them */
   uint64_t units;      /* of the allocator, that continue buckets */
   uint64_t slots;      /* of the buckets that a hash can name, and of these units */
   double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units; of a
@@ -61,11 +61,13 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  * each launch of the graph, on what the arrays hold at that time.
  *   - It takes device arrays, and code that tsr_table_prepare has made.
  *   - No event is recorded: a launch is ordered against other calls on the table by its stream alone.
- *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait: growth = double, lists made in bulk,
- *     several devices. An insert that combines values where pairs move needs `results`.
+ *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait or to allocate: growth = double, lists
+ *     made in bulk, value_bytes, device_bytes, several devices, tsr_build, tsr_for_all, tsr_for_each, tsr_call_parts. An
+ *     insert that combines values where pairs move needs `results`.
  *   - tsr_find_all adds memory nodes to the graph.
  *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did, too.
- *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew.
+ *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew. Cleaning ([table] clean)
+ *     leaves graphs as they are: it happens in calls that are not captured, and never in a mixed table of a graph.
  *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
 
 /* ---- Watching a save ------------------------------------------------------------------------- */

@@ -40,14 +40,12 @@ static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages 
 }
 
 tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error) {
-  static const uint64_t least = 1u << 20;
   const tsr_shape *s = &t->store.composition->shape;
   const bool tells = tsr_wants_answers(bulk);
   tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
   tsr_bulk told = *bulk;
   *memory = NULL;
-  if (!tsr_composition_has_step(t->store.composition, TSR_PAGES_spans) || bulk->n < least || t->store.is_captured)
-    return TSR_OK;
+  if (!(tsr_store_plan(&t->store, TSR_BULK_insert, bulk->n, tells, false).group & TSR_GROUP_SPANS)) return TSR_OK;
   if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), stream, memory, NULL)) {
     *memory = NULL;
     return TSR_OK;

@@ -242,7 +242,7 @@ static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t he
 
 /* ---- The batch ------------------------------------------------------------------------------- */
 
-tsr_status tsr_graph_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
+tsr_status tsr_lists_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) {
   const tsr_work b = {t, store, stream, error};
   const uint64_t slots = store->composition->shape.buckets * store->composition->shape.bucket_slots;

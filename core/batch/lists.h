@@ -10,7 +10,7 @@
 /* Makes the lists of bulk->n pairs, and of those that the table has: where it has any, it waits for the device, takes them
  * out and makes all lists anew. Pairs beyond the table's slots go where lists leave room, or are handed back. bulk: with
  * state and tally. Nothing else works on the table meanwhile. Where memory is short the table is as it was. */
-tsr_status tsr_graph_insert(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,
+tsr_status tsr_lists_insert(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) TSR_MUST_CHECK;
 
 #endif

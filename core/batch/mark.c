@@ -9,7 +9,7 @@ tsr_status tsr_mark_pages(const tsr_work *b, const tsr_pages *pages) {
   uint64_t tiles;
   const tsr_composition *c = b->store->composition;
   p.mark_blocks = (double)tsr_composition_filter_blocks(c) / (double)p.pages;
-  p.mark_bytes = tsr_composition_mark_bytes(c);
+  p.mark_bytes = tsr_plan_mark_bytes(c);
   const tsr_status status = tsr_partition_tiles(b, &p, &tiles);
   return status ? status : tsr_work_step(b, TSR_PAGES_mark, &p, tiles);
 }
@@ -20,20 +20,13 @@ static uint64_t lay_out(void *partition, uint64_t n, char *memory) {
   return used;
 }
 
-/* Who asks a filter for answers gets them from an insert by random access, one by one. */
-bool tsr_marks_in_order(const tsr_store *store, const tsr_bulk *bulk) {
-  const tsr_composition *c = store->composition;
-  return !store->is_captured && !bulk->operations && bulk->n >= tsr_composition_mark_batch(c) &&
-         !(c->facts.is_filter && bulk->results);
-}
-
 tsr_status tsr_mark_in_order(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                              bool *began, tsr_error *error) {
   const tsr_composition *c = store->composition;
   const tsr_work b = {t, store, stream, error};
   tsr_bulk keys = *bulk;
   keys.values = NULL;
-  tsr_partition partition = tsr_partition_plan(t, c, tsr_composition_mark_pages(c), false);
+  tsr_partition partition = tsr_partition_plan(t, c, tsr_plan_mark_pages(c), false);
   uint64_t piece, bytes;
   void *memory;
   tsr_status status = tsr_partition_allocate(t, &partition, lay_out, bulk->n, stream, &piece, &bytes, &memory);

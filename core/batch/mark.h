@@ -11,8 +11,6 @@
 /* Enqueues it for the items of *pages, which tsr_partition_run has put in order. */
 tsr_status tsr_mark_pages(const tsr_work *work, const tsr_pages *pages) TSR_MUST_CHECK;
 
-/* Whether there are so many keys that they are put in order for it alone. */
-bool tsr_marks_in_order(const tsr_store *store, const tsr_bulk *bulk);
 /* Puts the keys in order, and sets their bits. *began: false if nothing was done, because there is no scratch memory for
  * them. bulk: with state and tally. */
 tsr_status tsr_mark_in_order(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,

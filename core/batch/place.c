@@ -10,6 +10,7 @@
 
 typedef struct job {
   tsr_work batch;
+  const tsr_stages *stages;
   tsr_partition partition;
   bool needs_results, bars, seeks_hot, makes_distinct, needs_made_results;
   uint8_t *results, *made_results; /* of items; of those that one was made of */
@@ -34,13 +35,17 @@ static uint32_t piece_items(const job *j, uint64_t n) {
 }
 static uint64_t pieces_max(const job *j, uint64_t n) { return n / piece_items(j, n) + 1 + j->partition.pages; }
 
-static job job_for(const tsr_table *t, const tsr_composition *composition, bool has_answers) {
+static job job_for(const tsr_work *work, const tsr_stages *stages) {
+  const tsr_composition *composition = work->store->composition;
   const tsr_shape *s = &composition->shape;
-  job j = {.partition = tsr_partition_plan(t, composition, s->pages, has_answers),
+  const bool has_answers = stages->answers;
+  job j = {.batch = *work,
+           .stages = stages,
+           .partition = tsr_partition_plan(work->t, composition, s->pages, has_answers),
            .needs_results = has_answers || composition->facts.combines_later,
            .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
-           .seeks_hot = s->sm && tsr_composition_has_step(composition, TSR_PAGES_sample)};
-  j.makes_distinct = tsr_composition_set_room(composition) != 0;
+           .seeks_hot = (stages->group & TSR_GROUP_HOT) != 0,
+           .makes_distinct = (stages->group & TSR_GROUP_PAGES) != 0};
   j.needs_made_results = j.makes_distinct && composition->facts.combines_later;
   j.partition.has_spare = j.makes_distinct;
   j.partition.takes_pairs =
@@ -158,7 +163,7 @@ static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *mad
   own.segments = own.pages;
   own.piece_items = piece_items(j, own.bulk.n);
   own.distinct = j->distinct;
-  own.set_room = tsr_composition_set_room(j->partition.composition);
+  own.set_room = tsr_plan_set_room(j->partition.composition);
   own.keys_to = spare->keys;
   own.values_to = own.pairs_to ? (char *)spare->keys + j->partition.composition->shape.key_bits / 8 : spare->values;
   own.bulk.results = has_answers ? j->results : NULL;
@@ -214,14 +219,11 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p
  * which may seem present then. */
 static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_pages *p) {
   const tsr_work *b = &j->batch;
-  const tsr_backend *backend = b->t->backend;
   const tsr_pages hot = pairs_of_hot(j, bulk);
-  if (!b->store->composition->facts.filter_words) return TSR_OK;
-  if (!tsr_composition_marks_in_order(b->store->composition))
-    return backend->launch(b->store->code->program, TSR_BULK_mark, bulk, b->stream, b->error);
+  if (j->stages->mark != TSR_MARK_PAGES) return TSR_OK;
   const tsr_status status = tsr_mark_pages(b, p);
   if (status || !j->seeks_hot) return status;
-  return backend->launch(b->store->code->program, TSR_BULK_mark, &hot.bulk, b->stream, b->error);
+  return b->t->backend->launch(b->store->code->program, TSR_BULK_mark, &hot.bulk, b->stream, b->error);
 }
 
 /* One piece of the batch, in its scratch memory. */
@@ -238,15 +240,12 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }
 
-tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
-                            tsr_error *error) {
-  const bool has_answers = tsr_wants_answers(bulk);
-  job j = job_for(t, store->composition, has_answers);
+tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_stages *stages, const tsr_bulk *bulk,
+                            void *stream, bool *began, tsr_error *error) {
+  const tsr_work work = {t, store, stream, error};
+  job j = job_for(&work, stages);
   uint64_t piece, bytes;
   void *memory;
-  *began = !has_answers || !tsr_composition_has_few_pages(store->composition);
-  if (!*began) return TSR_OK;
-  j.batch = (tsr_work){t, store, stream, error};
   tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;

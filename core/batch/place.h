@@ -15,9 +15,9 @@
 tsr_status tsr_pages_work(const tsr_work *work, const tsr_pages *made, const tsr_pages *p, uint64_t first,
                           uint64_t pages) TSR_MUST_CHECK;
 
-/* Enqueues the insert of bulk->n pairs; *began: false if nothing was done, for want of scratch memory. bulk: with state
+/* Enqueues the insert of bulk->n pairs, and what stages->mark says where that is TSR_MARK_PAGES; *began: false if nothing was done, for want of scratch memory. bulk: with state
  * and tally. Nothing else works on the table meanwhile: pages are written back whole. */
-tsr_status tsr_pages_insert(const tsr_table *table, tsr_store *store, const tsr_bulk *bulk, void *stream, bool *began,
-                            tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_pages_insert(const tsr_table *table, tsr_store *store, const tsr_stages *stages, const tsr_bulk *bulk,
+                            void *stream, bool *began, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

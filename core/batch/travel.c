@@ -28,17 +28,6 @@ typedef struct job {
   uint64_t *begins; /* the host's: pages + 1 */
 } job;
 
-static bool finds(uint32_t op) { return op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count; }
-
-static bool changes(uint32_t op) {
-  return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_erase || op == TSR_BULK_erase_pair;
-}
-
-bool tsr_travels(const tsr_store *store, uint32_t op, uint64_t n) {
-  if (!store->windows) return false;
-  return changes(op) || (finds(op) && n >= tsr_composition_travel_batch(store->composition));
-}
-
 /* ---- Scratch memory -------------------------------------------------------------------------- */
 
 /* The operation's own arrays alone: tsr_find_all counts with room for values in hand. */
@@ -49,12 +38,13 @@ static tsr_bulk own_arrays(uint32_t op, const tsr_bulk *bulk) {
   return own;
 }
 
-static job job_for(const tsr_table *t, const tsr_composition *c, uint32_t op, const tsr_bulk *bulk) {
+static job job_for(const tsr_table *t, const tsr_composition *c, const tsr_stages *stages, uint32_t op,
+                   const tsr_bulk *bulk) {
   const bool wants_unplaced = bulk->unplaced_keys || bulk->unplaced_values;
   const bool has_answers = bulk->results || wants_unplaced || bulk->values_out || bulk->counts;
   return (job){.op = op,
-               .writes = changes(op),
-               .by_pages = op == TSR_BULK_insert && c->shape.sm && bulk->n >= tsr_composition_page_batch(c, 0),
+               .writes = stages->writes,
+               .by_pages = stages->place == TSR_PLACE_PAGES,
                .has_results = bulk->results || wants_unplaced || c->facts.combines_later,
                .partition = tsr_partition_plan(t, c, c->shape.pages, has_answers),
                .wants_values = bulk->values_out != NULL,
@@ -237,10 +227,10 @@ static void stop_copies(const job *j) {
   }
 }
 
-tsr_status tsr_travel(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      bool *began, tsr_error *error) {
+tsr_status tsr_travel(const tsr_table *t, tsr_store *store, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk,
+                      void *stream, bool *began, tsr_error *error) {
   const tsr_bulk own = own_arrays(op, bulk);
-  job j = job_for(t, store->composition, op, &own);
+  job j = job_for(t, store->composition, stages, op, &own);
   uint64_t piece, bytes;
   void *memory;
   j.batch = (tsr_work){t, store, stream, error};

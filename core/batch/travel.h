@@ -6,16 +6,13 @@
 #ifndef TSR_BATCH_TRAVEL_H
 #define TSR_BATCH_TRAVEL_H
 
+#include "core/batch/plan.h"
 #include "core/table/handle.h"
-
-/* Whether the pages of this operation travel. Whatever writes has them on the device; a small find, a scan and
- * TSR_BULK_retrieve read over the bus what they need. */
-bool tsr_travels(const tsr_store *store, uint32_t op, uint64_t n);
 
 /* Enqueues the operation; waits for the device once for each part of the batch that its memory has room for, since the host
  * has to know which pages have keys. bulk: with state and tally. *began: false, and nothing was done: a find that has no
  * memory for its batch can be done another way. */
-tsr_status tsr_travel(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      bool *began, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_travel(const tsr_table *table, tsr_store *store, const tsr_stages *stages, uint32_t op,
+                      const tsr_bulk *bulk, void *stream, bool *began, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

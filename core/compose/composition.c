@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "core/batch/steps.h"
 #include "core/compose/filter.h"
+#include "core/kernels/bulk.h"
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 
@@ -82,6 +82,19 @@ const char *tsr_composition_overlap(const tsr_composition *t) {
   return "inserts may overlap inserts, finds finds, erases erases; the table orders the classes";
 }
 
+/* An erased key pays for counting and rebuilding so many slots. */
+enum { CLEANED_SLOTS = 16 };
+
+uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
+
+const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
+  if (t->settings.clean == TSR_CLEAN_NO) return "clean = no";
+  if (t->shape.kind == TSR_KIND_FILTER) return "nothing is erased from a filter";
+  if (t->shape.has_lists) return "every insert makes the lists anew, without erased pairs";
+  if (t->window_pages) return "a rebuild needs all pairs on the device";
+  return NULL;
+}
+
 /* ---- Links of the same table ----------------------------------------------------------------- */
 
 tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page) {
@@ -103,7 +116,7 @@ tsr_composition tsr_composition_of_kernel(const tsr_composition *t, bool all_at_
   return link;
 }
 
-/* ---- Batches that go page by page ------------------------------------------------------------ */
+/* ---- Blocks and filters ----------------------------------------------------------------------- */
 
 /* CUDA's programming guide, technical specifications: shared memory of a block, less a little that kernels have besides. */
 uint32_t tsr_block_bytes(uint32_t sm) {
@@ -112,129 +125,10 @@ uint32_t tsr_block_bytes(uint32_t sm) {
   return all - OWN_BYTES;
 }
 
-/* A third more than a page has slots, so that keys are found soon. */
-uint32_t tsr_composition_set_room(const tsr_composition *t) {
-  const tsr_shape *s = &t->shape;
-  if (!s->sm || !s->is_paged || !s->payload_bits || s->statistics || !TSR_POLICY_MERGES(s->duplicates)) return 0;
-  const uint64_t slots = tsr_composition_page_buckets(t) * s->bucket_slots, room = (slots + slots / 3) / 4 * 4 + 256;
-  return room * ((s->key_bits + s->payload_bits) / 8) <= tsr_block_bytes(s->sm) ? (uint32_t)room : 0;
-}
-
-bool tsr_composition_has_few_pages(const tsr_composition *t) {
-  enum { PAGES = 256 };
-  return t->shape.sm && TSR_POLICY_LOOKS(t->shape.duplicates) && t->shape.pages < PAGES &&
-         t->settings.page_batch == TSR_PAGE_BATCH_AUTO;
-}
-
-/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
- * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. Measured:
- * core/design/0014-pages.md. */
-static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
-  enum { EMPTY = 50, USUAL = 74, MOST = 115, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
-  if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
-  if (!held || !slots) return EMPTY;
-  const uint64_t full = held * 1000 / slots, share = full < FULL ? OF_FULL + (FULL - full) * RISES / RISE : OF_FULL;
-  return share < MOST ? share : MOST;
-}
-
-/* A page is read and written once for all its pairs, so that a batch pays from some share of the table on; on the CPU, which
- * only gains its caches, from a quarter on, and there only where inserts wait for memory, as they do that look for their key
- * under its lock, because pairs move: others are in flight together. Small batches pay more for the steps than they save.
- * Where keys may repeat, a batch of any size may lie in few pages: so there must be pages for the blocks that a GPU runs at a
- * time, or blocks that share a page first. */
-uint64_t tsr_composition_page_batch(const tsr_composition *t, uint64_t held) {
-  enum { CPU_SHARE = 4 };
-  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
-  const uint64_t slots = t->shape.buckets * t->shape.bucket_slots, wanted = t->settings.page_batch;
-  const uint64_t share = t->shape.sm ? slots / 1000 * break_even(&t->shape, slots, held) : slots / CPU_SHARE;
-  const uint64_t least = t->shape.sm ? gpu_least : cpu_least;
-  if (!t->shape.is_paged || wanted == 0) return UINT64_MAX;
-  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
-  if (!t->shape.sm && !(t->facts.moves_pairs && TSR_POLICY_LOOKS(t->shape.duplicates))) return UINT64_MAX;
-  if (tsr_composition_has_few_pages(t) && !tsr_composition_set_room(t)) return UINT64_MAX;
-  return share > least ? share : least;
-}
-
-bool tsr_composition_has_step(const tsr_composition *t, uint32_t step) {
-  const bool sorts = t->shape.is_paged || t->shape.sorts_lists;
-  switch (step) {
-  case TSR_PAGES_count:
-  case TSR_PAGES_count_pages:
-  case TSR_PAGES_bins:
-  case TSR_PAGES_tiles:
-  case TSR_PAGES_scatter:
-    return sorts || tsr_composition_mark_batch(t) != UINT64_MAX;
-  case TSR_PAGES_mark:
-    return tsr_composition_marks_in_order(t) && (t->shape.is_paged || tsr_composition_mark_batch(t) != UINT64_MAX);
-  case TSR_PAGES_answer:
-  case TSR_PAGES_rest:
-    return sorts;
-  case TSR_PAGES_sample:
-  case TSR_PAGES_choose:
-  case TSR_PAGES_hot_answer:
-  case TSR_PAGES_distinct:
-  case TSR_PAGES_merge:
-    return t->shape.is_paged && TSR_POLICY_MERGES(t->shape.duplicates);
-  case TSR_PAGES_spans:
-  case TSR_PAGES_told_spans:
-  case TSR_PAGES_spans_answer:
-    return t->facts.makes_spans;
-  case TSR_PAGES_spans_list:
-    return t->facts.makes_spans && t->settings.growth;
-  case TSR_PAGES_bar:
-  case TSR_PAGES_insert:
-  case TSR_PAGES_rest_combine:
-    return t->shape.is_paged;
-  case TSR_PAGES_spilled:
-    return t->shape.is_paged && t->shape.duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
-  case TSR_PAGES_any_count:
-  case TSR_PAGES_any_begin:
-  case TSR_PAGES_any_place:
-  case TSR_PAGES_any_rest:
-    return t->shape.has_lists && !sorts;
-  default:
-    return t->shape.has_lists && sorts;
-  }
-}
-
-/* ---- Filters, which are the table or stand before it ----------------------------------------- */
-
-bool tsr_composition_marks(const tsr_composition *t, uint32_t op) {
-  return t->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
-}
-
 uint64_t tsr_composition_filter_blocks(const tsr_composition *t) {
   return t->facts.is_filter
              ? t->shape.buckets
              : t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes / TSR_FILTER_BLOCK_BYTES;
-}
-
-/* Pages of a filter are as large as a tile of keys fills at 12 bits a key; a table's own pages are what they are. */
-uint64_t tsr_composition_mark_pages(const tsr_composition *t) {
-  enum { PAGE_BLOCKS = 256 };
-  if (t->shape.is_paged) return t->shape.pages;
-  return (tsr_composition_filter_blocks(t) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
-}
-
-/* The blocks of a page's keys: two of them may be a neighbour's, too. */
-uint32_t tsr_composition_mark_bytes(const tsr_composition *t) {
-  const uint64_t blocks = tsr_composition_filter_blocks(t) / tsr_composition_mark_pages(t) + 2;
-  return (uint32_t)(blocks * t->facts.filter_words * sizeof(uint32_t));
-}
-
-bool tsr_composition_marks_in_order(const tsr_composition *t) {
-  enum { OWN_BYTES = 4 << 10 };
-  return t->facts.filter_words && !t->shape.has_lists &&
-         (!t->shape.sm || tsr_composition_mark_bytes(t) + OWN_BYTES <= tsr_block_bytes(t->shape.sm));
-}
-
-/* While a filter lies in a GPU's cache its bits may be set in any order. */
-uint64_t tsr_composition_mark_batch(const tsr_composition *t) {
-  enum { PAGES = 1024, SHARE = 16 };
-  static const uint64_t least = 1u << 22;
-  if (!tsr_composition_marks_in_order(t) || !t->shape.sm || tsr_composition_mark_pages(t) < PAGES) return UINT64_MAX;
-  const uint64_t share = tsr_composition_filter_blocks(t) * t->facts.filter_words / SHARE;
-  return share > least ? share : least;
 }
 
 /* ---- Tables that lie in the host's memory ---------------------------------------------------- */
@@ -259,12 +153,4 @@ uint64_t tsr_composition_window_bytes(const tsr_composition *t) {
   uint64_t page_bytes, behind_bytes;
   tsr_composition_measure_pages(t, &page_bytes, &behind_bytes);
   return t->window_pages ? TSR_WINDOWS * (t->window_pages * page_bytes + behind_bytes) : 0;
-}
-
-/* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
-uint64_t tsr_composition_travel_batch(const tsr_composition *t) {
-  enum { READ_BYTES = 256 };
-  const uint64_t wanted = t->settings.page_batch;
-  if (!t->window_pages || wanted == 0) return UINT64_MAX;
-  return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(t) / READ_BYTES;
 }

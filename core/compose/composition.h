@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A composition, which compose.h makes, and what can be read off it: bytes, buckets, which batches take which way. All of
+ * A composition, which compose.h makes, and what can be read off it: bytes, buckets. All of
  * it is a function of settings, facts and plans, and no device is asked. A function takes a composition as it is and
  * changes nothing, so any number of threads may ask. Read next: glue.h (device code), backend.h (memory).
  */
@@ -77,6 +77,11 @@ uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
 /* What may overlap with what, one sentence. It lives as long as the process. */
 const char *tsr_composition_overlap(const tsr_composition *composition);
 
+/* How many keys are erased at the least between two cleanings (../table/clean.h). */
+uint64_t tsr_composition_clean_every(const tsr_composition *composition);
+/* Why such a table is not cleaned, a phrase; NULL: it is. It lives as long as the process. */
+const char *tsr_composition_why_uncleaned(const tsr_composition *composition);
+
 /* ---- Links of the same table ----------------------------------------------------------------- */
 
 /* Both share all that `composition` owns, and are not freed. */
@@ -87,32 +92,12 @@ tsr_composition tsr_composition_of_pages(const tsr_composition *composition, boo
  * erases at once (all_at_once) keys have locks. */
 tsr_composition tsr_composition_of_kernel(const tsr_composition *composition, bool all_at_once);
 
-/* ---- Batches that go page by page ------------------------------------------------------------ */
+/* ---- Blocks and filters ----------------------------------------------------------------------- */
 
 /* Shared memory in bytes that a block of threads can have on a GPU of compute capability sm. */
 uint32_t tsr_block_bytes(uint32_t sm);
-/* The smallest insert, in pairs, that goes page by page where `held` pairs are in the table; UINT64_MAX where none does. */
-uint64_t tsr_composition_page_batch(const tsr_composition *composition, uint64_t held);
-/* On a GPU, how many keys of a page a block has room for, to make items of one key one; 0: it does not do so. */
-uint32_t tsr_composition_set_room(const tsr_composition *composition);
-/* Whether keys may repeat and there are fewer pages than blocks that a GPU runs at a time; false where page_batch says
- * what to do. */
-bool tsr_composition_has_few_pages(const tsr_composition *composition);
-/* Whether its batches take this step (TSR_PAGES_). */
-bool tsr_composition_has_step(const tsr_composition *composition, uint32_t step);
-
-/* ---- Filters, which are the table or stand before it ----------------------------------------- */
-
-/* Whether TSR_BULK_mark goes before this operation. */
-bool tsr_composition_marks(const tsr_composition *composition, uint32_t op);
+/* Of the filter that the table is, or that stands before it. */
 uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
-/* Its bits may be set in the order of pages of it, which are the table's where that has pages: how many pages, what a block
- * of threads holds of the filter meanwhile, whether that can be, and the smallest batch that is put in this order for it
- * alone; UINT64_MAX where none is. */
-uint64_t tsr_composition_mark_pages(const tsr_composition *composition);
-uint32_t tsr_composition_mark_bytes(const tsr_composition *composition);
-bool tsr_composition_marks_in_order(const tsr_composition *composition);
-uint64_t tsr_composition_mark_batch(const tsr_composition *composition);
 
 /* ---- Tables that lie in the host's memory ---------------------------------------------------- */
 
@@ -125,11 +110,9 @@ static inline bool tsr_region_travels(const tsr_composition *composition, const 
 }
 /* Of the regions that travel: bytes of one page, and bytes that a window has besides, behind its last page. */
 void tsr_composition_measure_pages(const tsr_composition *composition, uint64_t *page_bytes, uint64_t *behind_bytes);
-/* Bytes there, and of all windows; the smallest find whose pages travel, while a smaller one reads what it needs where it
- * lies. */
+/* Bytes there, and of all windows. */
 uint64_t tsr_composition_host_bytes(const tsr_composition *composition);
 uint64_t tsr_composition_window_bytes(const tsr_composition *composition);
-uint64_t tsr_composition_travel_batch(const tsr_composition *composition);
 
 #ifdef __cplusplus
 }

@@ -84,6 +84,10 @@ enum { ROW_WORD_BYTES = 24 };
   R("growth_limit", "0 .. 2^40", "0",                                                                                  \
     "Capacity at which growth ends; 0: when memory does, or 256 times as many pairs have room.", ROW_NUMBER,           \
     ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
+  R("clean", "auto | no", "auto",                                                                                      \
+    "auto: an insert into a table with more erased than empty slots first rebuilds it in its place, and waits. no: "   \
+    "erased slots stay until they are taken again, or until a rehash.",                                                \
+    ROW_CHOICE, ROW(clean), 0, 0)                                                                                      \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
     "counter.",                                                                                                        \

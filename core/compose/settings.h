@@ -21,6 +21,7 @@ enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 /* Three pages of this size fit the shared memory of an H200's multiprocessor, each beside its locks. */
 enum { TSR_PAGE_BYTES_AUTO = 60 << 10 };
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
+enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
 enum { TSR_EXCHANGE_DIRECT, TSR_EXCHANGE_COPY };
@@ -35,7 +36,7 @@ typedef struct tsr_devices {
 
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, value_bytes, duplicates, concurrency, statistics, backend, device;
-  uint64_t capacity, seed, stash, growth, growth_limit, page_bytes, page_batch, device_bytes;
+  uint64_t capacity, seed, stash, growth, growth_limit, clean, page_bytes, page_batch, device_bytes;
   uint64_t split, chunk, exchange;                       /* [devices] */
   uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
   uint64_t filter_bits;                                  /* of the filter before the table, 0: none */

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/spec/leftover.h"
+
 enum {
   COMPILER_SECONDS_MAX = 20, /* an operation takes below one on an idle machine */
   CODE_BYTES_MAX = 16 << 20,
@@ -40,11 +42,11 @@ static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TS
 
 typedef struct folder {
   char path[512];
+  tsr_leftover leftover; /* lists it while it is there */
 } folder;
 
 static const char *const unit_files[COMPILER_FILES_MAX] = {"unit.c",  "unit1.c", "unit2.c", "unit3.c", "unit4.c",
                                                            "unit5.c", "unit6.c", "unit7.c", "unit8.c"};
-static const char *const folder_files[] = {"unit.so", "words"};
 
 static void path_in(const folder *f, const char *name, char *path, size_t bytes) {
   snprintf(path, bytes, "%s/%s", f->path, name);
@@ -54,23 +56,23 @@ static void path_in(const folder *f, const char *name, char *path, size_t bytes)
 static tsr_status folder_make(folder *f, tsr_error *error) {
   const char *base = secure_getenv("TMPDIR");
   if (!base || base[0] != '/' || strlen(base) > 400) base = "/tmp";
+  *f = (folder){.path = ""};
   snprintf(f->path, sizeof f->path, "%s/tessera-XXXXXX", base);
-  if (mkdtemp(f->path)) return TSR_OK;
+  tsr_leftover_hold();
+  const bool is_made = mkdtemp(f->path) != NULL;
+  const int why = errno;
+  if (is_made) tsr_leftover_add(&f->leftover, f->path);
+  tsr_leftover_release();
+  if (is_made) return TSR_OK;
   return tsr_fail(error, TSR_NOT_FOUND, "no folder can be made in %s: %s; TMPDIR may name another", base,
-                  strerror(errno));
+                  strerror(why));
 }
 
-static void folder_remove(const folder *f) {
-  char path[600];
-  for (size_t i = 0; i < sizeof folder_files / sizeof folder_files[0]; i++) {
-    path_in(f, folder_files[i], path, sizeof path);
-    unlink(path);
-  }
-  for (size_t i = 0; i < COMPILER_FILES_MAX; i++) {
-    path_in(f, unit_files[i], path, sizeof path);
-    unlink(path);
-  }
-  rmdir(f->path);
+static void folder_remove(folder *f) {
+  tsr_leftover_hold();
+  tsr_leftover_remove(f->path);
+  tsr_leftover_drop(&f->leftover);
+  tsr_leftover_release();
 }
 
 static tsr_status folder_write(const folder *f, const char *name, const void *data, size_t bytes, tsr_error *error) {
@@ -137,41 +139,69 @@ static const char *compiler_name(tsr_error *error) {
   return named ? named : "cc";
 }
 
+/* One look at the child. While the folder lists its group, nobody else may be that group: so it is taken from the list in
+ * the same step in which the child is. */
+static pid_t look(folder *f, pid_t child, int *status) {
+  tsr_leftover_hold();
+  const pid_t ended = waitpid(child, status, WNOHANG);
+  const int why = errno;
+  if (ended != 0) f->leftover.group = 0;
+  tsr_leftover_release();
+  errno = why;
+  return ended;
+}
+
 /* Waits for it, and kills it with all that it started if that takes too long. The wait is in short sleeps because there
  * is no other one that leaves the signals of the program alone. Returns whether it ended by itself and well; a program
  * that ignores SIGCHLD never learns how, and then what the compiler has made must tell. */
-static bool await(pid_t child, bool *in_time) {
+static bool await(folder *f, pid_t child, bool *in_time) {
   const struct timespec nap = {0, 2000000};
   struct timespec from, now;
   int status = 0;
+  *in_time = true;
   clock_gettime(CLOCK_MONOTONIC, &from);
   for (;;) {
-    pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child) break;
-    if (ended < 0 && errno != EINTR) return *in_time = true;
+    const pid_t ended = look(f, child, &status);
+    if (ended == child) return *in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (ended < 0) return *in_time;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - from.tv_sec >= COMPILER_SECONDS_MAX) {
+    if (*in_time && now.tv_sec - from.tv_sec >= COMPILER_SECONDS_MAX) {
       kill(-child, SIGKILL);
-      while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-      __atomic_store_n(&gave_up, 1, __ATOMIC_RELAXED);
-      return *in_time = false;
+      __atomic_store_n(&gave_up, 1, __ATOMIC_RELAXED); /* relaxed: it orders nothing */
+      *in_time = false;
     }
     nanosleep(&nap, NULL);
   }
-  *in_time = true;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Runs it in a process group of its own; what it says goes to the folder's file `words`. */
-static tsr_status run(const folder *f, const char *const *arguments, tsr_error *error) {
-  char words[600];
+/* This process's environment, but that temporary files are made in the folder; *own is the new string. Both are the
+ * caller's to free. */
+static char **environment_in(const folder *f, char **own) {
+  size_t count = 0, used = 0;
+  while (environ[count]) count++;
+  char **all = calloc(count + 2, sizeof *all);
+  *own = malloc(sizeof "TMPDIR=" + sizeof f->path);
+  if (!all || !*own) {
+    free(all);
+    free(*own);
+    return *own = NULL, NULL;
+  }
+  sprintf(*own, "TMPDIR=%s", f->path);
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(environ[i], "TMPDIR=", 7) != 0) all[used++] = environ[i];
+  all[used] = *own;
+  return all;
+}
+
+/* Starts it in a process group of its own; what it says goes to the folder's file `words`. Returns 0 or an errno. */
+static int start(folder *f, const char *const *arguments, pid_t *child) {
+  char words[600], *own = NULL, **environment = environment_in(f, &own);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   sigset_t none, defaults;
-  pid_t child;
-  bool in_time;
+  if (!environment) return ENOMEM;
   path_in(f, "words", words, sizeof words);
-  if (posix_spawn_file_actions_init(&files) != 0) return tsr_fail(error, TSR_NO_MEMORY, "no memory to run a compiler");
+  posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
   sigemptyset(&none);
   sigemptyset(&defaults);
@@ -184,11 +214,24 @@ static tsr_status run(const folder *f, const char *const *arguments, tsr_error *
   int failure = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   if (!failure) failure = posix_spawn_file_actions_addopen(&files, 1, words, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (!failure) failure = posix_spawn_file_actions_adddup2(&files, 1, 2);
-  if (!failure) failure = posix_spawnp(&child, arguments[0], &files, &attributes, (char *const *)arguments, environ);
+  tsr_leftover_hold();
+  if (!failure) failure = posix_spawnp(child, arguments[0], &files, &attributes, (char *const *)arguments, environment);
+  if (!failure) f->leftover.group = *child;
+  tsr_leftover_release();
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
+  free(environment);
+  free(own);
+  return failure;
+}
+
+static tsr_status run(folder *f, const char *const *arguments, tsr_error *error) {
+  pid_t child;
+  bool in_time;
+  const int failure = start(f, arguments, &child);
+  if (failure == ENOMEM) return tsr_fail(error, TSR_NO_MEMORY, "no memory to run a compiler");
   if (failure) return tsr_fail(error, TSR_NOT_FOUND, "%s cannot be run: %s", arguments[0], strerror(failure));
-  if (await(child, &in_time)) return TSR_OK;
+  if (await(f, child, &in_time)) return TSR_OK;
   if (!in_time)
     return tsr_fail(error, TSR_LINK_FAILED, "%s took more than %d seconds", arguments[0], COMPILER_SECONDS_MAX);
   size_t bytes;

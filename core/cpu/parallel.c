@@ -3,6 +3,8 @@
  * parallel.h by OpenMP; by plain threads where a build defines TSR_PTHREADS, because ThreadSanitizer does not
  * understand the barriers of OpenMP's runtimes and would report races that are none.
  */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+
 #include "core/cpu/parallel.h"
 
 /* Items a turn: long enough to hide the scheduling, and where there are many of them to meet a key again (range.cuh), short
@@ -11,14 +13,53 @@ enum { RANGE_MIN = 1 << 11, RANGE_MAX = 1 << 14, TURNS = 16 };
 
 #ifndef TSR_PTHREADS
 
+#include <limits.h>
 #include <omp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
 
-uint64_t tsr_parallel_threads(void) { return (uint64_t)omp_get_max_threads(); }
+/* Threads that may run beside each other. An OpenMP runtime ends the process where it cannot start one, so they are tried
+ * before the first team is made; until then it is not known. */
+static int threads_allowed;
+
+static void *pass(void *gate) {
+  pthread_mutex_lock(gate);
+  pthread_mutex_unlock(gate);
+  return NULL;
+}
+
+static void try_threads(void) {
+  enum { SPARE = 8, REST_MILLISECONDS = 20 }; /* for threads that have ended and still count */
+  if (omp_get_max_threads() == 1) return; /* a team of one starts none */
+  const int wanted = omp_get_max_threads() - 1 + SPARE;
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* closed while threads are started, so that all run at once */
+  pthread_t *threads = malloc((size_t)wanted * sizeof *threads);
+  int started = 0;
+  pthread_mutex_lock(&gate);
+  while (threads && started < wanted && pthread_create(&threads[started], NULL, pass, &gate) == 0) started++;
+  pthread_mutex_unlock(&gate);
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  free(threads);
+  const struct timespec rest = {0, REST_MILLISECONDS * 1000000L};
+  if (started < wanted) nanosleep(&rest, NULL);
+  const int allowed = started == wanted ? INT_MAX : started > SPARE ? 1 + started - SPARE : 1;
+  /* relaxed: it is a number alone, and whoever does not see it asks pthread_once first */
+  __atomic_store_n(&threads_allowed, allowed, __ATOMIC_RELAXED);
+}
+
+uint64_t tsr_parallel_threads(void) {
+  const int most = omp_get_max_threads(), allowed = __atomic_load_n(&threads_allowed, __ATOMIC_RELAXED);
+  return (uint64_t)(allowed && allowed < most ? allowed : most);
+}
 
 static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
                       void *argument) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   int64_t ranges = (int64_t)((n + range - 1) / range);
-#pragma omp parallel for schedule(dynamic, 1) if (ranges > 1) /* waking threads costs more than few items do */
+  if (ranges > 1) pthread_once(&once, try_threads);
+  const int threads = ranges > 1 ? (int)tsr_parallel_threads() : 1; /* waking threads costs more than few items do */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (int64_t i = 0; i < ranges; i++) {
     uint64_t begin = (uint64_t)i * range, end = begin + range < n ? begin + range : n;
     body(argument, begin, end);

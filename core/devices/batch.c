@@ -22,7 +22,7 @@ static tsr_status begin(tsr_task *task) {
   tsr_status status = tsr_task_allocate(task);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) { /* what the caller has enqueued before */
     tsr_device *device = tsr_device_of(&task->s->members[i]);
-    status = device->backend->synchronize(device, task->parts[i].stream, task->error);
+    status = device->backend->synchronize(device, task->parts[i].call.stream, task->error);
   }
   status = task->x->agree(task->x, status, task->error);
   if (status) return status;
@@ -139,11 +139,10 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
 
 /* counts[i] becomes where the values of item i begin. */
 static tsr_status sum_up(const tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_array offsets = {r->counts, NULL, (r->n + 1) * sizeof *r->counts, false, TSR_ARRAY_PARTLY_WRITTEN};
-  tsr_status status = tsr_stage_in(t, &offsets, NULL, error);
+  tsr_array offsets = {.users = r->counts, .bytes = (r->n + 1) * sizeof *r->counts, .use = TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &offsets, 1, NULL, error);
   if (status == TSR_OK) status = t->backend->prefix_sum(t->device, offsets.devices, r->n, NULL, error);
-  tsr_status copied = tsr_stage_out(t, &offsets, NULL, status != TSR_OK, status ? NULL : error);
-  if (status == TSR_OK) status = copied;
+  status = tsr_stage_out(t, &offsets, 1, NULL, status, error);
   tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   return status ? status : waited;
 }

@@ -213,7 +213,7 @@ static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t slot, u
                             .missing = r->missing,
                             .tells_presence = r->tells_presence,
                             .is_reached = true,
-                            .stream = m->streams[TSR_LANE_WORK],
+                            .call.stream = m->streams[TSR_LANE_WORK],
                             .tally = r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
   return n ? tsr_single_operate(m->shard, &mine, task->error) : TSR_OK;
 }

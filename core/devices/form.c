@@ -10,11 +10,12 @@
 #include "core/devices/move.h"
 #include "core/devices/save.h"
 #include "core/devices/whole.h"
-#include "core/table/capture.h"
+#include "core/table/call.h"
 
-static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_status status =
-      tsr_capture_refuse(t, r->stream, "a table of several devices works in streams of its own: use one device", error);
+static tsr_status operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
+  tsr_request begun = *asked;
+  const tsr_request *r = &begun;
+  const tsr_status status = tsr_call_begin(t, &begun, error);
   if (status) return status;
   if (r->n == 0 && r->op != TSR_BULK_retrieve && !t->shards->transport.group) return TSR_OK;
   switch (t->shards->split) {

@@ -56,7 +56,7 @@ static tsr_status begin(merge *m) {
   if (!m->keys || !m->values || !m->found || !m->one_found || !m->codes || !m->one_codes || !m->counts ||
       !m->one_counts || !m->next)
     return tsr_fail(m->error, TSR_NO_MEMORY, "no memory to merge the answers of %llu items", (unsigned long long)n);
-  tsr_status status = m->t->backend->synchronize(m->t->device, m->r->stream, m->error);
+  tsr_status status = m->t->backend->synchronize(m->t->device, m->r->call.stream, m->error);
   if (status == TSR_OK) status = fetch(m, m->keys, m->r->keys, n * m->key_bytes);
   if (status == TSR_OK && m->r->values) status = fetch(m, m->values, m->r->values, n * m->value_bytes);
   return status;

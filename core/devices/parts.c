@@ -8,7 +8,7 @@
 #include "core/devices/batch.h"
 #include "core/devices/modes.h"
 #include "core/sized.h"
-#include "core/table/capture.h"
+#include "core/table/call.h"
 #include "core/tessera_devices.h"
 
 typedef struct keeper {
@@ -97,9 +97,8 @@ tsr_status tsr_call_parts(tsr_table *t, uint32_t call, uint32_t count, const tsr
   for (uint32_t i = 0; i < count; i++) {
     const tsr_batch_part *part = (const tsr_batch_part *)(uintptr_t)((const char *)parts + i * parts->size);
     tsr_status status = request_of(t, call, part, &requests[i], error);
-    if (status == TSR_OK)
-      status =
-          tsr_capture_refuse(t, requests[i].stream, "parts of a batch wait for each other: use tsr_insert, ...", error);
+    tsr_request asked = {.op = TSR_CALL_PARTS, .call = requests[i].call};
+    if (status == TSR_OK) status = tsr_call_begin(t, &asked, error);
     if (status) return status;
     any = any || (requests[i].n && requests[i].values);
     all = all && (!requests[i].n || requests[i].values);

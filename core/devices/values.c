@@ -53,7 +53,7 @@ static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_slo
                             .counts = k->answer[TSR_COUNTS].memory,
                             .room = values,
                             .missing = task->parts[member].missing,
-                            .stream = m->streams[TSR_LANE_WORK],
+                            .call.stream = m->streams[TSR_LANE_WORK],
                             .tally = m->shard->tallies + TSR_TALLY_UNREAD};
   if (mine.n) status = tsr_single_operate(m->shard, &mine, task->error);
   return status ? status : tsr_task_end_phase(task, m, k, TSR_LANE_WORK);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/table/call.h"
 #include "core/table/form.h"
 #include "core/table/stage.h"
 
@@ -65,8 +66,8 @@ tsr_status tsr_shards_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 }
 
 tsr_status tsr_shards_clear(tsr_table *t, void *stream, tsr_error *error) {
-  (void)stream; /* what is enqueued there works on arrays, not on shards */
-  tsr_status status = TSR_OK;
+  tsr_request r = {.op = TSR_CALL_CLEAR, .call.stream = stream}; /* where work on arrays is enqueued, none on shards */
+  tsr_status status = tsr_call_begin(t, &r, error);
   for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) {
     tsr_table *shard = t->shards->members[i].shard;
     status = tsr_single_clear(shard, NULL, error);
@@ -187,17 +188,16 @@ tsr_status tsr_shards_pass_column(tsr_table *t, const uint64_t *rows, const void
   uint64_t all = 0;
   void *room = NULL;
   for (uint32_t i = 0; i < x->members; i++) all += rows[i];
-  tsr_array column = {users, NULL, all * item_bytes, false, TSR_ARRAY_PARTLY_WRITTEN};
-  tsr_status status = tsr_stage_in(t, &column, NULL, error);
+  tsr_array column = {.users = users, .bytes = all * item_bytes, .use = TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &column, 1, NULL, error);
   if (status == TSR_OK && !users) status = t->backend->allocate(t->device, all * item_bytes, &room, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   status = x->agree(x, status, error);
   if (status == TSR_OK) status = pass_around(t, rows, mine, users ? column.devices : room, item_bytes, error);
-  tsr_status staged = tsr_stage_out(t, &column, NULL, status != TSR_OK, status ? NULL : error);
-  if (status == TSR_OK) status = staged;
-  staged = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  status = tsr_stage_out(t, &column, 1, NULL, status, error);
+  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   if (room) t->backend->free(t->device, room);
-  return status ? status : staged;
+  return status ? status : waited;
 }
 
 static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr_error *error) {

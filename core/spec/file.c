@@ -77,9 +77,18 @@ static bool open_unnamed(tsr_file *file, mode_t mode) {
   return false;
 }
 
+/* Named from the beginning: listed until the name is gone. */
+static int begin_named(tsr_file *file, mode_t mode) {
+  tsr_leftover_hold();
+  int failure = name_temporary(file, open_named, mode);
+  if (!failure) tsr_leftover_add(&file->leftover, file->temporary);
+  tsr_leftover_release();
+  return failure;
+}
+
 /* mode: never wider than the old file's, not for a moment; fchmod gives back what the umask took. */
 static int begin_beside(tsr_file *file, mode_t mode, bool is_there) {
-  int failure = open_unnamed(file, mode) ? 0 : name_temporary(file, open_named, mode);
+  int failure = open_unnamed(file, mode) ? 0 : begin_named(file, mode);
   if (failure) return failure;
   if (is_there && fchmod(file->descriptor, mode) != 0) return tsr_file_end(file, errno);
   return 0;
@@ -87,8 +96,7 @@ static int begin_beside(tsr_file *file, mode_t mode, bool is_there) {
 
 int tsr_file_begin(tsr_file *file, const char *path, unsigned mode) {
   struct stat old;
-  file->descriptor = -1;
-  file->target[0] = file->temporary[0] = '\0';
+  *file = (tsr_file){.descriptor = -1};
   if (!path[0]) return ENOENT;
   const bool is_there = stat(path, &old) == 0;
   if (is_there && !S_ISREG(old.st_mode)) return S_ISDIR(old.st_mode) ? EISDIR : EINVAL;
@@ -104,7 +112,7 @@ bool tsr_file_is_stream(const char *path) {
 }
 
 int tsr_file_begin_output(tsr_file *file, const char *path) {
-  file->target[0] = file->temporary[0] = '\0';
+  *file = (tsr_file){.descriptor = -1};
   if (strcmp(path, "-") == 0) return begin_standard_output(file);
   return tsr_file_is_stream(path) ? begin_in_place(file, path) : tsr_file_begin(file, path, 0666);
 }
@@ -141,8 +149,11 @@ static int take_name(tsr_file *file) {
 int tsr_file_end(tsr_file *file, int failure) {
   const bool takes_name = file->target[0] != '\0';
   if (!failure && takes_name && fsync(file->descriptor) != 0) failure = errno;
+  tsr_leftover_hold(); /* nobody ends the process between the two steps of a replacement */
   if (!failure && takes_name) failure = take_name(file);
   if (close(file->descriptor) != 0 && !failure) failure = errno;
   if (failure && file->temporary[0]) unlink(file->temporary);
+  tsr_leftover_drop(&file->leftover);
+  tsr_leftover_release();
   return failure;
 }

@@ -6,7 +6,8 @@
  * process that is killed leaves nothing behind. Linux has no step by which a file without a name replaces another one;
  * it is called NAME.PROCESS.N.tmp for as long as the two steps take (link and rename), and a process that is killed
  * between them leaves the whole new file under that name. Where the file system has no files without names (NFS) it is
- * called so from the beginning. Functions return 0, or an errno: the caller knows what the file is for and writes the
+ * called so from the beginning, and tsr_leftover_clear removes it. A tsr_file stays where it is between its beginning and
+ * its end. Functions return 0, or an errno: the caller knows what the file is for and writes the
  * sentence. Thread-safe, between processes too: who ends last wins.
  */
 #ifndef TSR_FILE_H
@@ -16,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/spec/leftover.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,6 +27,7 @@ typedef struct tsr_file {
   int descriptor;           /* to write to, from its beginning */
   char target[PATH_MAX];    /* the file to replace: links are followed; "" for what is written in place */
   char temporary[PATH_MAX]; /* beside it; "" while the new file has no name */
+  tsr_leftover leftover;    /* lists the temporary name */
 } tsr_file;
 
 /* Begins a regular file. One of that name, which the caller must be allowed to write, is replaced at the end and its

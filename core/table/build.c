@@ -3,6 +3,7 @@
  * tsr_build: an insert into an empty table that begins again with another seed when a pair has no room.
  */
 #include "core/sized.h"
+#include "core/table/call.h"
 #include "core/table/form.h"
 #include "core/table/operate.h"
 #include "core/table/rebuild.h"
@@ -33,6 +34,9 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
   if (status == TSR_OK && !tries)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_build: tries = 0: must be at least 1");
   if (status == TSR_OK) status = tsr_take_over("tsr_build", &known, call, sizeof known, error);
+  if (status) return status;
+  tsr_request r = {.op = TSR_CALL_BUILD, .call.stream = known.stream};
+  status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_size(t, &size, error);
   if (status) return status;
   if (size)

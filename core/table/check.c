@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
 #include "core/compose/chain.h"
@@ -104,7 +105,7 @@ static void print_filter_before(FILE *out, const tsr_composition *t) {
 
 /* A table that lies in the host's memory, and what its batches cost. */
 static void print_windows(FILE *out, const tsr_composition *t) {
-  const uint64_t travels = tsr_composition_travel_batch(t);
+  const uint64_t travels = tsr_plan_travel_batch(t);
   fprintf(out,
           "%-12s %llu bytes of pages lie in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
           "insert or erase has the pages of its keys come and go back, ",
@@ -117,10 +118,21 @@ static void print_windows(FILE *out, const tsr_composition *t) {
             (unsigned long long)travels);
 }
 
+static void print_cleaning(FILE *out, const tsr_composition *t) {
+  const char *why_not = tsr_composition_why_uncleaned(t);
+  if (why_not)
+    fprintf(out, "%-12s never by itself: %s\n", "cleaned", why_not);
+  else
+    fprintf(out,
+            "%-12s by an insert that finds more slots erased than empty, at most once for %llu erased keys; it needs "
+            "memory for a second table meanwhile\n",
+            "cleaned", (unsigned long long)tsr_composition_clean_every(t));
+}
+
 static void print_pages(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   const uint32_t pair_bytes = (s->key_bits + s->payload_bits) / 8;
-  const uint64_t least = tsr_composition_page_batch(t, 0), of_half = tsr_composition_page_batch(t, s->capacity / 2);
+  const uint64_t least = tsr_plan_page_batch(t, 0), of_half = tsr_plan_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
   if (least == UINT64_MAX) {
@@ -130,11 +142,30 @@ static void print_pages(FILE *out, const tsr_composition *t) {
   fprintf(out, "inserts of at least %llu pairs ", (unsigned long long)least);
   if (of_half != least)
     fprintf(out, "(%llu where the table is half full, %llu where it is full) ", (unsigned long long)of_half,
-            (unsigned long long)tsr_composition_page_batch(t, s->capacity));
-  fprintf(
-      out, "go page by page, and need memory for two copies of the batch, some %u bytes a pair, or %u with answers%s\n",
-      2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1,
-      s->sm && tsr_composition_has_step(t, TSR_PAGES_sample) ? "; keys that it repeats often are combined first" : "");
+            (unsigned long long)tsr_plan_page_batch(t, s->capacity));
+  fprintf(out, "go page by page, and need memory for two copies of the batch: %u bytes per pair, or %u with results\n",
+          2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1);
+}
+
+static void print_stages(FILE *out, const char *title, const tsr_stages *stages) {
+  tsr_stage_text text[TSR_STAGES_MAX];
+  const uint32_t count = tsr_plan_describe(stages, text);
+  fprintf(out, "%s\n", title);
+  for (uint32_t i = 0; i < count; i++) fprintf(out, "  %-18s %s\n", text[i].stage, text[i].sentence);
+}
+
+/* The stages of an insert that is large enough for all of them. Results may make it go another way. */
+static void print_plan(FILE *out, const tsr_composition *t) {
+  const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
+  tsr_batch batch = {.op = TSR_BULK_insert, .n = TSR_SPANS_BATCH, .is_clear = true};
+  if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
+  if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
+  const tsr_stages stages = tsr_plan_batch(t, &batch);
+  batch.has_answers = true;
+  const tsr_stages answered = tsr_plan_batch(t, &batch);
+  const bool differs = answered.order != stages.order || answered.mark != stages.mark;
+  print_stages(out, "a large insert", differs ? &stages : &answered);
+  if (differs) print_stages(out, "a large insert with results", &answered);
 }
 
 static void print_memory(FILE *out, const tsr_composition *t) {
@@ -201,6 +232,7 @@ static void print_constants(FILE *out, const tsr_composition *t) {
   fprintf(out, "\n");
   if (!is_filter(t)) fprintf(out, "%-12s %s\n", "uniqueness", guards[t->shape.guard]);
   fprintf(out, "%-12s %s\n%-12s %s\n", "overlap", tsr_composition_overlap(t), "kinds", kinds_of(t));
+  if (!is_filter(t)) print_cleaning(out, t);
 }
 
 /* The compute capability that the spec's backend would compose for, and why. */
@@ -264,6 +296,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     fprintf(out, "%-12s %s\n", "backend", r.why);
     if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
+    if (!is_pool(spec)) print_plan(out, t);
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }
@@ -417,8 +450,8 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_composition_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
-  if (status == TSR_OK && tsr_composition_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
+    if (tsr_plan_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
+  if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/sized.h"
-#include "core/table/capture.h"
+#include "core/table/call.h"
 #include "core/table/form.h"
 #include "core/table/open.h"
 #include "core/table/order.h"
@@ -122,15 +122,14 @@ tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
+  tsr_request r = {.op = TSR_CALL_CLEAR, .call.stream = stream};
+  tsr_status status = tsr_call_begin(t, &r, error);
+  if (status) return status;
   t->knows_pairs = false;
-  tsr_status status = TSR_OK;
-  if (tsr_is_wide(t))
-    status =
-        tsr_capture_refuse(t, stream, "the host keeps count of a table's rows of value_bytes: clear it before", error);
-  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  status = tsr_call_enter(t, TSR_PHASE_ALONE, &r.call, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
   if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_clear(t, stream, error);
-  return status ? status : tsr_table_leave(t, stream, error);
+  return status ? status : tsr_call_leave(t, &r.call, error);
 }
 
 const char *tsr_version(void) { return TSR_VERSION; }

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/batch/group.h"
+#include "core/batch/plan.h"
 #include "core/batch/sketch.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
@@ -257,17 +258,16 @@ static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, 
 }
 
 static tsr_array next_keys(const growing *g, uint64_t n) {
-  return (tsr_array){.users = (void *)(uintptr_t)(g->keys + g->done * g->key_bytes), .bytes = n * g->key_bytes};
+  return (tsr_array){.users = g->keys + g->done * g->key_bytes, .bytes = n * g->key_bytes};
 }
 
 /* For a new key that has met a full table. */
 static tsr_status grow_on(growing *g, tsr_error *error) {
   const uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX;
   tsr_array keys = next_keys(g, n);
-  tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
+  tsr_status status = tsr_stage_in(g->t, &keys, 1, g->call->stream, error);
   if (status == TSR_OK) status = grow_for(g, n, keys.devices, true, error);
-  tsr_status freed = tsr_stage_out(g->t, &keys, g->call->stream, true, status ? NULL : error);
-  return status ? status : freed;
+  return tsr_stage_out(g->t, &keys, 1, g->call->stream, status, error);
 }
 
 /* The keys whose bits mark empty and erased slots have a bucket each, of the same size in every table: what a multimap
@@ -502,27 +502,23 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   const bool is_first = g->done == 0 && g->may_grow && g->n > room_of(g); /* what is known to come has room first */
   uint64_t n = g->n - g->done < PIECE_MAX ? g->n - g->done : PIECE_MAX, size = 0;
   if (!is_first) n = cut_piece(g, n);
-  tsr_array keys = next_keys(g, n);
-  tsr_array values = {.users = g->values ? (void *)(uintptr_t)(g->values + g->done * g->value_bytes) : NULL};
-  tsr_status status = tsr_stage_in(g->t, &keys, g->call->stream, error);
+  tsr_array arrays[] = {next_keys(g, n), {.users = g->values ? g->values + g->done * g->value_bytes : NULL}};
+  tsr_array *keys = &arrays[0], *values = &arrays[1];
+  tsr_status status = tsr_stage_in(g->t, keys, 1, g->call->stream, error);
   if (status == TSR_OK && is_first) {
-    const bool sees_all = g->t->pairs == 0 && keys.devices == keys.users;
-    status = grow_for(g, sees_all ? g->n : n, keys.devices, false, error);
+    const bool sees_all = g->t->pairs == 0 && !keys->is_staged;
+    status = grow_for(g, sees_all ? g->n : n, keys->devices, false, error);
     n = cut_piece(g, n);
   }
   size = n;
-  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys.devices, &size, error);
+  if (status == TSR_OK && g->may_grow) status = measure_piece(g, n, keys->devices, &size, error);
   if (status == TSR_OK && size == 0) status = grow_on(g, error);
   if (status == TSR_OK && size) {
-    values.bytes = size * g->value_bytes;
-    status = tsr_stage_in(g->t, &values, g->call->stream, error);
-    if (status == TSR_OK) status = work_piece(g, size, keys.devices, values.devices, error);
+    values->bytes = size * g->value_bytes;
+    status = tsr_stage_in(g->t, values, 1, g->call->stream, error);
+    if (status == TSR_OK) status = work_piece(g, size, keys->devices, values->devices, error);
   }
-  tsr_array *arrays[] = {&keys, &values};
-  for (uint32_t i = 0; i < 2; i++) {
-    tsr_status freed = tsr_stage_out(g->t, arrays[i], g->call->stream, true, status ? NULL : error);
-    if (status == TSR_OK) status = freed;
-  }
+  status = tsr_stage_out(g->t, arrays, 2, g->call->stream, status, error);
   if (status == TSR_OK) g->done += size;
   return status;
 }
@@ -587,11 +583,10 @@ static tsr_status insert_list(tsr_table *t, uint32_t op, uint64_t n, const void 
   if (n == 0) return TSR_OK;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, call->stream, error);
   if (status) return status;
-  status = tsr_stage_in(t, &results, call->stream, error);
+  status = tsr_stage_in(t, &results, 1, call->stream, error);
   if (status == TSR_OK && results.devices)
     status = t->backend->fill(t->device, results.devices, 0, n, call->stream, error);
-  tsr_status freed = tsr_stage_out(t, &results, call->stream, status != TSR_OK, status ? NULL : error);
-  if (status == TSR_OK) status = freed;
+  status = tsr_stage_out(t, &results, 1, call->stream, status, error);
   if (status == TSR_OK) status = count_pairs(t, call->stream, error);
   if (status == TSR_OK) status = allocate_arrays(&g, error);
   if (status == TSR_OK) announce(&g);
@@ -600,7 +595,7 @@ static tsr_status insert_list(tsr_table *t, uint32_t op, uint64_t n, const void 
     tsr_status waited = wait(&g, NULL);
     (void)waited; /* the first failure is what the caller hears of */
   }
-  freed = free_arrays(&g, status ? NULL : error);
+  const tsr_status freed = free_arrays(&g, status ? NULL : error);
   if (status == TSR_OK) status = freed;
   tsr_status left = tsr_table_leave(t, call->stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
@@ -613,11 +608,10 @@ static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, co
                                   uint64_t *taken, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint64_t first = n < LIST_MAX ? n : LIST_MAX;
-  tsr_array all[] = {{.users = (void *)(uintptr_t)keys, .bytes = first * (shape->key_bits / 8)},
-                     {.users = (void *)(uintptr_t)values, .bytes = first * (shape->value_bits / 8)}};
+  tsr_array all[] = {{.users = keys, .bytes = first * (shape->key_bits / 8)},
+                     {.users = values, .bytes = first * (shape->value_bits / 8)}};
   tsr_span_list list = {.n = 0};
-  tsr_status status = tsr_stage_in(t, &all[0], call->stream, error);
-  if (status == TSR_OK) status = tsr_stage_in(t, &all[1], call->stream, error);
+  tsr_status status = tsr_stage_in(t, all, 2, call->stream, error);
   const tsr_bulk batch = {.state = t->store.state,
                           .n = first,
                           .keys = all[0].devices,
@@ -633,18 +627,13 @@ static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, co
   if (status == TSR_OK && is_whole) t->insert_keys += first - list.n;
   tsr_status freed = TSR_OK;
   if (list.memory) freed = t->backend->free_in(t->device, list.memory, call->stream, status ? NULL : error);
-  if (status == TSR_OK) status = freed;
-  for (uint32_t i = 0; i < 2; i++) {
-    freed = tsr_stage_out(t, &all[i], call->stream, true, status ? NULL : error);
-    if (status == TSR_OK) status = freed;
-  }
-  return status;
+  return tsr_stage_out(t, all, 2, call->stream, status ? status : freed, error);
 }
 
 tsr_status tsr_insert_growing(tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,
                               const tsr_call *call, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const bool combines = op == TSR_BULK_insert && tsr_composition_has_step(t->store.composition, TSR_PAGES_spans_list) &&
+  const bool combines = op == TSR_BULK_insert && tsr_plan_has_step(t->store.composition, TSR_PAGES_spans_list) &&
                         !call->results && !call->unplaced_keys && !call->unplaced_values;
   if (!combines) return insert_list(t, op, n, keys, values, NULL, call, error);
   tsr_status status = TSR_OK;

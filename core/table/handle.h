@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- capture <- filter <- wide <- create <- rebuild <- growth <- operate <- table <-
- * build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
+ * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, growth <- operate <-
+ * table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H
@@ -21,12 +21,14 @@ typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
-  bool is_clear;        /* nothing was inserted since it was cleared */
-  uint64_t held;        /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
-  bool is_captured;     /* what the call under way enqueues goes into a graph */
-  bool in_graph;        /* so did a call's before: the table may change without a call */
-  uint64_t paged_keys;  /* that were inserted page by page, */
-  uint64_t paged_bytes; /* ... and the most scratch memory that one call took for it */
+  bool is_clear; /* nothing was inserted since it was cleared */
+  uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
+  bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
+  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
+   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
+  uint64_t may_erase, may_insert, slack, erased_slots;
+  uint64_t paged_keys;         /* that were inserted page by page, */
+  uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
   struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
 } tsr_store;
 
@@ -63,6 +65,12 @@ enum {
   TSR_TALLIES
 };
 
+/* A call under way (call.h). */
+typedef struct tsr_call_state {
+  void *stream;
+  bool is_recorded; /* into a CUDA graph, which runs it later, any number of times */
+} tsr_call_state;
+
 /* An operation on n items, its arguments checked; arrays as in tessera.h. */
 typedef struct tsr_request {
   uint32_t op; /* retrieve: with the counting and summing that it needs */
@@ -78,7 +86,7 @@ typedef struct tsr_request {
   uint64_t missing;
   bool tells_presence; /* find, erase: results are 1 and 0 */
   bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
-  void *stream;
+  tsr_call_state call;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
 
@@ -139,6 +147,7 @@ struct tsr_table {
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
   tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */
   uint64_t insert_keys, find_keys, erase_keys;
+  uint64_t cleanings; /* since the report was reset */
   /* growth: the size, what the tallies of erasing were at that time, and what erase_keys was */
   uint64_t pairs, erased_then, erase_keys_then;
   bool knows_pairs;   /* whether `pairs` is true */

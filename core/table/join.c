@@ -129,17 +129,16 @@ static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
 /* sides: the tables of the values, or NULL. */
 static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, const tsr_join_rows *rows,
                         uint64_t count) {
-  void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
+  const void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
     const bool is_wide = users[i] && sides[i] && tsr_is_wide(sides[i]);
     const uint64_t bytes = is_wide ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
-    to->column[i] = (tsr_array){users[i], NULL, count * bytes, false, TSR_ARRAY_WRITTEN};
-    status = tsr_stage_in(j->left, &to->column[i], NULL, j->error);
-    if (status == TSR_OK && is_wide)
+    to->column[i] = (tsr_array){.users = users[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
+    if (is_wide)
       status = tsr_joining_take(j, "the numbers of rows of value_bytes", count * to->bytes[i], -1, &to->numbers[i]);
   }
-  return status;
+  return status ? status : tsr_stage_in(j->left, to->column, COLUMNS, NULL, j->error);
 }
 
 static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint64_t count, tsr_error *error) {
@@ -148,15 +147,6 @@ static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint6
     if (to->numbers[i])
       status = tsr_wide_values(sides[i], count, to->numbers[i], to->column[i].devices, to->missing, error);
   return status;
-}
-
-static tsr_status unstage(const tsr_table *t, rows_to *to, tsr_status status, tsr_error *error) {
-  for (uint32_t i = 0; i < COLUMNS; i++) {
-    const tsr_status copied = tsr_stage_out(t, &to->column[i], NULL, status != TSR_OK, status ? NULL : error);
-    if (status == TSR_OK) status = copied;
-  }
-  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
-  return status ? status : waited;
 }
 
 /* ---- One join -------------------------------------------------------------------------------- */
@@ -196,7 +186,10 @@ static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts
     to.first += parts[i].rows;
   }
   if (status == TSR_OK) status = write_values(&to, sides, all, error);
-  return unstage(parts[0].left, &to, status, error);
+  const tsr_table *t = parts[0].left;
+  status = tsr_stage_out(t, to.column, COLUMNS, NULL, status, error);
+  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  return status ? status : waited;
 }
 
 static tsr_status refuse_room(uint64_t rows, uint64_t room, tsr_error *error) {

@@ -14,29 +14,12 @@ static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t
   return t->backend->launch(store->code->program, op, bulk, stream, error);
 }
 
-static bool combines(const tsr_store *store, uint32_t op) {
-  return op == TSR_BULK_insert && store->composition->facts.combines_later;
-}
-
-static bool makes_lists(const tsr_store *store, uint32_t op) {
-  return op == TSR_BULK_insert && store->composition->shape.has_lists;
-}
-
-bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_travels(store, op, n) || (op == TSR_BULK_insert && !store->is_captured &&
-                                       n >= tsr_composition_page_batch(store->composition, store->held));
-}
-
-bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n) {
-  return tsr_launches_pages(store, op, n) || makes_lists(store, op);
-}
-
 /* Both passes of an insert, where there was no memory to go page by page. */
 static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
                                    tsr_error *error) {
   tsr_bulk kept = *bulk;
   tsr_status status = TSR_OK, freed = TSR_OK;
-  if (!combines(store, TSR_BULK_insert)) return at_random(t, store, TSR_BULK_insert, bulk, stream, error);
+  if (!store->composition->facts.combines_later) return at_random(t, store, TSR_BULK_insert, bulk, stream, error);
   if (!bulk->results) status = t->backend->allocate_in(t->device, bulk->n, stream, (void **)&kept.results, error);
   if (status) return status;
   status = at_random(t, store, TSR_BULK_insert, &kept, stream, error);
@@ -45,41 +28,49 @@ static tsr_status insert_at_random(const tsr_table *t, const tsr_store *store, c
   return status ? status : freed;
 }
 
-/* Sets the bits of a filter before the table, or of the table that is one: then nothing else is left to do. */
-static tsr_status mark(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                       bool *began, tsr_error *error) {
-  const bool is_filter = store->composition->facts.is_filter && op == TSR_BULK_insert;
+/* Sets the bits of a filter before the table, or of the table that is one. *began: nothing else is left to do. */
+static tsr_status mark(const tsr_table *t, const tsr_store *store, const tsr_stages *stages, const tsr_bulk *bulk,
+                       void *stream, bool *began, tsr_error *error) {
   bool in_order = false;
   tsr_status status = TSR_OK;
-  if (!is_filter && !tsr_composition_marks(store->composition, op)) return TSR_OK;
-  if (tsr_marks_in_order(store, bulk)) status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
-  if (is_filter) *began = in_order;
-  return status || is_filter || in_order ? status : at_random(t, store, TSR_BULK_mark, bulk, stream, error);
+  if (stages->mark == TSR_MARK_NONE || (stages->mark == TSR_MARK_PAGES && *began)) return TSR_OK;
+  if (stages->mark == TSR_MARK_BLOCKS) status = tsr_mark_in_order(t, store, bulk, stream, &in_order, error);
+  if (stages->place == TSR_PLACE_BITS) *began = in_order;
+  if (status || in_order || stages->place == TSR_PLACE_BITS) return status;
+  return at_random(t, store, TSR_BULK_mark, bulk, stream, error);
 }
 
 uint32_t tsr_counts_by(const tsr_store *store) { return store->windows ? TSR_BULK_count : TSR_BULK_note; }
 
-tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      tsr_error *error) {
-  const bool travels = tsr_travels(store, op, bulk->n);
-  const bool by_pages = !travels && tsr_launches_pages(store, op, bulk->n);
+/* The order and the place of the plan; *began: false where it is random access that is left to do. */
+static tsr_status place(const tsr_table *t, tsr_store *store, const tsr_stages *stages, uint32_t op,
+                        const tsr_bulk *bulk, void *stream, bool *began, tsr_error *error) {
+  if (stages->place == TSR_PLACE_LISTS) {
+    *began = true;
+    return tsr_lists_insert(t, store, bulk, stream, error);
+  }
+  return stages->travels ? tsr_travel(t, store, stages, op, bulk, stream, began, error) : TSR_OK;
+}
+
+tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                      const tsr_call_state *call, tsr_error *error) {
+  void *stream = call->stream;
+  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk), call->is_recorded);
+  const bool by_pages = stages.order == TSR_ORDER_PAGES, inserts = op == TSR_BULK_insert;
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
-  if (by_pages) status = tsr_pages_insert(t, store, bulk, stream, &began, error);
-  if (status == TSR_OK && !began) status = mark(t, store, op, bulk, stream, &began, error);
+  if (by_pages && !stages.travels) status = tsr_pages_insert(t, store, &stages, bulk, stream, &began, error);
+  if (status == TSR_OK) status = mark(t, store, &stages, bulk, stream, &began, error);
   if (status) return status;
-  if (travels) status = tsr_travel(t, store, op, bulk, stream, &began, error);
-  if (status == TSR_OK && began && op == TSR_BULK_insert) store->paged_keys += by_pages || travels ? bulk->n : 0;
-  if (makes_lists(store, op)) {
-    status = tsr_graph_insert(t, store, bulk, stream, error);
-    began = true;
-  }
-  if (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
+  if (!began) status = place(t, store, &stages, op, bulk, stream, &began, error);
+  if (status == TSR_OK && began && inserts && by_pages) store->paged_keys += bulk->n;
+  if (inserts || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
-  if (op == TSR_BULK_insert) store->held += bulk->n;
+  if (inserts) store->held += bulk->n;
   if (status || began) return status;
-  return by_pages ? insert_at_random(t, store, bulk, stream, error) : at_random(t, store, op, bulk, stream, error);
+  return by_pages && inserts ? insert_at_random(t, store, bulk, stream, error)
+                             : at_random(t, store, op, bulk, stream, error);
 }
 
 static tsr_status read_tally(const tsr_table *t, const tsr_tally *counted, void *stream, tsr_tally *tally,
@@ -95,14 +86,16 @@ void tsr_launch_expect(const tsr_table *t, const uint32_t *ops, uint32_t count, 
 
 tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) {
+  const tsr_call_state call = {.stream = stream};
   tsr_bulk whole = *bulk;
   whole.state = store->state;
   whole.tally = t->tallies + TSR_TALLY_COUNTED;
   tsr_status status = t->backend->fill(t->device, whole.tally, 0, sizeof *tally, stream, error);
-  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, stream, error);
+  if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, &call, error);
   tsr_status told = read_tally(t, whole.tally, stream, tally, status ? NULL : error);
   if (status == TSR_OK) status = told;
-  const bool may_leave = combines(store, op) && bulk->results && !tsr_launches_pages(store, op, bulk->n);
+  const tsr_stages stages = tsr_store_plan(store, op, bulk->n, tsr_wants_answers(bulk), call.is_recorded);
+  const bool may_leave = stages.combines && bulk->results && !tsr_works_alone(&stages);
   if (status || !may_leave || tally->hits + tally->not_placed == bulk->n) return status;
   status = at_random(t, store, TSR_BULK_combine, &whole, stream, error);
   return status ? status : read_tally(t, whole.tally, stream, tally, error);

@@ -8,11 +8,6 @@
 
 #include "core/table/handle.h"
 
-/* Whether an operation of n items goes page by page: not into a graph, because the host has to see how large pages are. */
-bool tsr_launches_pages(const tsr_store *store, uint32_t op, uint64_t n);
-/* Whether nothing else may work on the table meanwhile: so it is with these, and with an insert that makes lists. */
-bool tsr_launches_alone(const tsr_store *store, uint32_t op, uint64_t n);
-
 /* What counts pairs for tsr_find_all: a batch that travels is in another order then, and nothing is noted of it. */
 uint32_t tsr_counts_by(const tsr_store *store);
 
@@ -21,8 +16,8 @@ void tsr_launch_expect(const tsr_table *table, const uint32_t *ops, uint32_t cou
 
 /* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it
  * has left; by random access TSR_BULK_combine does that, when no other insert runs any more. */
-tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
-                      tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
+                      const tsr_call_state *call, tsr_error *error) TSR_MUST_CHECK;
 
 /* Enqueues one outside the report's counters and waits for what it counted; nothing else works on the store. bulk: without
  * state and tally; with results, an insert combines what it has left, too. */

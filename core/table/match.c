@@ -197,7 +197,7 @@ static tsr_status find_all(tsr_joining *j) {
   m->right_values = numbers_at(values, m->right_bytes);
   m->results = results;
   m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
-  status = tsr_launch(t, &t->store, op, &bulk, NULL, j->error);
+  status = tsr_launch(t, &t->store, op, &bulk, &(tsr_call_state){.stream = NULL}, j->error);
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
   if (status == TSR_OK) t->find_keys += m->lefts;
   return status ? status : left_phase;

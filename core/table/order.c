@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Order (order.h): a phase begins after all of the former one, and streams join the phase that runs. Read next:
- * capture.c.
+ * call.c.
  */
 #include "core/table/order.h"
 
@@ -33,15 +33,6 @@ static tsr_status open_gate(tsr_table *t, void *stream, tsr_error *error) {
  */
 tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
   tsr_status status = TSR_OK;
-  if (t->backend->is_capturing) status = t->backend->is_capturing(t->device, stream, &t->store.is_captured, error);
-  if (status) return status;
-  if (t->store.is_captured) { /* a graph's order is its own, and that of its launches their stream's */
-    t->store.in_graph = true;
-    t->store.state.has_erased = 1;
-    t->store.is_clear = t->knows_pairs = false;
-    t->erases_unseen = true;
-    return TSR_OK;
-  }
   next = phase_of(t, next);
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.user_count; i++)
@@ -59,7 +50,6 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
 }
 
 tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
-  if (t->store.is_captured) return TSR_OK;
   uint32_t i = 0;
   while (i < t->order.user_count && t->order.users[i].stream != stream) i++;
   if (i == TSR_USERS_MAX) { /* this stream waits for the oldest user's work and then stands for both */

@@ -12,8 +12,7 @@ tsr_status tsr_order_open(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 /* Waits for the table's work, then destroys the events. */
 void tsr_order_close(tsr_table *table);
 
-/* Lets `stream` work on the table in phase `next`; notes that it has enqueued its work. Where the stream is captured into
- * a graph both only note that: nothing that the host would find out by a wait, or by being told, holds from then on. */
+/* Lets `stream` work on the table in phase `next`; notes that it has enqueued its work. Only the order changes. */
 tsr_status tsr_table_enter(tsr_table *table, tsr_phase next, void *stream, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_table_leave(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 

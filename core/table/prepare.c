@@ -2,6 +2,7 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
  */
+#include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/compose/compose.h"
 #include "core/cpu/fuse.h"
@@ -48,7 +49,7 @@ static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *
   tsr_status status = TSR_OK;
   if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_combine, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_composition_has_step(composition, step)) status = t->backend->prepare(program, TSR_BULKS + step, error);
+    if (tsr_plan_has_step(composition, step)) status = t->backend->prepare(program, TSR_BULKS + step, error);
   return status;
 }
 
@@ -78,7 +79,7 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
       status = t->backend->prepare(program, operation_of(t, calls[i].operations[j]), error);
-    if (status == TSR_OK && tsr_composition_marks(t->store.composition, calls[i].operations[0]))
+    if (status == TSR_OK && tsr_plan_marks(t->store.composition, calls[i].operations[0]))
       status = t->backend->prepare(program, TSR_BULK_mark, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
@@ -121,12 +122,11 @@ static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_co
     status = link_operation(t, c->operations[j], cost, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape))
     status = link_operation(t, TSR_BULK_apply_inserts, cost, error);
-  if (status == TSR_OK && tsr_composition_marks(t, c->operations[0]))
-    status = link_operation(t, TSR_BULK_mark, cost, error);
+  if (status == TSR_OK && tsr_plan_marks(t, c->operations[0])) status = link_operation(t, TSR_BULK_mark, cost, error);
   if (!inserts) return status;
   if (status == TSR_OK && t->facts.combines_later) status = link_operation(t, TSR_BULK_combine, cost, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_composition_has_step(t, step)) status = link_step(t, step, cost, error);
+    if (tsr_plan_has_step(t, step)) status = link_step(t, step, cost, error);
   return status;
 }
 

@@ -121,6 +121,37 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   return status;
 }
 
+/* The memory of a store of the same composition, copied over the table's own. No lock is held in either. */
+static tsr_status copy_regions(tsr_table *t, const tsr_store *from, void *stream, tsr_error *error) {
+  const tsr_composition *composition = t->store.composition;
+  tsr_status status = TSR_OK;
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
+    status =
+        t->backend->copy(t->device, t->store.state.part[at.role].region[at.i], from->state.part[at.role].region[at.i],
+                         tsr_region_bytes(composition, at.region), stream, error);
+  if (status) return status;
+  t->store.state.has_erased = t->store.in_graph;
+  t->store.is_clear = from->is_clear && !t->store.in_graph;
+  t->store.held = from->held;
+  t->store.may_erase = t->store.may_insert = t->store.slack = t->store.erased_slots = 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_rebuild_in_place(tsr_table *t, void *stream, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  pairs p = {.count = 0};
+  tsr_store store = {.code = NULL};
+  uint64_t not_placed = 0;
+  tsr_status status = take_pairs(t, &p, stream, error);
+  if (status == TSR_OK) status = tsr_store_make(t, t->spec, shape->capacity, shape->seed, stream, &store, error);
+  if (status == TSR_OK) status = put_pairs(t, &store, &p, NULL, stream, &not_placed, error);
+  if (status == TSR_OK && not_placed) status = too_many(store.composition, p.count, not_placed, 1, error);
+  if (status == TSR_OK) status = copy_regions(t, &store, stream, error);
+  tsr_store_free(t, &store, stream);
+  free_pairs(t, &p, stream);
+  return status;
+}
+
 tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",

@@ -1,29 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of an operation that lie in host memory: copied to the device before it, and back after it.
+ * Arrays of an operation that are in host memory: copied to the device before it, and back after it.
  */
 #ifndef TSR_TABLE_STAGE_H
 #define TSR_TABLE_STAGE_H
 
 #include "core/table/handle.h"
 
-/* What an operation does with an array. Where it leaves some items as they are, the caller's must lie on the device
+/* What an operation does with an array. Where it leaves some items as they are, the caller's are copied to the device
  * too. */
 typedef enum tsr_array_use { TSR_ARRAY_READ, TSR_ARRAY_WRITTEN, TSR_ARRAY_PARTLY_WRITTEN } tsr_array_use;
 
 /* Where the caller has an array and where the device sees it. */
 typedef struct tsr_array {
-  void *users;
-  void *devices;
+  const void *users; /* written where `use` says so */
   uint64_t bytes;
-  bool staged;
   tsr_array_use use;
+  void *devices; /* of tsr_stage_in: users, or a copy in device memory */
+  bool is_staged;
 } tsr_array;
 
-/* Enqueue; in: devices = users where that is device memory already. out: frees the copy, and copies outputs back unless
- * the operation failed. */
-tsr_status tsr_stage_in(const tsr_table *table, tsr_array *array, void *stream, tsr_error *error) TSR_MUST_CHECK;
-tsr_status tsr_stage_out(const tsr_table *table, tsr_array *array, void *stream, bool failed, tsr_error *error)
+/* Enqueues copies of those arrays that the device does not see. */
+tsr_status tsr_stage_in(const tsr_table *table, tsr_array *arrays, uint32_t count, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
+/* Frees the copies, on failure of tsr_stage_in too. Copies outputs back first, if `status`, what became of the operation, is
+ * TSR_OK. Waits where there were copies, so that the caller's arrays are free again. Returns the first failure. */
+tsr_status tsr_stage_out(const tsr_table *table, tsr_array *arrays, uint32_t count, void *stream, tsr_status status,
+                         tsr_error *error) TSR_MUST_CHECK;
+
+/* The arrays of a request. */
+enum { TSR_REQUEST_ARRAYS = 9 };
+void tsr_request_arrays(const tsr_table *table, const tsr_request *request, tsr_array arrays[TSR_REQUEST_ARRAYS]);
+
+/* What works on a request. */
+typedef tsr_status tsr_operation(tsr_table *table, const tsr_request *request, tsr_error *error);
+/* Does `operation` with the request's arrays on the device. */
+tsr_status tsr_operate_staged(tsr_table *table, const tsr_request *request, tsr_operation *operation, tsr_error *error)
     TSR_MUST_CHECK;
 
 #endif

@@ -129,7 +129,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   tsr_status status = TSR_OK;
   store->state.has_erased = store->in_graph;
   store->is_clear = false;
-  store->held = 0;
+  store->held = store->may_erase = store->may_insert = store->slack = store->erased_slots = 0;
   for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
     status = t->backend->fill(t->device, store->state.part[at.role].region[at.i], at.region->fill,
                               tsr_region_bytes(composition, at.region), stream, error);

@@ -135,7 +135,7 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
                                          .results = call->present ? call->present : call->results,
                                          .tells_presence = call->present != NULL,
                                          .missing = call->missing,
-                                         .stream = call->stream},
+                                         .call.stream = call->stream},
                           error);
 }
 
@@ -151,7 +151,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
                                          .n = n,
                                          .keys = keys,
                                          .results = present,
-                                         .stream = known.stream},
+                                         .call.stream = known.stream},
                           error);
 }
 
@@ -169,7 +169,7 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
                                          .keys = keys,
                                          .results = call->results,
                                          .counts = counts,
-                                         .stream = call->stream},
+                                         .call.stream = call->stream},
                           error);
 }
 
@@ -196,7 +196,7 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
                                          .counts = offsets,
                                          .room = room,
                                          .missing = call->missing,
-                                         .stream = call->stream},
+                                         .call.stream = call->stream},
                           error);
 }
 
@@ -212,7 +212,7 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
                                          .keys = keys,
                                          .results = call->present ? call->present : call->results,
                                          .tells_presence = call->present != NULL,
-                                         .stream = call->stream},
+                                         .call.stream = call->stream},
                           error);
 }
 
@@ -235,7 +235,7 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
                                          .values = values,
                                          .results = call->present ? call->present : call->results,
                                          .tells_presence = call->present != NULL,
-                                         .stream = call->stream},
+                                         .call.stream = call->stream},
                           error);
 }
 
@@ -270,7 +270,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
                      .results = call->results,
                      .times = call->times,
                      .missing = call->missing,
-                     .stream = call->stream},
+                     .call.stream = call->stream},
       error);
 }
 

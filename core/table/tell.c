@@ -63,15 +63,11 @@ tsr_status tsr_single_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
-  tsr_array arrays[2] = {{keys, NULL, size * (shape->key_bits / 8), false, TSR_ARRAY_WRITTEN},
-                         {values, NULL, size * (shape->value_bits / 8), false, TSR_ARRAY_WRITTEN}};
-  tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) status = tsr_stage_in(t, &arrays[i], NULL, error);
+  tsr_array arrays[] = {{.users = keys, .bytes = size * (shape->key_bits / 8), .use = TSR_ARRAY_WRITTEN},
+                        {.users = values, .bytes = size * (shape->value_bits / 8), .use = TSR_ARRAY_WRITTEN}};
+  tsr_status status = tsr_stage_in(t, arrays, 2, NULL, error);
   if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
-  for (uint32_t i = 0; i < 2; i++) {
-    tsr_status copied = tsr_stage_out(t, &arrays[i], NULL, status != TSR_OK, status ? NULL : error);
-    if (status == TSR_OK) status = copied;
-  }
+  status = tsr_stage_out(t, arrays, 2, NULL, status, error);
   return status ? status : t->backend->synchronize(t->device, NULL, error);
 }
 
@@ -161,6 +157,8 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max,
                          .insert_scratch_bytes = t->store.paged_bytes,
+                         .cleanings = t->cleanings,
+                         .erased_slots = t->store.erased_slots + t->store.may_erase,
                          .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
                                       tallies[TSR_BULK_combine].overflows};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
@@ -177,7 +175,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
   t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
-  t->erased_then = t->erase_keys_then = 0;
+  t->erased_then = t->erase_keys_then = t->cleanings = 0;
   t->counted = (tsr_tally){.hits = 0};
   t->knows_pairs = false;
   return TSR_OK;

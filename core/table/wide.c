@@ -4,7 +4,6 @@
  */
 #include "core/table/wide.h"
 
-#include "core/table/capture.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
@@ -193,7 +192,7 @@ tsr_status tsr_wide_open_bits(tsr_table *t, void *stream, tsr_error *error) {
 typedef struct wide {
   tsr_table *t;
   tsr_request asked;
-  tsr_narrow_operate *narrow;
+  tsr_operation *narrow;
   uint8_t *codes;
   uint32_t *numbers; /* found, or those of pairs that came back */
 } wide;
@@ -212,7 +211,8 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
                                   .keys = (const char *)w->asked.keys + from * key_bytes,
                                   .values_out = numbers,
                                   .missing = TSR_WIDE_NONE,
-                                  .stream = w->asked.stream,
+                                  .is_reached = true,
+                                  .call = w->asked.call,
                                   .tally = tally},
                    error);
 }
@@ -227,11 +227,11 @@ static tsr_status replace_rows(const wide *w, uint64_t from, const tsr_wide_run 
   tsr_table *t = w->t;
   const tsr_wide_run run = {.n = items->n, .numbers = w->numbers, .values = items->values};
   tsr_status status = find_numbers(w, from, items->n, w->numbers, t->tallies + TSR_TALLY_UNREAD, error);
-  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, w->asked.stream, error);
-  if (status == TSR_OK) status = step(t, TSR_WIDE_claim, &run, w->asked.stream, error);
-  if (status == TSR_OK) status = step(t, TSR_WIDE_judge, &run, w->asked.stream, error);
-  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, w->asked.stream, error);
-  return status ? status : tsr_table_leave(t, w->asked.stream, error);
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_COMBINE, w->asked.call.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_claim, &run, w->asked.call.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_judge, &run, w->asked.call.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, w->asked.call.stream, error);
+  return status ? status : tsr_table_leave(t, w->asked.call.stream, error);
 }
 
 /* Inserts `count` items, for which there are spare rows. A key that was present keeps its row; the number of a pair that
@@ -260,17 +260,17 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   if (status) return status;
   const tsr_status inserted = w->narrow(t, &part, error);
   if (inserted) error = NULL;
-  status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.stream, error);
-  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.stream, error);
+  status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.call.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.call.stream, error);
   if (status == TSR_OK && !inserted && part.unplaced_values) {
     tsr_wide_run back = run;
     back.numbers = part.unplaced_values;
     back.wanted = IS_BACK;
     back.values = (char *)w->asked.unplaced_values + from * value_bytes;
-    status = step(t, TSR_WIDE_get, &back, part.stream, error);
+    status = step(t, TSR_WIDE_get, &back, part.call.stream, error);
   }
-  if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.stream, error);
-  if (status == TSR_OK) status = tsr_table_leave(t, part.stream, error);
+  if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.call.stream, error);
+  if (status == TSR_OK) status = tsr_table_leave(t, part.call.stream, error);
   return inserted ? inserted : status;
 }
 
@@ -282,7 +282,8 @@ static tsr_status insert(const wide *w, tsr_error *error) {
     const uint64_t rest = w->asked.n - from;
     count = 0;
     status = tsr_wide_reserve(t, 0, error);
-    if (status == TSR_OK && t->wide.spares - t->wide.used < rest) status = tsr_wide_collect(t, w->asked.stream, error);
+    if (status == TSR_OK && t->wide.spares - t->wide.used < rest)
+      status = tsr_wide_collect(t, w->asked.call.stream, error);
     if (status) return status;
     count = t->wide.spares - t->wide.used < rest ? t->wide.spares - t->wide.used : rest;
     status = insert_part(w, from, count, error);
@@ -295,9 +296,9 @@ static tsr_status get(const wide *w, uint64_t count, const uint64_t *end, tsr_er
   tsr_table *t = w->t;
   const tsr_wide_run run = {
       .n = count, .numbers = w->numbers, .end = end, .values = w->asked.values_out, .missing = w->asked.missing};
-  tsr_status status = tsr_table_enter(t, TSR_PHASE_FIND, w->asked.stream, error);
-  if (status == TSR_OK) status = step(t, TSR_WIDE_get, &run, w->asked.stream, error);
-  return status ? status : tsr_table_leave(t, w->asked.stream, error);
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_FIND, w->asked.call.stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_get, &run, w->asked.call.stream, error);
+  return status ? status : tsr_table_leave(t, w->asked.call.stream, error);
 }
 
 static tsr_status find(const wide *w, tsr_error *error) {
@@ -338,70 +339,39 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
   void *scratch = NULL;
   const uint64_t bytes = (needs_numbers ? number_bytes : 0) + (inserts && !r->results ? r->n : 0);
   tsr_status status = TSR_OK;
-  if (bytes) status = t->backend->allocate_in(t->device, bytes, r->stream, &scratch, error);
+  if (bytes) status = t->backend->allocate_in(t->device, bytes, r->call.stream, &scratch, error);
   if (status) return status;
   w->numbers = needs_numbers ? scratch : NULL;
   w->codes = r->results ? r->results : (uint8_t *)scratch + (needs_numbers ? number_bytes : 0);
   status = work(w, error);
   const tsr_status freed =
-      scratch ? t->backend->free_in(t->device, scratch, r->stream, status ? NULL : error) : (tsr_status)TSR_OK;
+      scratch ? t->backend->free_in(t->device, scratch, r->call.stream, status ? NULL : error) : (tsr_status)TSR_OK;
   return status ? status : freed;
 }
 
-enum { ARRAYS = 7 };
-
-tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_narrow_operate *narrow, tsr_error *error) {
-  const bool gathers = r->op == TSR_BULK_retrieve, inserts = r->values != NULL;
+tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
+  const bool inserts = r->values != NULL;
   if (r->op == TSR_BULK_erase_pair && r->values)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "tsr_erase_pairs: no value of value_bytes is compared: pass values = NULL, which erases any one "
                     "pair of a key, or use tsr_erase");
   if (!inserts && !r->values_out) return narrow(t, r, error); /* which asks for no value */
-  if (r->n == 0 && !gathers) return TSR_OK;
-  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint64_t value_bytes = t->store.composition->settings.value_bytes;
-  tsr_array arrays[ARRAYS] = {{(void *)(uintptr_t)r->keys, NULL, r->n * key_bytes, false, TSR_ARRAY_READ},
-                              {(void *)(uintptr_t)r->values, NULL, r->n * value_bytes, false, TSR_ARRAY_READ},
-                              {r->values_out, NULL, (gathers ? r->room : r->n) * value_bytes, false,
-                               gathers ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN},
-                              {r->unplaced_keys, NULL, r->n * key_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
-                              {r->unplaced_values, NULL, r->n * value_bytes, false, TSR_ARRAY_PARTLY_WRITTEN},
-                              {r->results, NULL, r->n, false, TSR_ARRAY_WRITTEN},
-                              {r->counts, NULL, (r->n + 1) * sizeof *r->counts, false, TSR_ARRAY_WRITTEN}};
-  tsr_status status = tsr_capture_refuse(
-      t, r->stream, "rows of value_bytes are reached with memory that the host allocates: call it before or after",
-      error);
-  bool any_staged = false;
-  for (uint32_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = tsr_stage_in(t, &arrays[i], r->stream, error);
-  if (status == TSR_OK) {
-    wide w = {.t = t, .asked = *r, .narrow = narrow};
-    w.asked.keys = arrays[0].devices;
-    w.asked.values = arrays[1].devices;
-    w.asked.values_out = arrays[2].devices;
-    w.asked.unplaced_keys = arrays[3].devices;
-    w.asked.unplaced_values = arrays[4].devices;
-    w.asked.results = arrays[5].devices;
-    w.asked.counts = arrays[6].devices;
-    status = work_with_scratch(&w, error);
-  }
-  for (uint32_t i = 0; i < ARRAYS; i++) {
-    any_staged = any_staged || arrays[i].staged;
-    const tsr_status copied = tsr_stage_out(t, &arrays[i], r->stream, status != TSR_OK, status ? NULL : error);
-    if (status == TSR_OK) status = copied;
-  }
-  if (!any_staged && !status) return status;
-  const tsr_status waited = t->backend->synchronize(t->device, r->stream, status ? NULL : error);
-  return status ? status : waited;
+  wide w = {.t = t, .asked = *r, .narrow = narrow};
+  const tsr_status status = work_with_scratch(&w, error);
+  if (status == TSR_OK) return status;
+  const tsr_status waited = t->backend->synchronize(t->device, r->call.stream, NULL);
+  (void)waited; /* the first failure is what the caller hears of */
+  return status;
 }
 
 tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing,
                            tsr_error *error) {
-  tsr_array array = {values, NULL, size * t->store.composition->settings.value_bytes, false, TSR_ARRAY_WRITTEN};
-  tsr_status status = tsr_stage_in(t, &array, NULL, error);
+  const uint64_t bytes = size * t->store.composition->settings.value_bytes;
+  tsr_array array = {.users = values, .bytes = bytes, .use = TSR_ARRAY_WRITTEN};
+  tsr_status status = tsr_stage_in(t, &array, 1, NULL, error);
   wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices, .missing = missing}};
   if (status == TSR_OK) status = get(&w, size, NULL, error);
-  const tsr_status copied = tsr_stage_out(t, &array, NULL, status != TSR_OK, status ? NULL : error);
-  if (status == TSR_OK) status = copied;
+  status = tsr_stage_out(t, &array, 1, NULL, status, error);
   const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   return status ? status : waited;
 }

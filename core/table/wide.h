@@ -12,10 +12,7 @@
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H
 
-#include "core/table/handle.h"
-
-/* A request for numbers, as for any table of 32-bit values. */
-typedef tsr_status tsr_narrow_operate(tsr_table *table, const tsr_request *request, tsr_error *error);
+#include "core/table/stage.h"
 
 bool tsr_is_wide(const tsr_table *table);
 /* Makes rows, so that there are as many as the store needs, and `count` at least; those that are there stay. Waits. */
@@ -28,8 +25,9 @@ tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TS
 /* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. Waits where bulk
  * calls have inserted, or pairs were erased, since the last time. */
 tsr_status tsr_wide_open_bits(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
-/* Does what is asked for by requests for numbers. */
-tsr_status tsr_wide_operate(tsr_table *table, const tsr_request *request, tsr_narrow_operate *narrow, tsr_error *error)
+/* Does what is asked for, with all arrays on the device. narrow: does requests for numbers, as of any table of 32-bit
+ * values. */
+tsr_status tsr_wide_operate(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error)
     TSR_MUST_CHECK;
 /* The values of `size` pairs whose rows' numbers lie in device memory, TSR_WIDE_NONE: `missing`; values: anywhere. Waits. */
 tsr_status tsr_wide_values(tsr_table *table, uint64_t size, void *numbers, void *values, uint64_t missing,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/sized.h"
+#include "core/table/call.h"
 #include "core/table/stage.h"
 #include "core/tessera_kernels.h"
 
@@ -52,8 +53,8 @@ static tsr_status run(tsr_table *t, uint64_t n, const char *text, const void *co
 }
 
 /* Reads the caller's statements into *s, with "" for no parameters. */
-static tsr_status check(const char *call, const tsr_table *t, const tsr_statements *statements, tsr_statements *s,
-                        tsr_error *error) {
+static tsr_status check(const char *call, tsr_table *t, const tsr_statements *statements, void *stream,
+                        tsr_statements *s, tsr_error *error) {
   const tsr_status status = tsr_take_over(call, s, statements, sizeof *s, error);
   if (status) return status;
   if (!t || !s->text || (s->count && !s->arguments))
@@ -65,13 +66,14 @@ static tsr_status check(const char *call, const tsr_table *t, const tsr_statemen
   if (s->count > TSR_KERNEL_PARAMETERS_MAX - 2)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %zu arguments: at most %d", call, s->count,
                     TSR_KERNEL_PARAMETERS_MAX - 2);
-  return TSR_OK;
+  tsr_request r = {.op = TSR_CALL_FUNCTION, .call.stream = stream};
+  return tsr_call_begin(t, &r, error);
 }
 
 tsr_status tsr_for_all(tsr_table *t, const tsr_statements *statements, void *stream, tsr_error *error) {
   tsr_statements s;
   char *text = NULL;
-  tsr_status status = check("tsr_for_all", t, statements, &s, error);
+  tsr_status status = check("tsr_for_all", t, statements, stream, &s, error);
   if (status) return status;
   if (asprintf(&text, all_text, *s.parameters ? ", " : "", s.parameters, s.text) < 0) text = NULL;
   status = run(t, 0, text, s.arguments, s.count, stream, error);
@@ -83,18 +85,17 @@ tsr_status tsr_for_each(tsr_table *t, uint64_t n, const void *keys, const tsr_st
                         tsr_error *error) {
   tsr_statements s;
   char *text = NULL;
-  tsr_status status = check("tsr_for_each", t, statements, &s, error);
+  tsr_status status = check("tsr_for_each", t, statements, stream, &s, error);
   if (status == TSR_OK && n && !keys) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_for_each: keys is NULL");
   if (status || n == 0) return status;
   const uint32_t bits = t->store.composition->shape.key_bits;
   const void *all[TSR_KERNEL_PARAMETERS_MAX];
-  tsr_array array = {(void *)(uintptr_t)keys, NULL, n * (bits / 8), false, TSR_ARRAY_READ};
+  tsr_array array = {.users = keys, .bytes = n * (bits / 8), .use = TSR_ARRAY_READ};
   if (asprintf(&text, each_text, bits, *s.parameters ? ", " : "", s.parameters, s.text) < 0) text = NULL;
-  status = tsr_stage_in(t, &array, stream, error);
+  status = tsr_stage_in(t, &array, 1, stream, error);
   all[0] = &array.devices;
   if (s.count) memcpy(all + 1, s.arguments, s.count * sizeof *all);
   if (status == TSR_OK) status = run(t, n, text, all, s.count + 1, stream, error);
-  const tsr_status copied = tsr_stage_out(t, &array, stream, status != TSR_OK, status ? NULL : error);
   free(text);
-  return status ? status : copied;
+  return tsr_stage_out(t, &array, 1, stream, status, error);
 }

@@ -11,7 +11,8 @@
 #include "core/compose/user_code.h"
 #include "core/cuda/link.h"
 #include "core/sized.h"
-#include "core/table/capture.h"
+#include "core/table/call.h"
+#include "core/table/clean.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
@@ -151,17 +152,19 @@ static tsr_phase phase_of(uint32_t does) {
 }
 
 /* What the host knows of a table before a kernel works on it. */
-static void announce(tsr_table *t, uint32_t does) {
+static void announce(tsr_table *t, uint32_t does, uint64_t n) {
+  tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
   if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
   if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
 }
 
-/* Memory of rows may be another one by the time of a replay. */
-static tsr_status open_rows(tsr_table *t, uint32_t does, void *stream, tsr_error *error) {
-  const tsr_status status = tsr_capture_refuse(
-      t, stream, "rows of value_bytes move where there get to be more: launch it before or after", error);
-  return status || !(does & TSR_DOES_INSERTS) ? status : tsr_wide_open_bits(t, stream, error);
+/* Lets a call work on a table. */
+static tsr_status begin(tsr_table *t, uint32_t does, tsr_request *r, tsr_error *error) {
+  tsr_status status = tsr_call_begin(t, r, error);
+  if (status == TSR_OK && tsr_is_wide(t) && does & TSR_DOES_INSERTS)
+    status = tsr_wide_open_bits(t, r->call.stream, error);
+  return status ? status : tsr_call_enter(t, phase_of(does), &r->call, error);
 }
 
 static tsr_user_rows rows_of(const tsr_table *t) {
@@ -175,19 +178,19 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   tsr_user_table tables[TSR_KERNEL_TABLES_MAX];
   unsigned char refs[TSR_KERNEL_TABLES_MAX][TSR_USER_REF_BYTES] = {{0}};
   const void *all[TSR_KERNEL_PARAMETERS_MAX];
+  tsr_request r = {.op = TSR_CALL_KERNEL, .call.stream = stream};
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) {
     tsr_table *t = k->tables[i];
-    if (tsr_is_wide(t)) status = open_rows(t, facts->parameter[i].does, stream, error);
-    if (status == TSR_OK) status = tsr_table_enter(t, phase_of(facts->parameter[i].does), stream, error);
-    announce(t, facts->parameter[i].does);
+    status = begin(t, facts->parameter[i].does, &r, error);
+    announce(t, facts->parameter[i].does, n);
     tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert, rows_of(t)};
     memcpy(refs[i], &tables[i], sizeof tables[i]);
     all[i] = refs[i];
   }
   for (size_t i = facts->tables; i < facts->parameters; i++) all[i] = arguments[i - facts->tables];
   if (status == TSR_OK) status = k->tables[0]->backend->user_launch(k->program, n, all, stream, error);
-  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_table_leave(k->tables[i], stream, error);
+  for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_call_leave(k->tables[i], &r.call, error);
   if (status == TSR_OK) return TSR_OK;
   tsr_status waited = k->tables[0]->backend->synchronize(k->tables[0]->device, stream, NULL);
   (void)waited; /* no later phase knows of a call that failed; what is wrong is said already */

@@ -215,7 +215,7 @@ class Report(Structure):
         )
     ]
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
-    _fields_ += [("insert_scratch_bytes", c_uint64), ("overflows", c_uint64)]
+    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows")]
 
 
 class Usage(Structure):

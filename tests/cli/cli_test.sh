@@ -264,6 +264,15 @@ expect_out '^pages .*; inserts of at least [0-9]+ pairs go page by page'
 run check "$specs/pages.ini" --set table.backend=cpu --set table.page_batch=1000
 expect_out '^pages .*; inserts of at least 1000 pairs go page by page'
 
+case_of "check says which stages a large insert passes"
+expect_out '^  order +sorts the items by the pages of their keys$'
+expect_out '^  rest +inserts what has no room in its page by random access$'
+run check "$specs/pages.ini" --set table.backend=cpu
+expect_out '^  place +inserts by random access$'
+! grep -q '^  order ' out || fail "says that a batch of random access is put in order"
+run check "$specs/hashgraph_v2.ini" --set table.backend=cpu
+expect_out '^  order +sorts the items by the lists of their keys$'
+
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"
 expect_err 'no capacity, which .run. takes from its input'

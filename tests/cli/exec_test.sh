@@ -71,6 +71,14 @@ run exec short.cu --table sums=sums.ini --in keys=keys.tsv --in by=by.tsv "${cpu
 expect_status 0
 expect_err '^tessera: by has 1 elements, and there are 5000 items: '
 
+case_of "no items: a kernel that has nothing to do"
+: >none.tsv
+run exec kernels.cu --kernel add_up --table groups=groups.ini --table sums=sums.ini --insert groups=none.tsv --in keys=none.tsv \
+  --let by=1 --out sums=none.out "${cpu[@]}"
+expect_status 0
+[[ -e none.out && ! -s none.out ]] || fail "sums: $(cat none.out)"
+expect_err '^tessera: none.tsv: holds no key$'
+
 case_of "rows of value_bytes: records that are found, changed and inserted"
 cat >rows.cu <<'KERNELS'
 #include "tessera.cuh"

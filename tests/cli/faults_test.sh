@@ -91,19 +91,64 @@ ends_by INT 130
 ends_by TERM 143
 ends_by KILL 137
 
-case_of "SIGTERM while code is compiled ends the job after the chunk, and leaves no scratch files"
+# ended_soon PROCESS: waits for it, as long as a busy machine may take but not as long as the job would.
+ended_soon() {
+  local tries
+  for ((tries = 0; tries < 1000; tries++)); do
+    [[ -e /proc/$1 ]] || break
+    [[ $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) != Z ]] || break
+    sleep 0.02
+  done
+  ((tries < 1000)) || fail "did not end: $(cat err)"
+  ((tries < 1000)) || kill -KILL "$1"
+  code=0
+  wait "$1" || code=$?
+}
+
+# Jobs that take minutes: joins of one key, a batch, measuring.
+awk 'BEGIN { for (i = 0; i < 100000; i++) print 7, i }' >equal.tsv
+{ sed '/^\[table\]/,$!d' "$specs/quickstart.ini" && printf '[sweep]\nprobing.hash_functions = 2..3\n[bench]\nn = 2^25\nrepeat = 99\n'; } >sweep.ini
+long_jobs=(
+  "run $specs/u64_map.ini --set table.kind=multimap --set table.capacity=1M --insert equal.tsv --find equal.tsv --out disk/rows.tsv"
+  "join equal.tsv equal.tsv --out disk/rows.tsv"
+  "bench $specs/quickstart.ini --n 2^26 --repeat 99 --csv disk/rows.csv"
+  "sweep sweep.ini --csv disk/rows.csv"
+)
+
+case_of "Ctrl-C and SIGTERM end a long job at once, wherever it is, and nothing is left"
 mkdir -p scratch
-printf '#!/bin/sh\nsleep 1\nexit 1\n' >slow_cc && chmod +x slow_cc
+rm -f disk/*
+moments=(0.05 0.3 1.1 2.3)
+for i in "${!long_jobs[@]}"; do
+  read -ra words <<<"${long_jobs[i]}"
+  for signal in INT TERM; do
+    moment=${moments[((RANDOM % ${#moments[@]}))]}
+    TMPDIR=$work/scratch env --default-signal=INT "$tessera" "${words[@]}" "${cpu[@]}" >/dev/null 2>err &
+    process=$!
+    until [[ ! -e /proc/$process || $(cat "/proc/$process/comm" 2>/dev/null) == tessera ]]; do :; done
+    sleep "$moment"
+    kill -s $signal $process
+    ended_soon $process
+    ((code == ($(kill -l $signal) + 128))) || fail "${words[0]}, SIG$signal after $moment s: status $code: $(cat err)"
+    grep -q 'tessera: stopped by ' err || fail "${words[0]}: said: $(cat err)"
+    [[ ! $(ls -A scratch) ]] || fail "${words[0]}: left $(ls -A scratch)"
+    [[ ! $(ls -A disk | grep -v '^rows.csv$') ]] || fail "${words[0]}: left $(ls -A disk)"
+  done
+done
+
+case_of "SIGTERM while code is compiled ends the compiler and all that it started, and leaves no scratch files"
+printf '#!/bin/sh\n: >$TMPDIR/mine\nsleep 1000 &\necho $! >%s/child\nwait\n' "$work" >slow_cc && chmod +x slow_cc
 TMPDIR=$work/scratch TESSERA_CC=$work/slow_cc TESSERA_CC_ITEMS=0 "$tessera" "${big[@]}" 2>err >/dev/null &
 process=$!
-until [[ $(ls -A scratch) || ! -e /proc/$process ]]; do :; done
+until [[ -s child || ! -e /proc/$process ]]; do sleep 0.02; done
 [[ $(ls -A scratch) ]] || fail "nothing was compiled: $(cat err)"
 kill -s TERM $process
-wait $process
-code=$?
+ended_soon $process
 ((code == 143)) || fail "status $code"
-grep -q 'stopped in the middle' err || fail "said: $(cat err)"
+grep -q 'stopped by SIGTERM' err || fail "said: $(cat err)"
 [[ ! $(ls -A scratch) ]] || fail "left $(ls -A scratch)"
+for ((i = 0; i < 500; i++)); do kill -0 "$(cat child)" 2>/dev/null || break; sleep 0.02; done
+! kill -0 "$(cat child)" 2>/dev/null || [[ $(awk '{ print $3 }' "/proc/$(cat child)/stat") == Z ]] || fail "the compiler's child works on"
 
 case_of "too little memory fails with a sentence and writes nothing"
 rm -f disk/*

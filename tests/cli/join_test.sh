@@ -138,7 +138,7 @@ run join left.tsv right.tsv --out rows.csv "${cpu[@]}"
 tail -n +2 rows.csv | tr , '\t' | LC_ALL=C sort | cmp - expected || fail "other rows with commas"
 run join left.tsv right.tsv --kind left --out rows.npy "${cpu[@]}"
 expect_status 0
-(($(stat -c %s rows.npy) == 128 + 24 * $(oracle left left.tsv right.tsv | wc -l))) || fail "$(stat -c %s rows.npy) bytes"
+(($(stat -c %s rows.npy) == 128 + 32 * $(oracle left left.tsv right.tsv | wc -l))) || fail "$(stat -c %s rows.npy) bytes"
 
 case_of "other tables: sets of keys"
 cut -f 1 left.tsv | sort -u >left_keys.tsv

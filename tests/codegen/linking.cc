@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
@@ -66,9 +67,8 @@ size_t operations_of(const tsr_spec *spec, uint32_t sm) {
   EXPECT_EQ(status, TSR_OK) << error.message;
   if (status) return 0;
   size_t operations = static_cast<size_t>(TSR_BULKS_OF(&composed.composition->shape));
-  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
-    operations += tsr_composition_has_step(composed.composition, step);
-  operations += tsr_composition_marks(composed.composition, TSR_BULK_insert);
+  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++) operations += tsr_plan_has_step(composed.composition, step);
+  operations += tsr_plan_marks(composed.composition, TSR_BULK_insert);
   return operations;
 }
 

@@ -4,6 +4,7 @@
 // kernel, and no access to the table's memory from what works on a page.
 #include <gtest/gtest.h>
 
+#include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "tests/codegen/linking.h"
 
@@ -84,10 +85,10 @@ void expect_steps_link(choices::Choice choice, const char *setting, uint32_t fir
       }
       linking::Composed composed(spec.get(), sm, &status, &error);
       ASSERT_EQ(status, TSR_OK) << error.message;
-      EXPECT_TRUE(tsr_composition_has_step(composed.composition, first));
-      EXPECT_TRUE(tsr_composition_has_step(composed.composition, last));
+      EXPECT_TRUE(tsr_plan_has_step(composed.composition, first));
+      EXPECT_TRUE(tsr_plan_has_step(composed.composition, last));
       for (uint32_t step = first; step <= last; step++)
-        if (tsr_composition_has_step(composed.composition, step)) expect_step_links(composed.composition, step);
+        if (tsr_plan_has_step(composed.composition, step)) expect_step_links(composed.composition, step);
     }
 }
 
@@ -130,7 +131,7 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
           ASSERT_EQ(status, TSR_OK) << error.message;
           SCOPED_TRACE(choice.name());
           for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list}) {
-            ASSERT_TRUE(tsr_composition_has_step(composed.composition, step));
+            ASSERT_TRUE(tsr_plan_has_step(composed.composition, step));
             expect_step_links(composed.composition, step);
           }
         }

@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/batch/plan.h"
+
 namespace tessera_test {
 
 // ---- Memory -------------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ uint64_t LaneTable::collectives() const {
 
 // Warps take groups of items in turn; all lanes of a warp make the same calls, those past the end without an item.
 std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
-  const bool marks = tsr_composition_marks(composition_.get(), op);
+  const bool marks = tsr_plan_marks(composition_.get(), op);
   const std::string complaint = marks ? launch(TSR_BULK_mark, bulk) : "";
   if (!complaint.empty()) return complaint;
   const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
@@ -151,7 +153,7 @@ std::string LaneTable::making_lists(Batch &batch) {
   tsr_bulk marked = {};
   marked.n = n;
   marked.keys = key_array.data();
-  if (tsr_composition_marks(composition_.get(), TSR_BULK_insert)) complaint = launch(TSR_BULK_mark, &marked);
+  if (tsr_plan_marks(composition_.get(), TSR_BULK_insert)) complaint = launch(TSR_BULK_mark, &marked);
   if (!complaint.empty()) return complaint;
   std::vector<uint32_t> lists(n + 1);
   std::vector<uint64_t> at(composition_->shape.lists + 1), places(n + 1, TSR_CPU_NO_SLOT);

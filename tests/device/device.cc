@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
@@ -69,7 +70,7 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   tsr_error error = {};
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
   for (uint32_t op = 0; composition && op < TSR_BULKS; op++) {
-    const bool is_mark = op == TSR_BULK_mark && tsr_composition_marks(composition, TSR_BULK_insert);
+    const bool is_mark = op == TSR_BULK_mark && tsr_plan_marks(composition, TSR_BULK_insert);
     tsr_kernels kernels;
     if (op >= (uint32_t)TSR_BULKS_OF(&composition->shape) && !is_mark) continue;
     tsr_link link = {};
@@ -79,7 +80,7 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
     tsr_link_free(&link);
   }
   for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++) {
-    if (!tsr_composition_has_step(composition, step)) continue;
+    if (!tsr_plan_has_step(composition, step)) continue;
     const tsr_composition of_pages = tsr_composition_of_pages(composition, step == TSR_PAGES_insert);
     const tsr_composition *tables[] = {&of_pages};
     tsr_kernels kernels;

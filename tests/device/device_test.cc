@@ -564,6 +564,51 @@ TEST(Graphs, AreReplayedWithErasesBetween) {
 }
 TEST(Small, GraphsAreReplayed) { expect_replays(lists("soa", "linear", 8, 2, 32, "slab"), 300); }
 
+// Calls between launches clean the table of erased slots, and the graph goes on working on the same memory.
+TEST(Graphs, AreReplayedOnTablesThatAreCleaned) {
+  const uint64_t n = device::backend() == "cpu" ? 500 : 20000;
+  device::Table table = device::create(plain("packed", "double_hashing", 4, 1, "first"), 2 * n, 0.8);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> numbers(n), expected(n);
+  for (uint64_t i = 0; i < n; i++) expected[i] = i * 3;
+  device::Streams streams;
+  device::Array keys(t, 32, n), values(t, 32, expected), found(t, 32, n);
+  tsr_error error = {};
+  tsr_call call = {};
+  call.stream = streams.one;
+  ASSERT_EQ(tsr_table_prepare(t, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_ERASE, &error), TSR_OK)
+      << error.message;
+  device::Graph graph(streams.one, [&] {
+    EXPECT_EQ(tsr_erase(t, n, keys.data(), &call, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_insert(t, n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_find(t, n, keys.data(), found.data(), &call, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_erase(t, n, keys.data(), &call, &error), TSR_OK) << error.message;
+  });
+  for (uint64_t round = 0; round < 20 && !testing::Test::HasFailure(); round++) {
+    SCOPED_TRACE(round);
+    for (uint64_t i = 0; i < n; i++) numbers[i] = device::key_of(i + 2 * round * n, 32);
+    device::Array these(t, 32, numbers);
+    ASSERT_EQ(tsr_memory_copy(t, keys.data(), these.data(), n * 4, &error), TSR_OK);
+    ASSERT_NO_FATAL_FAILURE(graph.launch());
+    EXPECT_EQ(found.numbers(), expected);
+    for (uint64_t i = 0; i < n; i++) numbers[i] = device::key_of(i + (2 * round + 1) * n, 32);
+    device::Array others(t, 32, numbers);
+    ASSERT_EQ(tsr_insert(t, n, others.data(), values.data(), &call, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_find(t, n, others.data(), found.data(), &call, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+    EXPECT_EQ(found.numbers(), expected);
+    uint64_t size = 0;
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    EXPECT_EQ(size, n);
+    ASSERT_EQ(tsr_erase(t, n, others.data(), &call, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+  }
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+  EXPECT_GT(report.cleanings, 0u);
+}
+
 // ---- Values of value_bytes ----------------------------------------------------------------------
 
 struct Wide {

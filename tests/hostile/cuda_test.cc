@@ -9,6 +9,8 @@
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
 #include "core/kernels/roofline.h"
+#include "core/tessera_devices.h"
+#include "core/tessera_kernels.h"
 #include "core/tessera_tools.h"
 #include "plugins/table.h"
 #include "tests/hostile/life.h"
@@ -208,7 +210,7 @@ class Streams : public testing::Test {
 protected:
   void SetUp() override {
     heal();
-    table_ = table_of("capacity=1000 backend=cuda");
+    table_ = table_of("capacity=1000 backend=cuda clean=no"); // cleaning is an operation of its own
     fake().launch = note_launch;
     launched.clear();
     ASSERT_EQ(tsr_memory_allocate(table_, 4 * sizeof(uint32_t), &keys_, &error_), TSR_OK) << error_.message;
@@ -455,6 +457,25 @@ TEST_F(CapturedCalls, ThatCannotBeRecordedAreRefused) {
   expect_refused(tsr_find(table_, N, on_host.data(), found_, &plain, &error_), "host memory");
 }
 
+// They would wait: for kernels that are made for the call, to see whether all pairs have a place, for other parts.
+TEST_F(CapturedCalls, ThatWaitAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo"));
+  tsr_call plain = call(false);
+  tsr_batch_part part = {};
+  part.size = sizeof part;
+  part.n = N;
+  part.keys = keys_;
+  part.values = values_;
+  part.call = &plain;
+  tsr_statements statements = {};
+  statements.text = "";
+  capture();
+  expect_refused(tsr_for_all(table_, &statements, &stream_, &error_), "tsr_kernel_launch");
+  expect_refused(tsr_for_each(table_, N, keys_, &statements, &stream_, &error_), "tsr_kernel_launch");
+  expect_refused(tsr_build(table_, N, keys_, values_, &plain, 3, &error_), "before");
+  expect_refused(tsr_call_parts(table_, TSR_PREPARE_INSERT, 1, &part, &error_), "tsr_insert");
+}
+
 // A graph has no pages: what goes there at random must then be combined, as by any call that does not go page by page.
 TEST_F(CapturedCalls, CombineWherePagesWouldHave) {
   ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo duplicates=add page_bytes=4Ki page_batch=1"));
@@ -483,6 +504,7 @@ TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
   tsr_call plain = call(false);
   capture();
   expect_refused(tsr_find(table_, N, keys_, found_, &plain, &error_), "one device");
+  expect_refused(tsr_clear(table_, &stream_, &error_), "one device");
 }
 
 // ---- The heap of malloc -------------------------------------------------------------------------

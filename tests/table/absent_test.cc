@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/batch/plan.h"
 #include "core/compose/compose.h"
 #include "core/compose/filter.h"
 #include "tests/oracle/chance.h"
@@ -180,7 +181,7 @@ TEST_F(Filtered, BatchesThatAreMarkedInOrder) {
     tsr_composition *made = nullptr;
     EXPECT_EQ(tsr_compose(spec.get(), &options, sm, 1, &made, &error), TSR_OK) << error.message;
     const CompositionPointer composition(made);
-    return tsr_composition_mark_batch(composition.get());
+    return tsr_plan_mark_batch(composition.get());
   };
   EXPECT_EQ(least(1 << 27, 0), UINT64_MAX);
   EXPECT_EQ(least(7000000, 90), UINT64_MAX) << "7 MB lie in the cache";

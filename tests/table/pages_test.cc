@@ -7,6 +7,7 @@
 
 #include <sstream>
 
+#include "core/batch/plan.h"
 #include "core/compose/compose.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
@@ -171,7 +172,7 @@ TEST(PageBatches, PayFromASmallerShareOfAFullTableOn) {
     tsr_error error = {};
     EXPECT_EQ(tsr_compose(spec.get(), &options, 90, 1, &made, &error), TSR_OK) << error.message;
     const CompositionPointer composition(made);
-    return tsr_composition_page_batch(made, held);
+    return tsr_plan_page_batch(made, held);
   };
   const uint32_t unique = TSR_DUPLICATES_PROMISE_UNIQUE;
   EXPECT_LT(least(unique, 0), least(unique, capacity / 2));

@@ -192,7 +192,7 @@ protected:
     recipe.capacity = kKeys;
     recipe.statistics = true;
     recipe.mixed = GetParam();
-    create(recipe);
+    create(recipe, {"table.clean=no"}); // tsr_apply may insert
     Batch batch, gone, absent;
     for (uint64_t i = 0; i < kKeys; i++) {
       batch.keys.push_back(i * 0x9E3779B1u & 0xFFFFFFFFu);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/spec/leftover.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 #include "tools/cli/command.h"
@@ -41,9 +42,10 @@ typedef struct kit_run {
   const char *level;             /* quick, full, stress or tsan */
   const char *stress;            /* pairs, or NULL */
   uint64_t seconds;              /* of one test */
-  char folder[TSR_PLACE_BYTES];  /* a new one, for the next three */
+  char folder[TSR_PLACE_BYTES];  /* a new one, for the next three, and for what the kit makes */
   char list[TSR_PLACE_BYTES];    /* companions */
   char unfinished[TSR_PLACE_BYTES], running[TSR_PLACE_BYTES]; /* kept by the kit: the first while it runs */
+  tsr_leftover leftover;                                      /* lists the folder, and the kit's process group */
 } kit_run;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
@@ -94,23 +96,27 @@ static tsr_status find_file(const char *path, char **file, tsr_error *error) {
 
 static tsr_status make_folder(kit_run *run, tsr_error *error) {
   const char *base = getenv("TMPDIR");
-  if (!tsr_place_join(base && *base ? base : "/tmp", "tessera.XXXXXX", run->folder) || !mkdtemp(run->folder)) {
-    run->folder[0] = '\0';
-    return tsr_fail(error, TSR_IO, "%s: no temporary folder can be made there: %s: set TMPDIR to another one",
-                    base && *base ? base : "/tmp", strerror(errno));
-  }
+  if (!base || !*base) base = "/tmp";
+  tsr_leftover_hold();
+  const bool is_made = tsr_place_join(base, "tessera.XXXXXX", run->folder) && mkdtemp(run->folder);
+  const int why = errno;
+  if (is_made) tsr_leftover_add(&run->leftover, run->folder);
+  tsr_leftover_release();
+  if (!is_made)
+    return tsr_fail(error, TSR_IO, "%s: no temporary folder can be made there: %s: set TMPDIR to another one", base,
+                    strerror(why));
   if (!tsr_place_join(run->folder, "list", run->list) || !tsr_place_join(run->folder, "unfinished", run->unfinished) ||
       !tsr_place_join(run->folder, "running", run->running))
     return tsr_fail(error, TSR_IO, "%s: is too long a path: set TMPDIR to another folder", run->folder);
   return TSR_OK;
 }
 
-static void remove_folder(const kit_run *run) {
-  if (!run->folder[0]) return;
-  unlink(run->list);
-  unlink(run->unfinished);
-  unlink(run->running);
-  rmdir(run->folder);
+static void remove_folder(kit_run *run) {
+  if (!run->leftover.path) return;
+  tsr_leftover_hold();
+  tsr_leftover_remove(run->folder);
+  tsr_leftover_drop(&run->leftover);
+  tsr_leftover_release();
 }
 
 /* ---- The child ------------------------------------------------------------------------------- */
@@ -155,7 +161,8 @@ static void become_the_kit(const kit_run *run) {
     tsr_say("%s", error.message);
     /* threads that wait actively stand in each other's way where the kit's own threads are more than the cores */
   } else if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && setenv("TSR_CONFORM", run->file, 1) == 0 &&
-             setenv("TSR_CONFORM_LIST", run->list, 1) == 0 && setenv("TSR_CONFORM_LEVEL", run->level, 1) == 0 &&
+             setenv("TMPDIR", run->folder, 1) == 0 && setenv("TSR_CONFORM_LIST", run->list, 1) == 0 &&
+             setenv("TSR_CONFORM_LEVEL", run->level, 1) == 0 &&
              setenv("TSR_CONFORM_STRESS", run->stress ? run->stress : "", 1) == 0 &&
              setenv("TSR_CONFORM_RUNNING", run->running, 1) == 0 &&
              setenv("TEST_PREMATURE_EXIT_FILE", run->unfinished, 1) == 0) {
@@ -191,15 +198,24 @@ static void say_where(const kit_run *run, char *where, size_t bytes) {
   if (file) fclose(file);
 }
 
+/* Whether the child has ended. Its group is taken from the list in the same step: the number may then be another's. */
+static bool has_ended(kit_run *run, pid_t child, int *end) {
+  tsr_leftover_hold();
+  const bool ended = waitpid(child, end, WNOHANG) != 0;
+  if (ended) run->leftover.group = 0;
+  tsr_leftover_release();
+  return ended;
+}
+
 /* Waits for the child and says what its end means. The limit is that of one test, for a slow machine takes longer for
  * all of them, and the test that has no end is the one to name. */
-static tsr_exit judge(const kit_run *run, pid_t child) {
+static tsr_exit judge(kit_run *run, pid_t child) {
   struct timespec start, moved = {0, 0};
   int end = 0;
   bool was_late = false;
   char where[TEST_NAME_BYTES + 32];
   clock_gettime(CLOCK_MONOTONIC, &start);
-  while (waitpid(child, &end, WNOHANG) == 0) {
+  while (!has_ended(run, child, &end)) {
     if (has_moved(run, &moved)) clock_gettime(CLOCK_MONOTONIC, &start);
     if (!was_late && seconds_since(&start) >= run->seconds) {
       was_late = true;
@@ -229,9 +245,13 @@ static tsr_exit judge(const kit_run *run, pid_t child) {
   return TSR_EXIT_FAILED;
 }
 
-static tsr_exit run_kit(const kit_run *run) {
-  fflush(stdout); /* else the child would print it again */
+static tsr_exit run_kit(kit_run *run) {
+  fflush(stdout);      /* else the child would print it again */
+  tsr_leftover_hold(); /* the kit is listed when it begins */
   pid_t child = fork();
+  if (child >= 0) setpgid(child, child); /* both do, as either may be first */
+  if (child > 0) run->leftover.group = child;
+  tsr_leftover_release();
   if (child < 0) {
     tsr_say("no process for the kit can be made: %s", strerror(errno));
     return TSR_EXIT_FAILED;

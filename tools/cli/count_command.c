@@ -12,9 +12,9 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/reading.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
@@ -26,44 +26,50 @@ typedef struct count_job {
   uint64_t letters, least;
   bool has_histogram, is_sorted, is_quiet;
   tsr_dataset_options options;
+  tsr_spec *spec;
   tsr_stream_file *files;
   tsr_stream *stream;
   tsr_table *table;
   uint64_t distinct;
   tsr_input_facts facts;
   double seconds;
-  bool is_interrupted;
 } count_job;
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
-/* The k-mers that can exist; of canonical ones half, and those that are their own reverse complement. */
-static uint64_t kmers_possible(const count_job *job) {
-  uint64_t all = job->letters < LETTERS_MAX ? UINT64_C(1) << (2 * job->letters) : UINT64_MAX;
-  if (!job->options.canonical) return all;
-  return all / 2 + (job->letters % 2 == 0 ? UINT64_C(1) << (job->letters - 1) : 0);
-}
-
-static tsr_status make_table(count_job *job, tsr_error *error) {
+/* Refuses a wrong spec before any file is opened. */
+static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_spec *spec = NULL;
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
-  status = tsr_spec_set(spec, key_bits, error);
-  const char *kind = tsr_spec_get(spec, "table", "kind");
+  status = tsr_spec_set(job->spec, key_bits, error);
+  const char *kind = tsr_spec_get(job->spec, "table", "kind");
   if (status == TSR_OK && (!kind || strcmp(kind, "counter") != 0))
     status = tsr_fail(error, TSR_BAD_SPEC, "[table] kind = %s: counting needs kind = counter", kind ? kind : "");
-  tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
-  if (!tsr_spec_get(spec, "table", "capacity")) {
-    bool is_exact;
-    const uint64_t possible = kmers_possible(job);
-    options.capacity = tsr_stream_capacity(job->stream, &is_exact);
-    if (possible < options.capacity) options.capacity = possible;
-  }
-  if (status == TSR_OK) status = tsr_table_create(spec, &options, &job->table, error);
-  tsr_spec_free(spec);
   return status;
+}
+
+/* No table needs more room than there can be k-mers, whatever its spec says. */
+static tsr_status make_table(count_job *job, tsr_error *error) {
+  const uint64_t possible = tsr_kmers_possible(job->options.kmers, job->options.canonical);
+  const char *said = tsr_spec_get(job->spec, "table", "capacity");
+  char capacity[48];
+  uint64_t wanted;
+  tsr_status status = TSR_OK;
+  tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
+  if (!said) {
+    bool is_exact;
+    wanted = tsr_stream_capacity(job->stream, &is_exact);
+    options.capacity = wanted > possible ? possible : wanted ? wanted : 1;
+  } else if (tsr_parse_u64(said, &wanted) && wanted > possible) {
+    if (!job->is_quiet)
+      tsr_say("capacity = %s: only %" PRIu64 " %" PRIu64 "-mers can exist, and the table has room for these", said,
+              possible, job->letters);
+    snprintf(capacity, sizeof capacity, "table.capacity=%" PRIu64, possible);
+    status = tsr_spec_set(job->spec, capacity, error);
+  }
+  return status == TSR_OK ? tsr_table_create(job->spec, &options, &job->table, error) : status;
 }
 
 static tsr_status check_placed(const count_job *job, tsr_error *error) {
@@ -94,13 +100,6 @@ static void add_facts(count_job *job) {
   if (!is_known) job->facts.bytes = 0;
 }
 
-static tsr_status stopped(count_job *job, uint64_t done, tsr_error *error) {
-  job->is_interrupted = true;
-  return tsr_fail(error, TSR_IO,
-                  "stopped: %" PRIu64 " k-mers were counted, %" PRIu64 " bytes of the input read; nothing is written",
-                  done, job->facts.bytes_read);
-}
-
 /* Begins to read, and waits until much or all is read. */
 static tsr_status open_files(count_job *job, tsr_error *error) {
   const size_t count = job->arguments->operand_count;
@@ -111,10 +110,8 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
   }
   tsr_status status = tsr_stream_open(job->files, count, &job->stream, error);
-  while (status == TSR_OK && !is_settled) {
+  while (status == TSR_OK && !is_settled)
     status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, 0, error);
-  }
   return status;
 }
 
@@ -131,7 +128,6 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
     done += chunk.count;
     add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, done, error);
   }
   job->seconds = tsr_progress_end(&progress);
   return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
@@ -152,9 +148,13 @@ static tsr_status put_out(const count_job *job, tsr_error *error) {
 
 static void say_counted(const count_job *job) {
   const tsr_input_facts *f = &job->facts;
+  for (size_t i = 0; i < job->arguments->operand_count; i++) {
+    const tsr_input_facts facts = tsr_stream_describe(job->stream, i);
+    tsr_say_what_was_read(job->arguments->operands[i], &job->options, &facts, job->is_quiet);
+  }
   if (job->is_quiet) return;
   tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
-          " skipped for other letters than ACGT; %" PRIu64 " distinct; %.1f s",
+          " skipped for other letters than ACGTU; %" PRIu64 " distinct; %.1f s",
           f->sequences.records, f->sequences.records == 1 ? "" : "s", f->sequences.bases, f->keys, job->letters,
           f->sequences.kmers_skipped, job->distinct, job->seconds);
 }
@@ -173,7 +173,8 @@ static const tsr_option options[] = {
     {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
     {"--spec", "FILE", false,
      "What table counts, instead of specs/count.ini; its capacity is where it begins to grow."},
-    {"--quiet", NULL, false, "Says nothing but errors."},
+    TSR_OPTION_STRICT,
+    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -199,6 +200,7 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
                                        .kmers = (uint32_t)job->letters,
                                        .canonical = tsr_arguments_has(arguments, "--canonical"),
+                                       .is_strict = tsr_arguments_has(arguments, "--strict"),
                                        .want_values = false};
   return TSR_EXIT_OK;
 }
@@ -223,22 +225,22 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK) {
+    status = read_spec(&job, &error);
+    for (size_t i = 0; status && i < arguments->operand_count; i++) tsr_say_if_missing(arguments->operands[i]);
+  }
   if (status == TSR_OK) status = open_files(&job, &error);
   if (status == TSR_OK) status = make_table(&job, &error);
   if (status == TSR_OK) status = count_all(&job, &error);
+  if (status == TSR_OK) say_counted(&job);
   tsr_stream_close(job.stream);
   free(job.files);
-  tsr_interrupt_leave();
-  if (status == TSR_OK) {
-    say_counted(&job);
-    status = put_out(&job, &error);
-  }
+  if (status == TSR_OK) status = put_out(&job, &error);
+  tsr_spec_free(job.spec);
   tsr_table_destroy(job.table);
   if (status == TSR_OK) return TSR_EXIT_OK;
-  failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+  return tsr_say_error(status, &error);
 }
 
 const tsr_command tsr_count_command = {

@@ -36,9 +36,22 @@ typedef struct tsr_dataset_options {
   bool canonical;      /* the key is the smaller one of a k-mer and its reverse complement */
   tsr_value_rule value_rule; /* where values are wanted */
   uint64_t value;            /* of TSR_VALUE_CONSTANT; fits value_bits */
+  const char *key_column;    /* of lines of text: a name, or a number from 1 as "2" or "@2"; NULL: the first column */
+  const char *value_column;  /* NULL: the other one of two, or none */
+  char separator;            /* between columns; 0: as the file's name or its first row says; ' ': blanks */
+  bool skips_null;           /* leaves rows out whose key or wanted value is empty or \N, instead of refusing them */
+  bool signed_keys;          /* numbers below 0 are read, as two's complement; then the largest is 2^(bits - 1) - 1 */
+  bool signed_values;        /* the same */
+  bool is_strict;            /* a file without any key is refused */
 } tsr_dataset_options;
 
 enum { TSR_VALUE_BYTES_MAX = 256 };
+
+/* What the first row of a file calls its columns; "" where there is no such row, or not this column. */
+enum { TSR_NAME_BYTES = 64 };
+typedef struct tsr_column_names {
+  char key[TSR_NAME_BYTES], value[TSR_NAME_BYTES];
+} tsr_column_names;
 
 /* Numbers of an array whose width is known at run time. pre: bits is 32 or 64, and the number fits. */
 static inline uint64_t tsr_number_at(const void *array, uint32_t bits, uint64_t i) {
@@ -62,6 +75,9 @@ static inline bool tsr_name_ends(const char *name, size_t length, const char *en
 
 /* The sentence about a key whose number in the file does not fit value_bits = 32. Returns TSR_IO. */
 tsr_status tsr_refuse_ordinal(const char *path, tsr_error *error);
+
+/* The sentence about a file without any key: TSR_IO where options say so, otherwise TSR_OK. */
+TSR_MUST_CHECK tsr_status tsr_refuse_empty(const char *path, const tsr_dataset_options *options, tsr_error *error);
 
 /* Reads so many bytes; a file that ends before has changed since its size was taken. */
 TSR_MUST_CHECK tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes, tsr_error *error);

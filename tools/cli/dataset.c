@@ -18,7 +18,7 @@
 #include "tools/cli/npy.h"
 #include "tools/cli/tsv.h"
 
-typedef enum tsr_file_kind { TSR_TSV, TSR_CSV, TSR_RAW, TSR_NPY, TSR_KMERS } tsr_file_kind;
+typedef enum tsr_file_kind { TSR_ROWS, TSR_RAW, TSR_NPY, TSR_KMERS } tsr_file_kind;
 
 /* What a path is, and the open file with the reader of its kind. */
 struct tsr_input {
@@ -26,7 +26,8 @@ struct tsr_input {
   const char *path; /* for sentences */
   tsr_dataset_options options;
   tsr_file_kind kind;
-  tsr_sequence_format format;
+  uint32_t raw_bits;             /* of TSR_RAW */
+  char separator;                /* of rows; 0: the first one tells */
   const tsr_format *compression; /* NULL: none */
   bool
       is_nameless; /* standard input, or a pipe whose name says nothing: it holds sequences if there are k-mers to read,
@@ -83,45 +84,60 @@ static bool is_pipe(const char *name) {
   return stat(name, &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
-/* Finds out what the file is by its name, and whether the options fit. */
+static tsr_status refuse_name(const char *path, size_t length, tsr_error *error) {
+  const char *foreign = tsr_sequence_foreign_name(path, length);
+  if (foreign) return tsr_fail(error, TSR_BAD_ARGUMENT, "'%s': its name says %s", path, foreign);
+  return tsr_fail(
+      error, TSR_BAD_ARGUMENT,
+      "'%s': its ending does not say what it holds: allowed are .u32, .u64, .npy, and .tsv, .csv, .txt and those of "
+      "FASTA and FASTQ (.fa .fasta .fna .fas .ffn .fsa .mfa .faa .frn .fq .fastq) with or without .gz, .bz2, .xz or "
+      ".zst; - is standard input: for others `lz4 -dc FILE | tessera ... -`",
+      path);
+}
+
+/* Finds out what the file is by its name, and by whether k-mers are read. */
 static tsr_status classify(tsr_input *in, tsr_error *error) {
-  const tsr_dataset_options *options = &in->options;
-  const char *name = in->name, *path = in->path;
+  const char *name = in->name;
   size_t length = strlen(name);
   in->compression = tsr_format_by_name(name, length);
   if (in->compression) length -= strlen(in->compression->ending);
-  uint32_t raw_bits = tsr_name_ends(name, length, ".u32") ? 32 : tsr_name_ends(name, length, ".u64") ? 64 : 0;
-  in->format = TSR_FASTA_OR_FASTQ;
-  in->kind = raw_bits                              ? TSR_RAW
-             : tsr_name_ends(name, length, ".tsv") ? TSR_TSV
-             : tsr_name_ends(name, length, ".csv") ? TSR_CSV
+  in->raw_bits = tsr_name_ends(name, length, ".u32") ? 32 : tsr_name_ends(name, length, ".u64") ? 64 : 0;
+  const bool is_tsv = tsr_name_ends(name, length, ".tsv"), is_csv = tsr_name_ends(name, length, ".csv");
+  const bool is_either = tsr_name_ends(name, length, ".txt"); /* rows or sequences */
+  in->separator = is_tsv ? '\t' : is_csv ? ',' : '\0';
+  in->kind = in->raw_bits                          ? TSR_RAW
+             : is_tsv || is_csv                    ? TSR_ROWS
              : tsr_name_ends(name, length, ".npy") ? TSR_NPY
                                                    : TSR_KMERS;
-  const bool is_known = in->kind != TSR_KMERS || tsr_sequence_format_of(name, length, &in->format);
+  const bool is_known = in->kind != TSR_KMERS || is_either || tsr_sequence_is_named(name, length);
   in->is_nameless = is_standard(name) || (!is_known && !in->compression && is_pipe(name));
-  if (in->is_nameless && !options->kmers) in->kind = TSR_TSV;
-  if ((is_array(in) && in->compression) || (!is_known && !in->is_nameless)) {
-    return tsr_fail(
-        error, TSR_BAD_ARGUMENT,
-        "'%s': its ending says not what it holds: allowed are .u32, .u64, .npy, and .tsv .csv .fa .fasta "
-        ".fna .fq .fastq with or without .gz, .bz2, .xz or .zst; - is standard input: for others `lz4 -dc FILE "
-        "| tessera ... -`",
-        path);
-  }
+  if ((in->is_nameless || is_either) && !in->options.kmers) in->kind = TSR_ROWS;
+  const bool is_refused = (is_array(in) && in->compression) || (!is_known && !in->is_nameless);
+  return is_refused ? refuse_name(in->path, length, error) : TSR_OK;
+}
+
+/* Whether the options fit what the file is. */
+static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
+  const tsr_dataset_options *options = &in->options;
+  const char *path = in->path;
+  if (in->kind != TSR_ROWS && (options->key_column || options->value_column))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "%s: has no columns to choose: %s is about rows of text (.csv, .tsv, .txt)", path,
+                    options->key_column ? "--key" : "--value");
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read "
                     "numbers by `tessera run` without --kmers and --canonical",
                     path);
   }
-  if (options->want_values && options->value_bits > 64 && in->kind != TSR_TSV && in->kind != TSR_CSV)
+  if (options->want_values && options->value_bits > 64 && in->kind != TSR_ROWS)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: has no values of %u bytes: with value_bytes pairs are read from lines of text, a key and %u "
                     "hexadecimal digits",
                     path, options->value_bits / 8, options->value_bits / 4);
-  if (raw_bits && raw_bits != options->key_bits) {
+  if (in->raw_bits && in->raw_bits != options->key_bits) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: holds keys of %u bits, but key_bits = %u: they must be the same",
-                    path, raw_bits, options->key_bits);
+                    path, in->raw_bits, options->key_bits);
   }
   if (in->kind == TSR_KMERS && options->kmers == 0) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -144,7 +160,6 @@ static tsr_status open_failed(const tsr_input *in, tsr_error *error) {
 
 static tsr_status begin_raw(const tsr_input *in, tsr_error *error) {
   const uint64_t key_bytes = in->options.key_bits / 8;
-  if (in->bytes == 0) return tsr_fail(error, TSR_IO, "%s: is empty: a raw file holds at least one key", in->path);
   if (in->bytes % key_bytes != 0)
     return tsr_fail(error, TSR_IO, "%s: has %llu bytes: a raw file of %u-bit keys has a multiple of %llu", in->path,
                     (unsigned long long)in->bytes, in->options.key_bits, (unsigned long long)key_bytes);
@@ -158,7 +173,7 @@ static uint64_t keys_known(const tsr_input *in) {
 
 /* A table that adds values up would add up the keys' numbers, which nobody wants unasked. */
 static tsr_status check_rule(const tsr_input *in, tsr_error *error) {
-  const bool has_values = in->kind == TSR_TSV || in->kind == TSR_CSV || (in->npy && tsr_npy_has_values(in->npy));
+  const bool has_values = in->kind == TSR_ROWS || (in->npy && tsr_npy_has_values(in->npy));
   if (!in->options.want_values || has_values) return TSR_OK;
   if (in->options.value_rule != TSR_VALUE_CONSTANT && in->options.value_bits == 32 &&
       keys_known(in) > UINT64_C(1) << 32)
@@ -184,9 +199,9 @@ static tsr_status begin(tsr_input *in, tsr_error *error) {
   case TSR_NPY:
     return tsr_npy_begin(in->file, in->path, in->bytes, &in->options, &in->npy, error);
   case TSR_KMERS:
-    return tsr_sequence_begin(in->text, in->path, in->format, &in->options, &in->sequence, error);
+    return tsr_sequence_begin(in->text, in->path, &in->options, &in->sequence, error);
   default:
-    return tsr_tsv_begin(in->text, in->path, in->kind == TSR_CSV, &in->options, &in->tsv, error);
+    return tsr_tsv_begin(in->text, in->path, in->separator, &in->options, &in->tsv, error);
   }
 }
 
@@ -214,6 +229,7 @@ tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, 
   in->file = -1;
   tsr_status status = check_widths(options, error);
   if (status == TSR_OK) status = classify(in, error);
+  if (status == TSR_OK) status = check_kind(in, error);
   if (status == TSR_OK) status = look(in, &is_pipe, error);
   if (status == TSR_OK && !is_pipe) status = begin(in, error);
   if (status == TSR_OK) status = check_rule(in, error);
@@ -277,7 +293,7 @@ tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *val
   }
   if (status == TSR_OK && !has_values) status = add_values(in, *count, values, error);
   in->done += *count;
-  return status;
+  return status == TSR_OK && !in->done ? tsr_refuse_empty(in->path, &in->options, error) : status;
 }
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
@@ -289,6 +305,12 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
   else if (facts.keys_known)
     facts.bytes_read = (uint64_t)((double)facts.bytes * (double)facts.keys / (double)facts.keys_known);
   if (input->sequence) facts.sequences = tsr_sequence_describe(input->sequence);
+  if (input->tsv) {
+    const tsr_tsv_facts of_rows = tsr_tsv_describe(input->tsv);
+    facts.names = of_rows.names;
+    facts.rows_skipped = of_rows.rows_skipped;
+  }
+  if (input->text) facts.lacks_end = tsr_text_lacks_end(input->text);
   return facts;
 }
 

@@ -96,7 +96,7 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
   if (status) return tsr_say_error(status, &error);
   tsr_job job = {.spec = spec,
                  .plugins = tsr_arguments_value(arguments, "--plugins"),
-                 .kmers = LETTERS,
+                 .reading = {.kmers = LETTERS},
                  .steps = steps,
                  .step_count = 2,
                  .on_rows = take_matches,

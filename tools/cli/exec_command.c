@@ -16,6 +16,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/dataset.h"
 #include "tools/cli/pairs.h"
+#include "tools/cli/reading.h"
 #include "tools/lab/outputs.h"
 
 enum { NAME_BYTES = 64, ARRAYS_MAX = 32, KERNELS_MAX = 16, OUTPUTS_MAX = 64, CHUNK = 1 << 20 };
@@ -132,8 +133,15 @@ static tsr_status read_bytes(const char *path, void **bytes, uint64_t *count, ts
   return failed ? tsr_fail(error, TSR_IO, "%s: %s", path, strerror(errno)) : TSR_OK;
 }
 
+static void say_read(const exec_job *job, const char *path, const tsr_dataset_options *options,
+                     const tsr_input *input) {
+  const tsr_input_facts facts = tsr_input_describe(input);
+  tsr_say_what_was_read(path, options, &facts, tsr_arguments_has(job->arguments, "--quiet"));
+}
+
 /* All keys of a file, as numbers of 32 or 64 bits. */
-static tsr_status read_numbers(const char *path, uint32_t bits, void **numbers, uint64_t *count, tsr_error *error) {
+static tsr_status read_numbers(const exec_job *job, const char *path, uint32_t bits, void **numbers, uint64_t *count,
+                               tsr_error *error) {
   const tsr_dataset_options options = {.key_bits = bits};
   const size_t bytes = bits / 8;
   tsr_input *input = NULL;
@@ -152,6 +160,7 @@ static tsr_status read_numbers(const char *path, uint32_t bits, void **numbers, 
     status = tsr_input_read(input, CHUNK, read + *count * bytes, NULL, &got, error);
     *count += status == TSR_OK ? got : 0;
   }
+  if (status == TSR_OK) say_read(job, path, &options, input);
   tsr_input_close(input);
   *numbers = read;
   return status == TSR_NO_MEMORY ? tsr_fail(error, status, "%s: no memory for all of its numbers", path) : status;
@@ -177,7 +186,7 @@ static tsr_status read_array(exec_job *job, const char *name, const char *path, 
   snprintf(array->name, sizeof array->name, "%s", name);
   array->bits = bits;
   return bits == 8 ? read_bytes(path, &array->host, &array->count, error)
-                   : read_numbers(path, bits, &array->host, &array->count, error);
+                   : read_numbers(job, path, bits, &array->host, &array->count, error);
 }
 
 static tsr_status read_arrays(exec_job *job, tsr_error *error) {
@@ -195,7 +204,7 @@ static tsr_status read_arrays(exec_job *job, tsr_error *error) {
   job->items = job->array_count ? job->arrays[0].count : 0;
   if (items && !tsr_parse_u64(items, &job->items))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--items %s: must be a number", items);
-  if (job->items == 0)
+  if (job->items == 0 && !job->array_count && !items)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "there are no items: say --in PARAMETER=FILE, of which each element is one, "
                     "or --items N");
@@ -223,7 +232,7 @@ static tsr_status add_table(exec_job *job, const char *word, tsr_error *error) {
     tsr_spec *spec = NULL;
     tsr_status status = tsr_arguments_spec(job->arguments, t->path, &spec, error);
     if (status) return status;
-    if (!tsr_spec_get(spec, "table", "capacity")) options.capacity = job->items;
+    if (!tsr_spec_get(spec, "table", "capacity")) options.capacity = job->items ? job->items : 1;
     status = tsr_table_create(spec, &options, &t->table, error);
     tsr_spec_free(spec);
     if (status) return status;
@@ -262,6 +271,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room: %s", path, report.not_placed,
                       tsr_advice_when_full(table, "let it grow: growth = double", advice));
+  if (status == TSR_OK) say_read(job, path, &options, input);
   tsr_input_close(input);
   free(keys);
   free(values);
@@ -314,7 +324,7 @@ static tsr_status place_array(exec_job *job, const tsr_kernel_facts *kernel, con
     array = &job->arrays[job->array_count++];
     *array = (exec_array){.bits = bits, .count = job->items};
     snprintf(array->name, sizeof array->name, "%s", p->name);
-    array->host = calloc(array->count, bits / 8);
+    array->host = calloc(array->count + 1, bits / 8);
     if (!array->host) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the array %s", p->name);
   }
   if (array->bits != bits)
@@ -328,7 +338,7 @@ static tsr_status place_array(exec_job *job, const tsr_kernel_facts *kernel, con
             array->name, array->count, job->items);
   tsr_table *table = job->tables[0].table;
   const uint64_t bytes = array->count * (bits / 8);
-  tsr_status status = tsr_memory_allocate(table, bytes, &array->data, error);
+  tsr_status status = tsr_memory_allocate(table, bytes ? bytes : 1, &array->data, error);
   return status ? status : tsr_memory_copy(table, array->data, array->host, bytes, error);
 }
 

@@ -38,12 +38,10 @@ typedef struct tsr_job_step {
 typedef struct tsr_job {
   /* given; belongs to the caller */
   const tsr_spec *spec;
-  const char *spec_path; /* for json */
-  const char *plugins;   /* NULL: the default search path */
-  uint32_t kmers;        /* 0: no sequence files */
-  bool canonical;
-  tsr_value_rule value_rule; /* what a key read without a value gets; TSR_VALUE_NATURAL: nothing is said of it */
-  uint64_t value;
+  const char *spec_path;       /* for json */
+  const char *plugins;         /* NULL: the default search path */
+  tsr_dataset_options reading; /* how files are read, but for the widths, which the spec says; value_rule =
+                                  TSR_VALUE_NATURAL: nothing is said of it */
   tsr_on_full on_full;
   tsr_job_step *steps; /* verb and path */
   size_t step_count;
@@ -67,9 +65,9 @@ typedef struct tsr_job {
   tsr_usage usage;           /* in the end */
   uint64_t unplaced_count, overflows, exported_count;
   uint32_t key_bits, value_bits;
+  tsr_column_names names;      /* of the columns of outputs */
   bool is_multimap, keeps_all; /* the second: a multiset too */
   bool is_filter;              /* it keeps no pairs, and has no size */
-  bool is_interrupted;
   tsr_table *table;
 } tsr_job;
 

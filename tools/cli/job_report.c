@@ -58,12 +58,12 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   const tsr_report *r = &step->report;
   const tsr_input_facts *facts = &step->facts;
   fprintf(out, "%-8s %s\n         ", tsr_job_verbs[step->verb], step->path);
-  if (job->kmers)
+  if (job->reading.kmers)
     fprintf(out,
             "%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %u-mers read, %" PRIu64
-            " skipped for other letters than ACGT\n         ",
+            " skipped for other letters than ACGTU\n         ",
             facts->sequences.records, facts->sequences.records == 1 ? "" : "s", facts->sequences.bases, step->count,
-            job->kmers, facts->sequences.kmers_skipped);
+            job->reading.kmers, facts->sequences.kmers_skipped);
   switch (step->verb) {
   case TSR_JOB_INSERT:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
@@ -72,6 +72,7 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);
+    if (r->cleanings) fprintf(out, "; the table was cleaned of erased slots");
     fprintf(out, "\n");
     break;
   case TSR_JOB_FIND:
@@ -99,7 +100,7 @@ static void print_speed(const tsr_job *job, const tsr_job_step *step) {
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   fprintf(out, "         ");
-  if (info.statistics)
+  if (info.statistics && step->count)
     fprintf(out, "%.3f probes a key, at most %" PRIu64 "; ", (double)probes[step->verb] / (double)step->count,
             most[step->verb]);
   if (r->insert_moves)

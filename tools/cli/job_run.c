@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "core/spec/number.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/job_report.h"
 #include "tools/cli/loading.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/reading.h"
 #include "tools/cli/worker.h"
 
 enum { WAIT_MILLISECONDS = 200 };
@@ -69,15 +69,16 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
 }
 
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
-  if (job->value_rule == TSR_VALUE_NATURAL) return TSR_OK;
+  const tsr_dataset_options *reading = &job->reading;
+  if (reading->value_rule == TSR_VALUE_NATURAL && !reading->value_column) return TSR_OK;
   if (!job->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
-  if (job->value_bits > 64)
+  if (job->value_bits > 64 && !reading->value_column)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--value: a value of value_bytes is no number: files must have the values");
-  if (job->value_rule == TSR_VALUE_CONSTANT && job->value_bits == 32 && job->value > UINT32_MAX)
+  if (reading->value_rule == TSR_VALUE_CONSTANT && job->value_bits == 32 && reading->value > UINT32_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value %" PRIu64 ": does not fit value_bits = 32: choose 64",
-                    job->value);
+                    reading->value);
   return TSR_OK;
 }
 
@@ -103,6 +104,10 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   job->is_filter = is_setting(job, "kind", "", "filter");
   job->is_multimap = is_setting(job, "kind", "", "multimap");
   job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
+  const char *duplicates = job->keeps_all ? "" : tsr_job_setting(job, "duplicates", "first");
+  if (is_setting(job, "kind", "", "counter") || strcmp(duplicates, "add") == 0 || strcmp(duplicates, "min") == 0 ||
+      strcmp(duplicates, "max") == 0 || job->has_histogram)
+    job->reading.signed_values = false;
   const char *const outputs[][2] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
   for (size_t i = 0; status == TSR_OK && i < sizeof outputs / sizeof outputs[0]; i++)
     status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
@@ -121,29 +126,18 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
 static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   const bool adds = !job->keeps_all && is_setting(job, "duplicates", "first", "add");
   const bool counts = is_setting(job, "kind", "", "counter");
-  const bool is_natural = job->value_rule == TSR_VALUE_NATURAL;
-  const bool is_inserted = step->verb == TSR_JOB_INSERT;
-  return (tsr_stream_file){.path = step->path,
-                           .options = {.key_bits = job->key_bits,
-                                       .value_bits = job->value_bits,
-                                       .want_values = is_inserted && job->value_bits > 0,
-                                       .kmers = job->kmers,
-                                       .canonical = job->canonical,
-                                       .value_rule = is_natural && counts ? TSR_VALUE_CONSTANT
-                                                     : is_natural && adds ? TSR_VALUE_NEEDED
-                                                                          : job->value_rule,
-                                       .value = is_natural && counts ? 1 : job->value},
-                           .is_inserted = is_inserted};
-}
-
-static tsr_status stopped(tsr_job *job, const tsr_job_step *step, tsr_error *error) {
-  job->is_interrupted = true;
-  if (!step) return tsr_fail(error, TSR_IO, "stopped before anything was done");
-  return tsr_fail(error, TSR_IO,
-                  "stopped in the middle: %s %s: %" PRIu64 " keys were done, %" PRIu64
-                  " bytes of the file read; nothing "
-                  "is written",
-                  tsr_job_verbs[step->verb], step->path, step->count, step->facts.bytes_read);
+  const bool is_natural = job->reading.value_rule == TSR_VALUE_NATURAL;
+  tsr_stream_file file = {.path = step->path, .options = job->reading, .is_inserted = step->verb == TSR_JOB_INSERT};
+  file.options.key_bits = job->key_bits;
+  file.options.value_bits = job->value_bits;
+  file.options.want_values = file.is_inserted && job->value_bits > 0;
+  if (is_natural && counts) {
+    file.options.value_rule = TSR_VALUE_CONSTANT;
+    file.options.value = 1;
+  } else if (is_natural && adds) {
+    file.options.value_rule = TSR_VALUE_NEEDED;
+  }
+  return file;
 }
 
 static tsr_ahead *begin_ahead(const tsr_job *job, uint32_t calls) {
@@ -167,10 +161,7 @@ static tsr_status open_files(running *r, tsr_error *error) {
   for (size_t i = 0; i < job->step_count; i++) r->files[i] = file_of(job, &job->steps[i]);
   tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
   if (status == TSR_OK) r->linking = begin_ahead(job, tsr_worker_calls(&r->worker));
-  while (status == TSR_OK && !is_settled) {
-    status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) return stopped(job, NULL, error);
-  }
+  while (status == TSR_OK && !is_settled) status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
   return status;
 }
 
@@ -202,7 +193,6 @@ static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
     *keys += chunk.count;
     tsr_progress_show(&progress, *keys, 0, 0);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, NULL, error);
   }
   tsr_progress_end(&progress);
   tsr_stream_close(stream);
@@ -219,11 +209,29 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   *capacity = tsr_stream_capacity(r->stream, &is_exact);
   job->capacity_note = is_exact || !may_grow(job) ? ", the size of the input" : ", expected of the input, and it grows";
   if (!is_exact && !may_grow(job)) status = count_inputs(r, capacity, error);
+  for (size_t i = 0; !*capacity && i < job->step_count; i++)
+    *capacity = job->steps[i].verb == TSR_JOB_INSERT; /* a table of nothing has room for one */
   if (status == TSR_OK && !*capacity)
     status = tsr_fail(error, TSR_BAD_SPEC,
                       "the spec has no capacity, and nothing is inserted from which to derive it: add --insert FILE or "
                       "--set table.capacity=N");
   return status;
+}
+
+/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
+static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
+  char text[48];
+  uint64_t said;
+  if (!job->reading.kmers || job->keeps_all || job->is_filter || !has_capacity(job)) return TSR_OK;
+  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
+  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
+  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
+  tsr_status status = job->own_spec ? TSR_OK : tsr_spec_copy(job->spec, &job->own_spec, error);
+  if (status == TSR_OK) status = tsr_spec_set(job->own_spec, text, error);
+  if (status) return status;
+  job->spec = job->own_spec;
+  job->capacity_note = ", as many as there can be k-mers";
+  return TSR_OK;
 }
 
 static tsr_status compose(running *r, tsr_error *error) {
@@ -237,7 +245,7 @@ static tsr_status compose(running *r, tsr_error *error) {
     status = tsr_load_as(job->load, job->spec, job->plugins, &job->table, &was_rehashed, error);
     if (status == TSR_OK && !was_rehashed) job->capacity_note = ", as saved";
   } else {
-    if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
+    status = has_capacity(job) ? cap_capacity(job, error) : find_capacity(r, &options.capacity, error);
     if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
   }
   if (status) return status;
@@ -300,7 +308,6 @@ static tsr_status next_chunk(running *r, tsr_job_step *step, tsr_progress *progr
     status = tsr_stream_next(r->stream, WAIT_MILLISECONDS, chunk, error);
     step->facts = tsr_stream_describe(r->stream, (size_t)(step - r->job->steps));
     tsr_progress_show(progress, step->count, bytes_done(step), step->facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) return stopped(r->job, step, error);
   } while (status == TSR_OK && !chunk->count && chunk->file < r->job->step_count);
   return status;
 }
@@ -322,8 +329,10 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
     if (status == TSR_OK) status = next_chunk(r, step, &progress, chunk, error);
   }
   tsr_progress_end(&progress);
+  step->facts = tsr_stream_describe(r->stream, index);
   if (status) return status;
   tsr_report_step(job, step);
+  tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
   if (step->report.overflows) tsr_say_overflows(job, step);
   job->unplaced_count += step->report.not_placed;
@@ -351,13 +360,32 @@ static tsr_status open_report(tsr_job *job, tsr_error *error) {
   return job->report ? TSR_OK : tsr_fail(error, TSR_IO, "--quiet: /dev/null cannot be written");
 }
 
+/* The columns are called as in the first file that names them. */
+static void take_names(running *r) {
+  tsr_column_names *names = &r->job->names;
+  for (size_t i = 0; i < r->job->step_count; i++) {
+    const tsr_input_facts facts = tsr_stream_describe(r->stream, i);
+    if (!*names->key) memcpy(names->key, facts.names.key, sizeof names->key);
+    if (!*names->value) memcpy(names->value, facts.names.value, sizeof names->value);
+  }
+}
+
 /* The rows of a find have a value or none; of a set or multiset they are pairs of a key and a number. */
 static tsr_status open_rows(running *r, tsr_error *error) {
   static const uint8_t is_query = 1;
   const tsr_job *job = r->job;
-  const tsr_rows pairs = {.key_bits = job->key_bits, .value_bits = job->value_bits};
-  const tsr_rows values = {.key_bits = job->key_bits, .value_bits = job->value_bits, .found = &is_query};
-  const tsr_rows numbers = {.key_bits = job->key_bits, .value_bits = 64};
+  tsr_rows pairs = {.key_bits = job->key_bits,
+                    .value_bits = job->value_bits,
+                    .signed_keys = job->reading.signed_keys,
+                    .signed_values = job->reading.signed_values};
+  take_names(r);
+  pairs.names[0] = job->names.key;
+  pairs.names[1] = job->names.value;
+  tsr_rows values = pairs, numbers = pairs;
+  values.found = &is_query;
+  numbers.value_bits = 64;
+  numbers.signed_values = false;
+  numbers.names[1] = "";
   tsr_status status = TSR_OK;
   if (job->out) status = tsr_rows_open(job->out, job->value_bits ? &values : &numbers, &r->worker.out, error);
   if (status == TSR_OK && job->unplaced) status = tsr_rows_open(job->unplaced, &pairs, &r->worker.unplaced, error);
@@ -380,6 +408,9 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   if (!job->pairs && !job->has_histogram) return TSR_OK;
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  pairs.signed_keys = job->reading.signed_keys;
+  pairs.signed_values = job->reading.signed_values;
+  pairs.names = &job->names;
   if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
   if (status == TSR_OK && job->pairs) status = tsr_pairs_write(&pairs, 0, job->pairs, error);
   if (status == TSR_OK && job->pairs)
@@ -426,7 +457,6 @@ static tsr_status run(running *r, tsr_error *error) {
   }
   if (status == TSR_OK) status = open_rows(r, error);
   if (status == TSR_OK) status = run_steps(r, error);
-  tsr_interrupt_leave();
   if (status == TSR_OK && job->flushes) status = flush(job, error);
   if (status == TSR_OK && !job->is_filter) status = tsr_table_usage(job->table, &job->usage, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
@@ -446,14 +476,13 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_error error;
   running r = {.job = job, .worker = {.job = job}};
   want_one_queue(job);
-  tsr_interrupt_watch();
   tsr_status status = run(&r, &error);
   const tsr_exit failed = status ? tsr_say_error(status, &error) : TSR_EXIT_OK; /* before anything is waited for */
   end_ahead(&r);
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);
   free(r.files);
-  if (status) return job->is_interrupted ? tsr_interrupt_exit() : failed;
+  if (status) return failed;
   return job->unplaced_count || job->overflows ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 

@@ -3,6 +3,7 @@
  * tessera join: rows of the pairs of two files that have one key. Each file is read into a table while a thread reads on,
  * then the tables are joined where they are. Read next: stream.h, rows.h; ../table/join.c does the work.
  */
+#define _POSIX_C_SOURCE 200809L /* strdup */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
-#include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
@@ -25,11 +26,13 @@ typedef struct join_job {
   uint32_t kind;
   bool is_aggregate, saturates, only_counts, is_quiet;
   const char *out;
+  tsr_dataset_options reading[2]; /* of the left and the right file */
+  tsr_column_names names[2];      /* of their columns */
+  char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
   tsr_table *left, *right;
   uint64_t overflowed; /* keys with sums past 2^64 - 1 */
   uint64_t overflows;  /* sums of the tables themselves */
-  bool is_interrupted;
 } join_job;
 
 /* ---- The spec -------------------------------------------------------------------------------- */
@@ -52,9 +55,11 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
-static tsr_status stopped(join_job *job, const char *path, tsr_error *error) {
-  job->is_interrupted = true;
-  return tsr_fail(error, TSR_IO, "stopped while %s was read; nothing is written", path);
+/* What is told of a file in the end, and kept of it. */
+static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream) {
+  const tsr_input_facts facts = tsr_stream_describe(stream, 0);
+  job->names[side] = facts.names;
+  tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
 static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, const char *path, tsr_error *error) {
@@ -69,7 +74,6 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
-    if (status == TSR_OK && tsr_interrupt_seen()) status = stopped(job, path, error);
   }
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
@@ -87,22 +91,31 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
   return status;
 }
 
-static tsr_status read_table(join_job *job, const char *path, tsr_table **table, tsr_error *error) {
-  tsr_stream_file file = {.path = path, .is_inserted = true};
+/* Values that no row shows need not be there. */
+static bool needs_values(const join_job *job, uint32_t side) {
+  const bool shows_left = job->kind <= TSR_JOIN_ANTI, shows_right = job->kind <= TSR_JOIN_LEFT;
+  const bool is_combined = job->is_aggregate && job->kind != TSR_JOIN_COUNT;
+  return !job->only_counts && (side == 0 ? shows_left && !job->is_aggregate : shows_right || is_combined);
+}
+
+static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, tsr_error *error) {
+  const char *path = job->arguments->operands[side];
+  tsr_stream_file file = {.path = path, .options = job->reading[side], .is_inserted = true};
   tsr_stream *stream = NULL;
   bool is_settled = false, is_exact;
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
+  if (!needs_values(job, side)) file.options.value_rule = TSR_VALUE_CONSTANT;
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
-  while (status == TSR_OK && !is_settled) {
-    status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
-    if (status == TSR_OK && !is_settled && tsr_interrupt_seen()) status = stopped(job, path, error);
-  }
+  while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
-  if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity"))
+  if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity")) {
     options.capacity = tsr_stream_capacity(stream, &is_exact);
+    if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
+  }
   if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
   if (status == TSR_OK) status = fill(job, stream, *table, path, error);
+  if (status == TSR_OK) note(job, side, &file, stream);
   tsr_stream_close(stream);
   return status;
 }
@@ -140,6 +153,16 @@ static void free_rows(found_rows *found) {
   free(found->rights);
 }
 
+/* The columns are called as in the files, where these name them. */
+static void name_columns(const join_job *job, tsr_rows *rows, char *right, size_t room) {
+  const tsr_column_names *l = &job->names[0], *r = &job->names[1];
+  const bool is_same = *l->value && strcmp(l->value, r->value) == 0 && !job->is_aggregate;
+  snprintf(right, room, "%s%s", is_same ? "right_" : "", r->value);
+  rows->names[0] = *l->key ? l->key : r->key;
+  rows->names[1] = job->is_aggregate ? r->value : l->value;
+  rows->names[2] = right;
+}
+
 /* Those of a left join come as those of an inner one and of an anti one, so that a missing value is no number. */
 static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   const bool is_left = job->kind == TSR_JOIN_LEFT, has_right = is_left || job->kind == TSR_JOIN_INNER;
@@ -150,7 +173,12 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
                    .value_bits = job->is_aggregate            ? 64
                                  : job->kind <= TSR_JOIN_ANTI ? left.value_bits
                                                               : 0,
-                   .right_bits = has_right ? right.value_bits : 0};
+                   .right_bits = has_right ? right.value_bits : 0,
+                   .may_lack_right = is_left,
+                   .signed_keys = job->reading[0].signed_keys,
+                   .signed_values = job->reading[0].signed_values && !job->is_aggregate};
+  char right_name[TSR_NAME_BYTES + 8];
+  name_columns(job, &rows, right_name, sizeof right_name);
   found_rows found = {.count = 0}, alone = {.count = 0};
   tsr_row_writer *writer = NULL;
   tsr_status status = tsr_rows_check_values("--out", job->out, left.value_bits, error);
@@ -165,6 +193,7 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
     rows.values = parts[i]->values;
     rows.rights = parts[i]->rights;
     rows.count = parts[i]->count;
+    rows.has_right = i == 0;
     tsr_rows_add(writer, &rows);
   }
   const tsr_status closed = tsr_rows_close(writer, status == TSR_OK, status ? NULL : error);
@@ -204,13 +233,19 @@ static const tsr_option options[] = {
      "With --aggregate sum: a sum past 2^64 - 1 stops there. Without it such a sum is wrong, and the exit status is "
      "3."},
     {"--out", "FILE", false,
-     "Where the rows go: key, left value, right value, '-' for none. '-', standard output, else."},
+     "Where the rows go: key, left value, right value, '-' for none (in an array of a left join, a last column is 1 "
+     "or, "
+     "without a right pair, 0). '-', standard output, is the default."},
+    {"--key", "COLUMN[,RIGHT]", false,
+     "Which column of text is the key, by name or number, in both files or in the left and the right one."},
+    {"--value", "COLUMN[,RIGHT]", false, "The same of the values."},
+    TSR_OPTIONS_OF_ROWS,
     {"--count", NULL, false, "Prints how many rows there are instead."},
     {"--spec", "FILE", false,
      "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
      "meet "
      "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
-    {"--quiet", NULL, false, "Says nothing but errors."},
+    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -238,6 +273,37 @@ static bool find_kind(const kind_name *kinds, const char *name, uint32_t *kind) 
   return kinds->name != NULL;
 }
 
+/* What --key or --value says of the left and of the right file. *copy: its two words, which the caller frees. */
+static bool cut_in_two(const char *said, char **copy, const char *of_side[2]) {
+  if (!said) return true;
+  *copy = strdup(said);
+  if (!*copy) return false;
+  char *comma = strchr(*copy, ',');
+  if (comma) *comma = '\0';
+  of_side[0] = **copy ? *copy : NULL;
+  of_side[1] = !comma ? *copy : comma[1] ? comma + 1 : NULL;
+  return true;
+}
+
+static tsr_exit read_reading(const tsr_arguments *arguments, join_job *job) {
+  const char *keys[2] = {NULL, NULL}, *values[2] = {NULL, NULL};
+  tsr_dataset_options reading = {.key_bits = 0};
+  tsr_exit failed = tsr_reading_options(arguments, &reading);
+  if (failed) return failed;
+  if (!cut_in_two(tsr_arguments_value(arguments, "--key"), &job->columns[0], keys) ||
+      !cut_in_two(tsr_arguments_value(arguments, "--value"), &job->columns[1], values)) {
+    tsr_say("no memory for the command line");
+    return TSR_EXIT_FAILED;
+  }
+  if (job->is_aggregate && job->kind != TSR_JOIN_COUNT) reading.signed_values = false;
+  for (size_t side = 0; side < 2; side++) {
+    job->reading[side] = reading;
+    job->reading[side].key_column = keys[side];
+    job->reading[side].value_column = values[side];
+  }
+  return TSR_EXIT_OK;
+}
+
 static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
   const char *kind = tsr_arguments_value(arguments, "--kind"), *out = tsr_arguments_value(arguments, "--out");
   const char *aggregate = tsr_arguments_value(arguments, "--aggregate");
@@ -257,7 +323,7 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
   if (job->saturates && (!aggregate || job->kind != TSR_JOIN_SUM))
     return tsr_say_usage("--saturate: only the sums of --aggregate sum can overflow: leave it out");
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
-  return TSR_EXIT_OK;
+  return read_reading(arguments, job);
 }
 
 /* Before anything is read: --out replaces none of the inputs. */
@@ -277,20 +343,22 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
-  tsr_interrupt_watch();
   tsr_status status = check_out(&job, &error);
-  if (status == TSR_OK) status = read_spec(&job, &error);
-  if (status == TSR_OK) status = read_table(&job, arguments->operands[0], &job.left, &error);
-  if (status == TSR_OK) status = read_table(&job, arguments->operands[1], &job.right, &error);
-  tsr_interrupt_leave();
+  if (status == TSR_OK) {
+    status = read_spec(&job, &error);
+    for (size_t i = 0; status && i < 2; i++) tsr_say_if_missing(arguments->operands[i]);
+  }
+  if (status == TSR_OK) status = read_table(&job, 0, &job.left, &error);
+  if (status == TSR_OK) status = read_table(&job, 1, &job.right, &error);
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
   tsr_spec_free(job.spec);
+  free(job.columns[0]);
+  free(job.columns[1]);
   const bool is_wrong = job.overflows || (job.overflowed && !job.saturates);
   if (status == TSR_OK) return is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
-  failed = tsr_say_error(status, &error);
-  return job.is_interrupted ? tsr_interrupt_exit() : failed;
+  return tsr_say_error(status, &error);
 }
 
 const tsr_command tsr_join_command = {

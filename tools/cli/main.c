@@ -13,6 +13,7 @@
 #include "core/spec/number.h"
 #include "tools/cli/command.h"
 #include "tools/cli/crash.h"
+#include "tools/cli/interrupt.h"
 #include "tools/cli/places.h"
 #include "tools/lab/bench.h"
 #include "tools/lab/roofline.h"
@@ -103,6 +104,7 @@ static void add_installed_plugins(void) {
 }
 
 int main(int argc, char **argv) {
+  tsr_interrupt_watch();
   tsr_crash_watch();
   add_installed_plugins();
   tsr_exit status = dispatch(argc, argv);

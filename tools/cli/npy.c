@@ -3,15 +3,16 @@
  * .npy files (npy.h). Two parts: the header, a Python dictionary of three entries, is read strictly and once; then the
  * numbers are converted block by block, each checked against the width of its column.
  */
-#define _DEFAULT_SOURCE 1 /* le32toh */
+#define _DEFAULT_SOURCE 1 /* lseek */
 
 #include "tools/cli/npy.h"
 
-#include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
   TSR_MAGIC_BYTES = 8,        /* "\x93NUMPY", major, minor */
@@ -28,11 +29,12 @@ struct tsr_npy {
   const char *text, *end, *at;
   bool has_descr, has_order, has_shape;
   uint32_t number_bytes;
-  bool is_signed;
+  bool is_signed, is_big_endian, is_fortran;
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  uint64_t done; /* rows */
+  uint64_t begin; /* where they do, in the file */
+  uint64_t done;  /* rows */
   unsigned char block[TSR_BLOCK_NUMBERS * 8];
 };
 
@@ -97,27 +99,23 @@ static tsr_status read_descr(tsr_npy *n) {
   if (status != TSR_OK) {
     return status;
   }
-  bool is_known = strlen(descr) == 3 && descr[0] == '<' && (descr[1] == 'u' || descr[1] == 'i') &&
-                  (descr[2] == '4' || descr[2] == '8');
-  if (!is_known) {
+  const bool is_number = strlen(descr) == 3 && strchr("<>=|", descr[0]) && strchr("ui", descr[1]) &&
+                         strchr("1248", descr[2]) && (descr[0] != '|' || descr[2] == '1');
+  if (!is_number)
     return tsr_fail(n->error, TSR_IO,
-                    "%s: holds numbers of type '%s': allowed are '<u4', '<u8', '<i4' and '<i8': convert it, for "
+                    "%s: holds numbers of type '%s': whole numbers of 1, 2, 4 or 8 bytes are read: convert it, for "
                     "example by astype('<u8')",
                     n->path, descr);
-  }
   n->number_bytes = (uint32_t)(descr[2] - '0');
   n->is_signed = descr[1] == 'i';
+  n->is_big_endian = descr[0] == '>'; /* '=' is never saved by a machine of the other order */
   return TSR_OK;
 }
 
 static tsr_status read_order(tsr_npy *n) {
-  if (take_word(n, "False")) {
-    return TSR_OK;
-  }
-  if (take_word(n, "True")) {
-    return tsr_fail(n->error, TSR_IO, "%s: is in Fortran order: save numpy.ascontiguousarray of it", n->path);
-  }
-  return malformed(n, "fortran_order is neither True nor False");
+  if (take_word(n, "False")) return TSR_OK;
+  n->is_fortran = take_word(n, "True");
+  return n->is_fortran ? TSR_OK : malformed(n, "fortran_order is neither True nor False");
 }
 
 /* Decimal digits within 64 bits. */
@@ -235,9 +233,6 @@ static tsr_status check_shape(const tsr_npy *n, uint64_t bytes) {
                     n->path, n->dimensions, n->dimensions == 2 ? n->shape[1] : n->shape[0]);
   }
   uint64_t row_bytes = n->number_bytes * (n->dimensions == 2 ? n->shape[1] : 1);
-  if (n->shape[0] == 0) {
-    return tsr_fail(n->error, TSR_IO, "%s: holds no key: its shape starts with 0", n->path);
-  }
   if (bytes % row_bytes != 0 || bytes / row_bytes != n->shape[0]) {
     return tsr_fail(n->error, TSR_IO,
                     "%s: has %" PRIu64 " bytes behind its header, which speaks of %" PRIu64 " rows of %" PRIu64
@@ -272,41 +267,64 @@ static tsr_status read_header(tsr_npy *n, uint64_t bytes) {
   }
   n->text = n->at = n->end = NULL;
   free(text);
+  n->begin = used + length;
   return status == TSR_OK ? check_shape(n, bytes - used - length) : status;
 }
 
 /* ---- The numbers ----------------------------------------------------------------------------- */
 
-static uint64_t number_at(const tsr_npy *n, const unsigned char *block, size_t i) {
-  uint64_t wide;
-  uint32_t narrow;
-  if (n->number_bytes == 8) {
-    memcpy(&wide, block + 8 * i, 8);
-    return le64toh(wide);
-  }
-  memcpy(&narrow, block + 4 * i, 4);
-  return le32toh(narrow);
+/* Number i of the block; one below 0 in two's complement of 64 bits. */
+static uint64_t number_at(const tsr_npy *n, size_t i) {
+  const uint32_t bytes = n->number_bytes;
+  const unsigned char *at = n->block + i * bytes;
+  uint64_t number = 0;
+  for (uint32_t b = 0; b < bytes; b++) number = number << 8 | at[n->is_big_endian ? b : bytes - 1 - b];
+  const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+  return n->is_signed && (number & sign) ? number | ~(sign - 1) : number;
 }
 
 /* Puts number `i` of the block into row `row` of a column of this call. */
-static tsr_status convert(const tsr_npy *n, const unsigned char *block, size_t i, const char *what, uint32_t bits,
-                          void *column, uint64_t row) {
-  uint64_t number = number_at(n, block, i);
-  if (n->is_signed && number >> (8 * n->number_bytes - 1)) {
-    return tsr_fail(n->error, TSR_IO, "%s: the %s of row %" PRIu64 " (counted from 0) is negative: %ss are not",
-                    n->path, what, n->done + row, what);
-  }
-  if (bits == 32 && number > UINT32_MAX) {
+static tsr_status convert(const tsr_npy *n, size_t i, bool is_key, void *column, uint64_t row) {
+  const char *what = is_key ? "key" : "value";
+  const uint32_t bits = is_key ? n->options->key_bits : n->options->value_bits;
+  const bool has_sign = is_key ? n->options->signed_keys : n->options->signed_values;
+  const uint64_t number = number_at(n, i), half = UINT64_C(1) << (bits - 1);
+  const bool is_negative = n->is_signed && number >> 63;
+  const uint64_t over = bits == 64 ? 0 : number >> bits;
+  if (is_negative && !has_sign)
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: the %s of row %" PRIu64 " (counted from 0) is negative: such are read with --signed", n->path,
+                    what, n->done + row);
+  if (has_sign && (is_negative ? number + half >= half : number >= half))
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: the %s of row %" PRIu64 " (counted from 0) is beyond -2^%u and 2^%u - 1, which are the limits "
+                    "with --signed",
+                    n->path, what, n->done + row, bits - 1, bits - 1);
+  if (over && !is_negative)
     return tsr_fail(n->error, TSR_IO,
                     "%s: the %s of row %" PRIu64 " (counted from 0) is %" PRIu64
                     ", which does not fit %s_bits = 32: choose 64",
                     n->path, what, n->done + row, number, what);
-  }
   tsr_number_put(column, bits, row, number);
   return TSR_OK;
 }
 
 static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
+
+/* Reads rows from `first` on into the block: row by row, or in Fortran order column by column. */
+static tsr_status read_rows(tsr_npy *n, uint64_t first, size_t rows) {
+  const uint32_t columns = columns_of(n);
+  const size_t bytes = rows * n->number_bytes;
+  tsr_status status = TSR_OK;
+  if (!n->is_fortran || columns == 1) return tsr_read_exactly(n->file, n->path, n->block, columns * bytes, n->error);
+  for (uint32_t c = 0; status == TSR_OK && c < columns; c++) {
+    const uint64_t at = n->begin + (c * n->shape[0] + first) * n->number_bytes;
+    if (lseek(n->file, (off_t)at, SEEK_SET) < 0)
+      return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
+    status = tsr_read_exactly(n->file, n->path, n->block + c * bytes, bytes, n->error);
+  }
+  return status;
+}
 
 tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, uint64_t *count, tsr_error *error) {
   static const size_t block_rows = TSR_BLOCK_NUMBERS / 2;
@@ -317,11 +335,12 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   n->error = error;
   for (uint64_t first = 0; status == TSR_OK && first < wanted; first += block_rows) {
     const size_t rows = wanted - first < block_rows ? (size_t)(wanted - first) : block_rows;
-    status = tsr_read_exactly(n->file, n->path, n->block, rows * columns * n->number_bytes, error);
+    const size_t row_step = n->is_fortran ? 1 : columns, column_step = n->is_fortran ? rows : 1;
+    status = read_rows(n, n->done + first, rows);
     for (size_t i = 0; status == TSR_OK && i < rows; i++) {
-      status = convert(n, n->block, i * columns, "key", n->options->key_bits, keys, first + i);
+      status = convert(n, i * row_step, true, keys, first + i);
       if (status == TSR_OK && values && columns == 2)
-        status = convert(n, n->block, i * columns + 1, "value", n->options->value_bits, values, first + i);
+        status = convert(n, i * row_step + column_step, false, values, first + i);
     }
   }
   n->done += wanted;
@@ -353,14 +372,14 @@ void tsr_npy_free(tsr_npy *npy) { free(npy); }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-void tsr_npy_header(uint64_t rows, uint32_t columns, char header[TSR_NPY_HEADER_BYTES]) {
+void tsr_npy_header(uint64_t rows, uint32_t columns, bool is_signed, char header[TSR_NPY_HEADER_BYTES]) {
   enum { TSR_PREAMBLE = TSR_MAGIC_BYTES + 2 };
   static const char preamble[TSR_PREAMBLE] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, TSR_NPY_HEADER_BYTES - 10, 0};
   memset(header, ' ', TSR_NPY_HEADER_BYTES);
   memcpy(header, preamble, sizeof preamble);
-  int length =
-      snprintf(header + TSR_PREAMBLE, TSR_NPY_HEADER_BYTES - TSR_PREAMBLE,
-               "{'descr': '<u8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }", rows, columns);
+  int length = snprintf(header + TSR_PREAMBLE, TSR_NPY_HEADER_BYTES - TSR_PREAMBLE,
+                        "{'descr': '<%c8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }",
+                        is_signed ? 'i' : 'u', rows, columns);
   header[TSR_PREAMBLE + length] = ' '; /* snprintf's end */
   header[TSR_NPY_HEADER_BYTES - 1] = '\n';
 }

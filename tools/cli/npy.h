@@ -2,9 +2,10 @@
  *
  * Arrays of NumPy: files .npy of the format versions 1.0, 2.0 and 3.0.
  *
- * Read are little-endian whole numbers of 4 or 8 bytes ('<u4', '<u8', '<i4', '<i8') in C order: n numbers (or n rows of
- * one) are keys, n rows of two are keys and values. Every number must fit key_bits or value_bits; negative ones never
- * do. A file that holds more or less than its header says is refused. Written are n rows of one to three '<u8'.
+ * Read are whole numbers of 1, 2, 4 or 8 bytes, with or without sign, of either byte order, in C or Fortran order: n numbers
+ * (or n rows of one) are keys, n rows of two are keys and values. Every number must fit key_bits or value_bits; one below 0
+ * fits where the options say so. A file that holds more or less than its header says is refused. Written are n rows of one
+ * to four '<u8', or '<i8' where numbers are signed.
  * Read next: dataset.h and rows.h, whose reader and writer call this.
  */
 #ifndef TSR_NPY_H
@@ -35,8 +36,8 @@ void tsr_npy_free(tsr_npy *npy); /* NULL is fine */
 
 enum { TSR_NPY_HEADER_BYTES = 128 };
 
-/* Writes the header of an array of `rows` rows of `columns` numbers '<u8'. */
-void tsr_npy_header(uint64_t rows, uint32_t columns, char header[TSR_NPY_HEADER_BYTES]);
+/* Writes the header of an array of `rows` rows of `columns` numbers '<u8', or '<i8'. */
+void tsr_npy_header(uint64_t rows, uint32_t columns, bool is_signed, char header[TSR_NPY_HEADER_BYTES]);
 
 #ifdef __cplusplus
 }

@@ -92,7 +92,17 @@ static tsr_status sort_wide(tsr_pairs *pairs, tsr_error *error) {
   return has_memory ? TSR_OK : no_memory(pairs, "sort", error);
 }
 
-tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
+/* Turns the order of numbers with a sign into that of numbers without, and back. */
+static void turn_signs(tsr_pairs *p) {
+  const bool has_number = p->value_bits == 32 || p->value_bits == 64;
+  for (uint64_t i = 0; p->signed_keys && i < p->count; i++)
+    tsr_number_put(p->keys, p->key_bits, i, tsr_number_at(p->keys, p->key_bits, i) ^ UINT64_C(1) << (p->key_bits - 1));
+  for (uint64_t i = 0; p->signed_values && has_number && i < p->count; i++)
+    tsr_number_put(p->values, p->value_bits, i,
+                   tsr_number_at(p->values, p->value_bits, i) ^ UINT64_C(1) << (p->value_bits - 1));
+}
+
+static tsr_status sort_pairs(tsr_pairs *pairs, tsr_error *error) {
   if (pairs->value_bits > 64) return sort_wide(pairs, error);
   pair *sorted = malloc((pairs->count + 1) * sizeof *sorted);
   if (!sorted) return no_memory(pairs, "sort", error);
@@ -103,13 +113,23 @@ tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
   return TSR_OK;
 }
 
+tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
+  turn_signs(pairs);
+  tsr_status status = sort_pairs(pairs, error);
+  turn_signs(pairs);
+  return status;
+}
+
 tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char *path, tsr_error *error) {
   const tsr_rows rows = {.keys = pairs->keys,
                          .values = pairs->values,
                          .count = pairs->count,
                          .key_bits = pairs->key_bits,
                          .value_bits = pairs->value_bits,
-                         .letters = letters};
+                         .letters = letters,
+                         .signed_keys = pairs->signed_keys,
+                         .signed_values = pairs->signed_values,
+                         .names = {pairs->names ? pairs->names->key : "", pairs->names ? pairs->names->value : ""}};
   return tsr_rows_write(path, &rows, error);
 }
 

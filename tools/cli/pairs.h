@@ -6,12 +6,15 @@
 #ifndef TSR_PAIRS_H
 #define TSR_PAIRS_H
 
+#include "tools/cli/data_file.h"
 #include "tools/cli/rows.h"
 
 typedef struct tsr_pairs {
   void *keys, *values; /* of `count` pairs; values: NULL if value_bits is 0 */
   uint64_t count;
   uint32_t key_bits, value_bits;
+  bool signed_keys, signed_values; /* given, as is */
+  const tsr_column_names *names;   /* NULL: none */
 } tsr_pairs;
 
 /* Copies all pairs. The caller frees. Status: as of tsr_export, and TSR_NO_MEMORY. */

@@ -7,6 +7,7 @@
 #include "tools/cli/progress.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,28 @@
 #define LOG_SECONDS 10.
 
 enum { BAR_LETTERS = 24 };
+
+/* For tsr_progress_describe. */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  const char *what, *unit;
+  uint64_t done;
+} current; /* guarded by guard */
+
+static void set_current(const char *what, const char *unit, uint64_t done) {
+  pthread_mutex_lock(&guard);
+  current.what = what;
+  current.unit = unit;
+  current.done = done;
+  pthread_mutex_unlock(&guard);
+}
+
+void tsr_progress_describe(char *text, size_t bytes) {
+  pthread_mutex_lock(&guard);
+  text[0] = '\0';
+  if (current.what) snprintf(text, bytes, "%s: %" PRIu64 " %s are done", current.what, current.done, current.unit);
+  pthread_mutex_unlock(&guard);
+}
 
 static double now(void) {
   struct timespec time;
@@ -25,6 +48,7 @@ static double now(void) {
 void tsr_progress_begin(tsr_progress *progress, const char *what, const char *unit, bool is_quiet) {
   double begin = now();
   *progress = (tsr_progress){what, unit, is_quiet, isatty(STDERR_FILENO) == 1, begin, begin};
+  set_current(what, unit, 0);
 }
 
 static void print_bar(double share) {
@@ -35,6 +59,7 @@ static void print_bar(double share) {
 
 void tsr_progress_show(tsr_progress *progress, uint64_t done, uint64_t part, uint64_t whole) {
   double time = now(), passed = time - progress->began;
+  set_current(progress->what, progress->unit, done);
   if (progress->is_quiet || time - progress->shown < (progress->is_terminal ? TERMINAL_SECONDS : LOG_SECONDS)) return;
   double share = whole ? (double)(part < whole ? part : whole) / (double)whole : 0;
   progress->shown = time;
@@ -48,6 +73,7 @@ void tsr_progress_show(tsr_progress *progress, uint64_t done, uint64_t part, uin
 }
 
 double tsr_progress_end(tsr_progress *progress) {
+  set_current(NULL, NULL, 0);
   if (!progress->is_quiet && progress->is_terminal && progress->shown > progress->began) fputs("\r\033[K", stderr);
   return now() - progress->began;
 }

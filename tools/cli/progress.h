@@ -7,6 +7,7 @@
 #define TSR_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tsr_progress {
@@ -23,5 +24,8 @@ void tsr_progress_begin(tsr_progress *progress, const char *what, const char *un
 void tsr_progress_show(tsr_progress *progress, uint64_t done, uint64_t part, uint64_t whole);
 /* Clears the line of a terminal; returns the seconds since the beginning. */
 double tsr_progress_end(tsr_progress *progress);
+
+/* "inserting: 1234 keys are done", of what began last and has not ended; "" where nothing has. From any thread. */
+void tsr_progress_describe(char *text, size_t bytes);
 
 #endif

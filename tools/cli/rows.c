@@ -29,6 +29,7 @@ struct tsr_row_writer {
   tsr_file file;
   const char *path; /* for sentences */
   bool is_npy, is_csv, is_gzip;
+  bool signed_keys, signed_values;
   uint32_t columns;
   uint64_t count;
   int failure; /* errno of the first write that failed, or 0 */
@@ -75,10 +76,23 @@ static void add_decimal(tsr_row_writer *w, uint64_t value) {
   w->used += sizeof digits - n;
 }
 
-static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, uint64_t i) {
+/* A number of an array; one with a sign in 64 bits of two's complement. */
+static uint64_t wide_at(const void *array, uint32_t bits, bool is_signed, uint64_t i) {
+  const uint64_t number = tsr_number_at(array, bits, i);
+  return is_signed && bits == 32 ? (uint64_t)(int64_t)(int32_t)(uint32_t)number : number;
+}
+
+static void add_number(tsr_row_writer *w, const void *array, uint32_t bits, bool is_signed, uint64_t i) {
+  const uint64_t number = wide_at(array, bits, is_signed, i);
+  const bool is_negative = is_signed && number >> 63;
+  if (is_negative) add_byte(w, '-');
+  add_decimal(w, is_negative ? 0 - number : number);
+}
+
+static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, bool is_signed, uint64_t i) {
   const size_t bytes = bits / 8;
   const unsigned char *value = (const unsigned char *)values + i * bytes;
-  if (bits <= 64) add_decimal(w, tsr_number_at(values, bits, i));
+  if (bits <= 64) add_number(w, values, bits, is_signed, i);
   for (size_t at = 0; bits > 64 && at < bytes; at++) {
     add_byte(w, "0123456789abcdef"[value[at] >> 4]);
     add_byte(w, "0123456789abcdef"[value[at] & 15]);
@@ -87,40 +101,47 @@ static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, uint
 
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
   const uint64_t key = tsr_number_at(rows->keys, rows->key_bits, i);
+  const char separator = w->is_csv ? ',' : '\t';
   for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
-  if (!rows->letters) add_decimal(w, key);
+  if (!rows->letters) add_number(w, rows->keys, rows->key_bits, w->signed_keys, i);
   if (rows->found || rows->value_bits > 0) {
-    add_byte(w, w->is_csv ? ',' : '\t');
+    add_byte(w, separator);
     if (is_found && rows->value_bits > 0) {
-      add_value(w, rows->values, rows->value_bits, i);
+      add_value(w, rows->values, rows->value_bits, w->signed_values, i);
     } else {
       add_byte(w, is_found ? '+' : '-');
     }
   }
-  if (rows->right_bits) {
-    add_byte(w, w->is_csv ? ',' : '\t');
+  if (rows->right_bits || rows->may_lack_right) {
+    add_byte(w, separator);
     if (rows->rights)
-      add_value(w, rows->rights, rows->right_bits, i);
+      add_value(w, rows->rights, rows->right_bits, w->signed_values, i);
     else
-      add_byte(w, '-');
+      add_byte(w, rows->has_right ? '+' : '-');
   }
   add_byte(w, '\n');
 }
 
-/* key, value and found; of a pair, key and value; of a key alone, the key; and the second value of a join. */
+/* key, value and found; of a pair, key and value; of a key alone, the key; the second value of a join, and whether it has
+ * one. */
 static uint32_t columns_of(const tsr_rows *rows) {
-  return (rows->found ? 3u : rows->value_bits ? 2u : 1u) + (rows->right_bits ? 1u : 0u);
+  return (rows->found ? 3u : rows->value_bits ? 2u : 1u) + (rows->right_bits ? 1u : 0u) + rows->may_lack_right;
 }
 
-/* A row of an array: key, value, and whether it was found; without a value, 0. */
+/* A row of an array: what there is none of is 0. */
 static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  uint64_t value = is_found && rows->value_bits > 0 ? tsr_number_at(rows->values, rows->value_bits, i) : 0;
-  uint64_t row[] = {htole64(tsr_number_at(rows->keys, rows->key_bits, i)), htole64(value), htole64(is_found)};
-  const size_t bytes = columns_of(rows) * sizeof row[0];
-  if (rows->right_bits)
-    row[columns_of(rows) - 1] = rows->rights ? htole64(tsr_number_at(rows->rights, rows->right_bits, i)) : 0;
-  memcpy(w->bytes + w->used, row, bytes);
-  w->used += bytes;
+  enum { COLUMNS_MAX = 5 };
+  uint64_t row[COLUMNS_MAX];
+  uint32_t count = 0;
+  row[count++] = wide_at(rows->keys, rows->key_bits, w->signed_keys, i);
+  if (rows->found || rows->value_bits)
+    row[count++] = is_found && rows->value_bits ? wide_at(rows->values, rows->value_bits, w->signed_values, i) : 0;
+  if (rows->found) row[count++] = is_found;
+  if (rows->right_bits) row[count++] = rows->rights ? wide_at(rows->rights, rows->right_bits, w->signed_values, i) : 0;
+  if (rows->may_lack_right) row[count++] = rows->has_right;
+  for (uint32_t c = 0; c < count; c++) row[c] = htole64(row[c]);
+  memcpy(w->bytes + w->used, row, count * sizeof row[0]);
+  w->used += count * sizeof row[0];
 }
 
 void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows) {
@@ -170,17 +191,44 @@ static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
                   kind->value_bits);
 }
 
+/* A name that a reader could take for several, in quotes. */
+static void add_name(tsr_row_writer *w, const char *name) {
+  const bool is_quoted = strpbrk(name, " ,;\t\"\r\n");
+  if (is_quoted) add_byte(w, '"');
+  for (; *name; name++) {
+    if (*name == '"') add_byte(w, '"');
+    add_byte(w, *name);
+  }
+  if (is_quoted) add_byte(w, '"');
+}
+
+/* The row that names the columns. */
+static void add_names(tsr_row_writer *w, const tsr_rows *kind) {
+  const bool has_right = kind->right_bits || kind->may_lack_right;
+  const bool has_column[] = {true, kind->found || kind->value_bits, has_right};
+  const char *const own[] = {"key", has_right ? "left" : "value", "right"};
+  for (size_t c = 0; c < sizeof own / sizeof own[0]; c++) {
+    if (!has_column[c]) continue;
+    if (c) add_byte(w, w->is_csv ? ',' : '\t');
+    add_name(w, kind->names[c] && *kind->names[c] ? kind->names[c] : own[c]);
+  }
+  add_byte(w, '\n');
+}
+
+/* Whether the key is called otherwise than here: a .tsv of pairs without names stays one. */
+static bool has_own_name(const tsr_rows *kind) {
+  return kind->names[0] && *kind->names[0] && strcmp(kind->names[0], "key") != 0;
+}
+
 /* What stands before the first row. That of an array is written over at the end, when the rows are counted. */
 static int begin(tsr_row_writer *w, const tsr_rows *kind) {
+  const char *path = w->path;
+  const bool is_tsv = tsr_name_ends(path, strlen(path) - (w->is_gzip ? 3 : 0), ".tsv");
   if (w->is_npy) {
-    tsr_npy_header(0, w->columns, w->bytes);
+    tsr_npy_header(0, w->columns, w->signed_keys || w->signed_values, w->bytes);
     w->used = TSR_NPY_HEADER_BYTES;
-  } else if (w->is_csv) {
-    const char *names = kind->right_bits                  ? kind->value_bits ? "key,left,right\n" : "key,right\n"
-                        : kind->found || kind->value_bits ? "key,value\n"
-                                                          : "key\n";
-    memcpy(w->bytes, names, strlen(names));
-    w->used = strlen(names);
+  } else if (w->is_csv || (is_tsv && has_own_name(kind))) {
+    add_names(w, kind);
   }
   const int gzip = 16 + MAX_WBITS, memory_level = 8; /* zlib's own default */
   if (w->is_gzip &&
@@ -208,6 +256,8 @@ tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer 
   w->is_npy = !w->is_gzip && tsr_name_ends(path, length, ".npy");
   w->is_csv = tsr_name_ends(path, length, ".csv");
   w->columns = columns_of(kind);
+  w->signed_keys = kind->signed_keys;
+  w->signed_values = kind->signed_values;
   int failure = tsr_file_begin_output(&w->file, path);
   if (!failure) {
     failure = begin(w, kind);
@@ -234,7 +284,7 @@ static void finish(tsr_row_writer *w) {
   char header[TSR_NPY_HEADER_BYTES];
   flush_rows(w, Z_FINISH);
   if (!w->is_npy || w->failure) return;
-  tsr_npy_header(w->count, w->columns, header);
+  tsr_npy_header(w->count, w->columns, w->signed_keys || w->signed_values, header);
   const ssize_t written = pwrite(w->file.descriptor, header, sizeof header, 0);
   if (written != (ssize_t)sizeof header) w->failure = written < 0 ? errno : EIO;
 }

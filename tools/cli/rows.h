@@ -26,13 +26,21 @@ typedef struct tsr_rows {
   uint32_t letters;    /* not 0: the keys are k-mers of so many letters, and written as these */
   uint32_t right_bits; /* 0; or of a second value, as value_bits: rows of a join */
   const void *rights;  /* NULL: none of these rows has one, which is written as '-', in an array as 0 */
+  bool
+      may_lack_right; /* a join that gives rows without a right pair: an array has a further column, 1 if there is one and
+                          otherwise 0; lines without right values have '+' or '-' */
+  bool has_right;     /* with it: these rows have one */
+  /* of a file, when it is begun */
+  bool signed_keys, signed_values; /* both values */
+  const char *names[3];            /* of the columns key, value and right; NULL or "": as they are called here */
 } tsr_rows;
 
 /* A file of rows of one kind. One line a row: the key, a tab, and the value in decimal, '+' if the key was found but has
  * no value, or '-' if it was not found; of pairs the key, and the value if there are values, as dataset.h reads them.
  * The name's ending may ask for another form, in capitals too: .csv, with commas and a first line that names the columns;
- * .tsv.gz and .csv.gz (any name that ends in .gz), compressed; .npy, an array of columns '<u8': key and value (0 if there
- * is none), and of results 1 if the key was found, else 0; of keys alone one column.
+ * .tsv, with such a line if the key is given a name but "key"; .tsv.gz and .csv.gz (any name that ends in .gz), compressed; .npy, an array of
+ * columns '<u8', or '<i8' where numbers are signed: key and value (0 if there is none), and of results 1 if the key was
+ * found, otherwise 0; of keys alone one column.
  * A file appears under its name whole or not at all, in place of one that is there (file.h). "-" is standard output; a
  * device or pipe is written in place, but no array, whose header says how many rows there are. */
 typedef struct tsr_row_writer tsr_row_writer;

@@ -10,6 +10,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/job_json.h"
 #include "tools/cli/job_run.h"
+#include "tools/cli/reading.h"
 #include "tools/lab/outputs.h"
 
 static const tsr_option options[] = {
@@ -26,10 +27,14 @@ static const tsr_option options[] = {
      "often the key is there). '-' is standard output. The ending says the form: .npy, .csv, and .tsv.gz or .csv.gz; "
      "else "
      "lines of text."},
+    {"--key", "COLUMN", false,
+     "Which column of text is the key: a name of the first row, or a number from 1; more than two columns are read "
+     "only "
+     "if it is chosen."},
     {"--value", "WHAT", false,
-     "What a key gets that is read without a value: 'ordinal', its number in the file, 'one', or a number. A table "
-     "that "
-     "adds must be told."},
+     "Which column is the value, by name or as @2; or what a key gets that is read without a value: 'ordinal', its "
+     "number in the file, 'one', or a number. A table that adds must be told."},
+    TSR_OPTIONS_OF_ROWS,
     {"--on-full", "WHAT", false,
      "Where a pair finds no room: 'grow' the table, 'report' in the end, or 'stop'. Else it grows if it can, unless "
      "the "
@@ -97,14 +102,24 @@ static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job
 }
 
 static tsr_exit read_value(const char *word, tsr_job *job) {
+  tsr_dataset_options *reading = &job->reading;
   char advice[TSR_ADVICE_BYTES];
+  uint64_t number = 1;
   if (!word) return TSR_EXIT_OK;
-  job->value_rule = TSR_VALUE_CONSTANT;
-  job->value = 1;
+  const bool is_number = tsr_parse_u64(word, &number);
+  if (is_number && reading->key_column)
+    return tsr_say_usage("--value %s beside --key: write --value @%s for the column, or leave --key out for the value",
+                         word, word);
   if (strcmp(word, "ordinal") == 0)
-    job->value_rule = TSR_VALUE_ORDINAL;
-  else if (strcmp(word, "one") != 0 && !tsr_parse_u64(word, &job->value))
-    return tsr_say_usage("--value %s: must be ordinal, one or a whole number%s", word, tsr_number_advice(word, advice));
+    reading->value_rule = TSR_VALUE_ORDINAL;
+  else if (is_number || strcmp(word, "one") == 0)
+    reading->value_rule = TSR_VALUE_CONSTANT;
+  else if (strchr("0123456789+-.", word[0]))
+    return tsr_say_usage("--value %s: must be ordinal, one, a whole number, or a column: its name or @N%s", word,
+                         tsr_number_advice(word, advice));
+  else
+    reading->value_column = word;
+  reading->value = number;
   return TSR_EXIT_OK;
 }
 
@@ -138,7 +153,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->has_histogram = tsr_arguments_has(arguments, "--histogram");
   job->is_quiet = tsr_arguments_has(arguments, "--quiet");
   job->flushes = tsr_arguments_has(arguments, "--flush");
-  job->canonical = tsr_arguments_has(arguments, "--canonical");
+  job->reading.canonical = tsr_arguments_has(arguments, "--canonical");
   job->steps = steps;
   for (size_t i = 0; i < arguments->given_count; i++) {
     tsr_job_verb verb;
@@ -150,8 +165,9 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
     return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2%s", kmers,
                          tsr_number_advice(kmers, advice));
-  job->kmers = (uint32_t)letters;
-  if (job->canonical && !kmers) return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
+  job->reading.kmers = (uint32_t)letters;
+  if (job->reading.canonical && !kmers)
+    return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
   if (!job->step_count && !job->load)
     return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
   if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
@@ -160,7 +176,8 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   for (size_t i = 0; i < sizeof about_inserts / sizeof about_inserts[0]; i++)
     if (!has_insert && tsr_arguments_has(arguments, about_inserts[i]))
       return tsr_say_usage("%s is about pairs that are inserted: give --insert FILE", about_inserts[i]);
-  tsr_exit failed = read_value(tsr_arguments_value(arguments, "--value"), job);
+  tsr_exit failed = tsr_reading_options(arguments, &job->reading);
+  if (!failed) failed = read_value(tsr_arguments_value(arguments, "--value"), job);
   if (!failed) failed = read_on_full(tsr_arguments_value(arguments, "--on-full"), job);
   return failed ? failed : check_outputs(arguments, job);
 }
@@ -178,6 +195,7 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
   if (failed == TSR_EXIT_OK) {
     tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
     if (status) {
+      for (size_t i = 0; i < job.step_count; i++) tsr_say_if_missing(job.steps[i].path); /* all that is, at once */
       failed = tsr_say_error(status, &error);
     } else {
       job.spec = spec;

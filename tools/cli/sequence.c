@@ -25,13 +25,16 @@ typedef enum tsr_line_kind {
   TSR_LINE_HEADER,
   TSR_LINE_BASES,
   TSR_LINE_PLUS,
-  TSR_LINE_QUALITY
+  TSR_LINE_QUALITY,
+  TSR_LINE_COMMENT
 } tsr_line_kind;
 
 struct tsr_sequence {
   tsr_text *text;
   const char *path;
-  tsr_sequence_format format;
+  bool is_begun;           /* the text is none of another format */
+  bool is_known, is_fastq; /* the second by the first letter */
+  bool is_strict;
   bool is_at_end;
   tsr_error *error; /* of the call that runs */
 
@@ -153,9 +156,15 @@ static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
   bool is_blank = first == '\n' || first == '\r';
   p->line++;
   p->is_inside_line = true;
-  if (p->format == TSR_FASTA_OR_FASTQ) p->format = first == '@' ? TSR_FASTQ : TSR_FASTA;
-  if (p->format == TSR_FASTA) {
-    p->kind = first == '>' ? TSR_LINE_HEADER : is_blank ? TSR_LINE_BLANK : TSR_LINE_BASES;
+  if (!p->is_known && !is_blank) {
+    p->is_known = true;
+    p->is_fastq = first == '@';
+  }
+  if (!p->is_fastq) {
+    p->kind = first == '>'   ? TSR_LINE_HEADER
+              : first == ';' ? TSR_LINE_COMMENT
+              : is_blank     ? TSR_LINE_BLANK
+                             : TSR_LINE_BASES;
     if (p->kind == TSR_LINE_HEADER) {
       end_record(p);
       begin_record(p);
@@ -199,6 +208,10 @@ static tsr_status end_line(tsr_sequence *p) {
 
 /* A piece of the current line, without its line end. */
 static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  if (p->kind == TSR_LINE_HEADER && memchr(text, '\r', bytes))
+    return tsr_fail(p->error, TSR_IO,
+                    "%s:%llu: its lines end with CR alone, as old Macs wrote them: convert them: tr '\\r' '\\n' <FILE",
+                    p->path, (unsigned long long)p->line);
   if (p->kind == TSR_LINE_BASES || p->kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
     return add_bases(p, text, bytes);
   }
@@ -242,19 +255,21 @@ static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t b
   return status;
 }
 
-/* What can be said at the end of the file only; it also ends a last line without a line end. */
+/* What can be said at the end of the file only; it also ends a last line without a line end. An empty read needs no line for
+ * its quality there. */
 static tsr_status finish(tsr_sequence *p) {
   tsr_status status = p->is_inside_line ? end_line(p) : TSR_OK;
   if (status != TSR_OK) {
     return status;
   }
-  if (p->format == TSR_FASTQ && p->has_record) {
+  const bool is_whole = !p->is_fastq || (p->kind == TSR_LINE_PLUS && p->record_bases == 0);
+  if (p->has_record && !is_whole) {
     return tsr_fail(p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it needs four lines", p->path,
                     (unsigned long long)p->record_line);
   }
   end_record(p);
   p->is_at_end = true;
-  if (p->before + p->at == 0) {
+  if (p->is_strict && p->before + p->at == 0) {
     return tsr_fail(p->error, TSR_IO,
                     "%s: holds no k-mer of %u letters A, C, G or T (%llu records, %llu bases): use a "
                     "smaller --kmers or another file",
@@ -280,15 +295,65 @@ static void classify_letters(uint8_t *class_of) {
     class_of[(unsigned char)bases[i]] = (uint8_t)(TSR_LETTER_BASE + i);
     class_of[(unsigned char)bases[i] | 0x20] = (uint8_t)(TSR_LETTER_BASE + i); /* lower case */
   }
+  class_of['U'] = class_of['u'] = class_of['T'];
 }
 
-tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_sequence_format format,
-                              const tsr_dataset_options *options, tsr_sequence **sequence, tsr_error *error) {
+/* ---- What is no sequence file ---------------------------------------------------------------- */
+
+#define TSR_NO_SEQUENCES ", and k-mers are read from FASTA and FASTQ: "
+#define TSR_BY_SAMTOOLS TSR_NO_SEQUENCES "convert it: `samtools fasta FILE | tessera count - ...`"
+#define TSR_BY_SEQRET TSR_NO_SEQUENCES "convert it, for example by EMBOSS: `seqret FILE fasta::FILE.fa`"
+#define TSR_NONE_IN_IT ", which holds no sequences: name the FASTA file that it is about"
+
+/* Formats that are given by mistake: what they are, and how their names end and their texts begin. */
+static const struct {
+  const char *what, *ending, *begin;
+} foreign[] = {
+    {"SAM" TSR_BY_SAMTOOLS, ".sam", "@HD\t"},         {"SAM" TSR_BY_SAMTOOLS, ".sam", "@SQ\t"},
+    {"SAM" TSR_BY_SAMTOOLS, ".sam", "@RG\t"},         {"SAM" TSR_BY_SAMTOOLS, ".sam", "@PG\t"},
+    {"SAM" TSR_BY_SAMTOOLS, ".sam", "@CO\t"},         {"BAM" TSR_BY_SAMTOOLS, ".bam", "BAM\1"},
+    {"CRAM" TSR_BY_SAMTOOLS, ".cram", "CRAM"},        {"GenBank" TSR_BY_SEQRET, ".gb", "LOCUS "},
+    {"GenBank" TSR_BY_SEQRET, ".gbk", "LOCUS "},      {"GenBank" TSR_BY_SEQRET, ".gbff", "LOCUS "},
+    {"EMBL" TSR_BY_SEQRET, ".embl", "ID   "},         {"VCF" TSR_NONE_IN_IT, ".vcf", "##fileformat=VCF"},
+    {"BCF" TSR_NONE_IN_IT, ".bcf", "BCF\2"},          {"GFF" TSR_NONE_IN_IT, ".gff", "##gff-version"},
+    {"GFF" TSR_NONE_IN_IT, ".gff3", "##gff-version"},
+};
+enum { FOREIGN = sizeof foreign / sizeof foreign[0], SAM_TABS = 10 };
+
+const char *tsr_sequence_foreign_name(const char *name, size_t length) {
+  for (size_t i = 0; i < FOREIGN; i++)
+    if (tsr_name_ends(name, length, foreign[i].ending)) return foreign[i].what;
+  return NULL;
+}
+
+/* By the first line, or what of it was read. */
+static const char *foreign_text(const unsigned char *head, size_t bytes) {
+  size_t tabs = 0;
+  for (size_t i = 0; i < FOREIGN; i++)
+    if (bytes >= strlen(foreign[i].begin) && memcmp(head, foreign[i].begin, strlen(foreign[i].begin)) == 0)
+      return foreign[i].what;
+  for (size_t i = 0; i < bytes && head[i] != '\n'; i++) tabs += head[i] == '\t';
+  return tabs >= SAM_TABS && *head != '>' && *head != '@' ? foreign[0].what : NULL; /* SAM without its header */
+}
+
+static tsr_status begin(tsr_sequence *p) {
+  const unsigned char *head = NULL;
+  size_t bytes = 0;
+  tsr_status status = tsr_text_head(p->text, &head, &bytes, p->error);
+  if (status) return status;
+  const char *what = foreign_text(head, bytes);
+  if (what) return tsr_fail(p->error, TSR_IO, "%s: looks like %s", p->path, what);
+  p->is_begun = true;
+  return TSR_OK;
+}
+
+tsr_status tsr_sequence_begin(tsr_text *text, const char *path, const tsr_dataset_options *options,
+                              tsr_sequence **sequence, tsr_error *error) {
   tsr_sequence *p = calloc(1, sizeof *p);
   if (!p) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read a sequence file", path);
   p->text = text;
   p->path = path;
-  p->format = format;
+  p->is_strict = options->is_strict;
   p->length = options->kmers;
   p->key_bits = options->key_bits;
   p->canonical = options->canonical;
@@ -304,6 +369,7 @@ tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, 
   p->error = error;
   p->keys = keys;
   p->at = 0;
+  if (!p->is_begun) status = begin(p);
   while (status == TSR_OK && !p->is_at_end && room - p->at >= TSR_SEQUENCE_ROOM) {
     size_t bytes = 0;
     status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
@@ -318,14 +384,16 @@ tsr_sequence_facts tsr_sequence_describe(const tsr_sequence *sequence) { return 
 
 void tsr_sequence_free(tsr_sequence *sequence) { free(sequence); }
 
-bool tsr_sequence_format_of(const char *name, size_t length, tsr_sequence_format *format) {
-  static const char *const endings[] = {".fa", ".fasta", ".fna", ".fq", ".fastq"};
-  enum { TSR_FIRST_FASTQ = 3 };
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    if (tsr_name_ends(name, length, endings[i])) {
-      *format = i >= TSR_FIRST_FASTQ ? TSR_FASTQ : TSR_FASTA;
-      return true;
-    }
-  }
+uint64_t tsr_kmers_possible(uint32_t letters, bool canonical) {
+  const uint64_t all = letters < 32 ? UINT64_C(1) << (2 * letters) : UINT64_MAX;
+  if (!canonical) return all;
+  return all / 2 + (letters % 2 == 0 ? UINT64_C(1) << (letters - 1) : 0);
+}
+
+bool tsr_sequence_is_named(const char *name, size_t length) {
+  static const char *const endings[] = {".fa",  ".fasta", ".fna", ".fas", ".ffn",  ".fsa",
+                                        ".mfa", ".faa",   ".frn", ".fq",  ".fastq"};
+  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+    if (tsr_name_ends(name, length, endings[i])) return true;
   return false;
 }

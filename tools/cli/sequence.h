@@ -2,9 +2,10 @@
  *
  * k-mers of FASTA and FASTQ files.
  *
- * A k-mer is K letters in a row, packed with 2 bits a letter: A C G T (either case) are 0 1 2 3,
- * the first letter most significant. Any other letter breaks it; it never spans two records. FASTA
- * sequences may go over any number of lines of any length; FASTQ records have four lines.
+ * A k-mer is K letters in a row, packed with 2 bits a letter: A C G T (either case) are 0 1 2 3, and U counts as T;
+ * the first letter is the most significant. Any other letter breaks it; it never spans two records. The first letter
+ * of a file tells which it is: '@' begins FASTQ, whose records have four lines. FASTA sequences may go over any number
+ * of lines of any length; a line that begins with ';' is a comment.
  * The text is streamed: memory holds one block of it.
  * Read next: dataset.h, whose reader calls this one and adds the values.
  */
@@ -27,23 +28,24 @@ typedef struct tsr_sequence_facts { /* of the records that have ended */
   uint64_t kmers_skipped; /* windows of K letters that hold another letter than A, C, G or T */
 } tsr_sequence_facts;
 
-typedef enum tsr_sequence_format {
-  TSR_FASTA,
-  TSR_FASTQ,
-  TSR_FASTA_OR_FASTQ /* the first letter tells: '@' begins FASTQ */
-} tsr_sequence_format;
+/* Whether the ending of a name, of which `length` bytes count, is one of a sequence file. */
+bool tsr_sequence_is_named(const char *name, size_t length);
 
-/* Whether the ending of a name, of which `length` bytes count, is one of a sequence file, and of which. */
-bool tsr_sequence_format_of(const char *name, size_t length, tsr_sequence_format *format);
+/* How many k-mers can exist; of canonical ones half, and those that are their own reverse complement. pre: letters is 1 to
+ * 32. */
+uint64_t tsr_kmers_possible(uint32_t letters, bool canonical);
+
+/* What another format is, whose files such a name has, and what to do with one: "BAM, and k-mers are ...". NULL: it is none
+ * that is known. */
+const char *tsr_sequence_foreign_name(const char *name, size_t length);
 
 /* Begins to read k-mers from `text`, which stays the caller's, as `path`, which is for sentences. The caller frees
  * *sequence with tsr_sequence_free. pre: options->kmers is 1 to options->key_bits / 2. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_sequence_format format,
-                                             const tsr_dataset_options *options, tsr_sequence **sequence,
-                                             tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_sequence_begin(tsr_text *text, const char *path, const tsr_dataset_options *options,
+                                             tsr_sequence **sequence, tsr_error *error);
 
-/* Writes further k-mers to keys[room], in their order, by the options' key_bits; *count = 0 only at the end. A file
- * without any is refused there. Status: TSR_IO, TSR_NO_MEMORY. pre: room >= TSR_SEQUENCE_ROOM. */
+/* Writes further k-mers to keys[room], in their order, by the options' key_bits; *count = 0 only at the end.
+ * Status: TSR_IO, TSR_NO_MEMORY. pre: room >= TSR_SEQUENCE_ROOM. */
 TSR_MUST_CHECK tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, uint64_t *count,
                                             tsr_error *error);
 

@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TSR_RAW_BYTES = 1 << 16 };
+enum { TSR_RAW_BYTES = 1 << 16, TSR_BGZF_END_BYTES = 28 };
+
+/* What some editors and spreadsheets begin a file of UTF-8 with. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
+/* The empty block with which bgzip ends a file. */
+static const unsigned char bgzf_end[TSR_BGZF_END_BYTES] = {0x1f, 0x8b, 8,  4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C',
+                                                           2,    0,    27, 0, 3, 0, 0, 0, 0, 0,    0, 0, 0,   0};
 
 struct tsr_text {
   int file;
@@ -22,6 +29,11 @@ struct tsr_text {
   tsr_decoder *decoder;
   bool is_in_stream; /* a compressed stream has begun and not ended */
   bool has_stream;   /* one has ended */
+  bool is_bgzf;
+  unsigned char tail[TSR_BGZF_END_BYTES]; /* the last bytes of the file, as they are stored */
+  bool is_begun;                          /* `head` is known */
+  size_t head_at, head_end;
+  unsigned char head[TSR_TEXT_HEAD_BYTES];
   unsigned char raw[TSR_RAW_BYTES];
 };
 
@@ -54,6 +66,17 @@ void tsr_text_free(tsr_text *text) {
 
 uint64_t tsr_text_consumed(const tsr_text *text) { return text->consumed - (text->raw_end - text->raw_at); }
 
+/* Keeps the last bytes of the file. */
+static void note_tail(tsr_text *t, const unsigned char *bytes, size_t count) {
+  const size_t room = sizeof t->tail, from_former = count < room ? room - count : 0;
+  memmove(t->tail, t->tail + room - from_former, from_former);
+  memcpy(t->tail + from_former, bytes + count - (room - from_former), room - from_former);
+}
+
+bool tsr_text_lacks_end(const tsr_text *text) {
+  return text->is_bgzf && memcmp(text->tail, bgzf_end, sizeof text->tail) != 0;
+}
+
 static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   ssize_t got;
   do {
@@ -61,6 +84,8 @@ static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t 
   } while (got < 0 && errno == EINTR);
   if (got < 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", t->path, strerror(errno));
   *bytes = (size_t)got;
+  if (t->consumed == 0 && got > 13) t->is_bgzf = memcmp(to, bgzf_end, 4) == 0 && memcmp(to + 12, "BC", 2) == 0;
+  if (t->is_bgzf) note_tail(t, to, (size_t)got);
   t->consumed += (uint64_t)got;
   return TSR_OK;
 }
@@ -126,12 +151,60 @@ static tsr_status read_plain(tsr_text *t, unsigned char *to, size_t room, size_t
   return TSR_OK;
 }
 
-tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
+/* 1 to `room` bytes of the decoded text, or none at the end. */
+static tsr_status read_decoded(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   tsr_status status = TSR_OK;
   room = room < UINT32_MAX ? room : UINT32_MAX; /* as decoders count */
-  if (text->is_by_content) status = look_at_content(text, error);
+  if (t->is_by_content) status = look_at_content(t, error);
   if (status == TSR_OK)
-    status = text->format ? read_compressed(text, to, room, bytes, error) : read_plain(text, to, room, bytes, error);
-  if (status == TSR_OK) text->produced += *bytes;
+    status = t->format ? read_compressed(t, to, room, bytes, error) : read_plain(t, to, room, bytes, error);
+  if (status == TSR_OK) t->produced += *bytes;
   return status;
+}
+
+/* What begins in a way that no text of numbers or letters does. */
+static tsr_status refuse_no_text(const tsr_text *t, tsr_error *error) {
+  const unsigned char *h = t->head;
+  const size_t n = t->head_end;
+  const bool is_marked = n >= 2 && ((h[0] == 0xff && h[1] == 0xfe) || (h[0] == 0xfe && h[1] == 0xff));
+  const bool is_wide = n >= 4 && ((h[0] && !h[1] && h[2] && !h[3]) || (!h[0] && h[1] && !h[2] && h[3]));
+  const tsr_format *format = t->format ? NULL : tsr_format_by_content(h, n);
+  if (is_marked || is_wide)
+    return tsr_fail(error, TSR_IO, "%s: is UTF-16 text: convert it: iconv -f UTF-16 -t UTF-8 FILE", t->path);
+  if (format)
+    return tsr_fail(error, TSR_IO, "%s: is compressed by %s: give it a name that ends in %s", t->path, format->name,
+                    format->ending);
+  return TSR_OK;
+}
+
+static tsr_status begin_text(tsr_text *t, tsr_error *error) {
+  size_t got = 1;
+  tsr_status status = TSR_OK;
+  while (status == TSR_OK && got && t->head_end < sizeof t->head && !memchr(t->head, '\n', t->head_end)) {
+    status = read_decoded(t, t->head + t->head_end, sizeof t->head - t->head_end, &got, error);
+    t->head_end += status == TSR_OK ? got : 0;
+  }
+  if (status == TSR_OK) status = refuse_no_text(t, error);
+  if (status) return status;
+  t->is_begun = true;
+  t->head_at = t->head_end >= 3 && memcmp(t->head, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+  return TSR_OK;
+}
+
+tsr_status tsr_text_head(tsr_text *text, const unsigned char **bytes, size_t *count, tsr_error *error) {
+  tsr_status status = text->is_begun ? TSR_OK : begin_text(text, error);
+  *bytes = text->head + text->head_at;
+  *count = text->head_end - text->head_at;
+  return status;
+}
+
+tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
+  tsr_status status = text->is_begun ? TSR_OK : begin_text(text, error);
+  const size_t left = text->head_end - text->head_at;
+  if (status) return status;
+  if (!left) return read_decoded(text, to, room, bytes, error);
+  *bytes = left < room ? left : room;
+  memcpy(to, text->head + text->head_at, *bytes);
+  text->head_at += *bytes;
+  return TSR_OK;
 }

@@ -21,14 +21,22 @@ typedef struct tsr_text tsr_text;
 TSR_MUST_CHECK tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, bool is_by_content,
                                          tsr_text **text, tsr_error *error);
 
+/* The first bytes of the decoded text: its first line, or what of it is in TSR_TEXT_HEAD_BYTES. They stay to be read. A byte
+ * order mark is no part of the text. Status: as of tsr_text_read. */
+enum { TSR_TEXT_HEAD_BYTES = 512 };
+TSR_MUST_CHECK tsr_status tsr_text_head(tsr_text *text, const unsigned char **bytes, size_t *count, tsr_error *error);
+
 /* Puts 1 to `room` further bytes into `to`, or none at the end: *bytes = 0. Waits for a pipe that has none yet. A
  * compressed file may be several streams; zeros behind the last are padding, as tapes and block devices add it. Status:
- * TSR_IO, TSR_NO_MEMORY. */
+ * TSR_IO (also what is plainly no text: UTF-16, or compressed under a name that says nothing of it), TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
                                         tsr_error *error);
 
 /* Bytes of the file read so far, as they lie there. */
 uint64_t tsr_text_consumed(const tsr_text *text);
+
+/* Whether this is a file of bgzip that has ended without the empty block that bgzip ends one with: it may be cut. */
+bool tsr_text_lacks_end(const tsr_text *text);
 
 void tsr_text_free(tsr_text *text); /* NULL is fine */
 

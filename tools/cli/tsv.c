@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines of numbers (tsv.h).
+ * Rows of text (tsv.h). Three layers: the block gives lines, a row is cut into fields, and the first row says which of them
+ * are the key and the value. A field is a place in the block, so that nothing is copied; quotes are taken off in place.
  */
 #include "tools/cli/tsv.h"
 
@@ -10,7 +11,28 @@
 
 #include "core/spec/number.h"
 
-enum { TSR_FIELD_SHOWN = 40 };
+enum { TSR_FIELD_SHOWN = 40, TSR_BLOCK_BYTES = 1 << 16, TSR_ROW_BYTES_MAX = 1 << 20 };
+
+/* Bytes of the row, from its begin on. */
+typedef struct field {
+  size_t begin, end;
+} field;
+
+/* The text read ahead; the row begins at `at`. */
+typedef struct block {
+  char *bytes;
+  size_t room, at, end;
+  bool is_last; /* the file ends with it */
+} block;
+
+/* Where the key and the value are, as the first row and the options say. */
+typedef struct columns {
+  bool is_known;
+  bool is_chosen; /* by the options */
+  bool has_value;
+  size_t key, value;
+  size_t width; /* columns of every row; 0: one or two */
+} columns;
 
 struct tsr_tsv {
   tsr_text *source;
@@ -20,202 +42,459 @@ struct tsr_tsv {
   void *keys, *values;
   uint64_t count;
   uint64_t before; /* keys of earlier calls */
-  bool is_csv, is_at_end;
-  uint64_t line;
-  size_t block_at, block_end;
-  size_t length;
-  char text[256 + 2 * TSR_VALUE_BYTES_MAX]; /* the line; two numbers need far less */
-  unsigned char block[1 << 16];
+  bool is_at_end;
+  block block;
+  size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
+  size_t content;    /* of these, bytes that hold fields */
+  uint64_t line, row_lines;
+  char separator; /* '\t': a row without a tab is cut at blanks; ' ': all are; 0: the first row tells */
+  field *fields;
+  size_t field_count, field_room;
+  columns columns;
+  tsr_tsv_facts facts;
 };
 
-/* What some spreadsheets begin a file of UTF-8 with. */
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+static char *row_of(const tsr_tsv *t) { return t->block.bytes + t->block.at; }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/* The next byte, or EOF: also where the source fails, and then *status tells. */
-static int next_byte(tsr_tsv *t, tsr_status *status) {
-  if (t->block_at == t->block_end) {
-    t->block_at = t->block_end = 0;
-    *status = tsr_text_read(t->source, t->block, sizeof t->block, &t->block_end, t->error);
-    if (*status || !t->block_end) return EOF;
-  }
-  return t->block[t->block_at++];
+static tsr_status no_memory(const tsr_tsv *t) {
+  return tsr_fail(t->error, TSR_NO_MEMORY, "%s: no memory to read it", t->path);
 }
 
-/* Reads the next line that is not a comment, without its line end; *has_line is false at the end. A
- * comment may be of any length, so it is passed over before the line must fit. */
-static tsr_status next_line(tsr_tsv *t, bool *has_line) {
-  int c = 0;
-  bool is_comment = false;
-  t->line++;
-  t->length = 0;
-  tsr_status status = TSR_OK;
-  while ((c = next_byte(t, &status)) != EOF && c != '\n') {
-    if (c == ',' && t->is_csv) c = '\t';
-    is_comment = is_comment || (t->length == 0 && c == '#');
-    if (is_comment || (t->length == 0 && is_blank((char)c))) {
-      continue;
-    }
-    if (t->length == sizeof t->text) {
-      return tsr_fail(t->error, TSR_IO, "%s:%llu: has more than %zu bytes: a line holds a key and a value", t->path,
-                      (unsigned long long)t->line, sizeof t->text);
-    }
-    t->text[t->length++] = (char)c;
-    if (t->line == 1 && t->length == 3 && memcmp(t->text, BYTE_ORDER_MARK, 3) == 0) t->length = 0;
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* Reads on behind what the block holds of the row. Of a comment nothing but its first byte is kept. */
+static tsr_status read_on(tsr_tsv *t) {
+  block *b = &t->block;
+  const size_t bytes = b->end - b->at;
+  if (b->bytes) memmove(b->bytes, row_of(t), bytes);
+  b->at = 0;
+  b->end = bytes && b->bytes[0] == '#' ? 1 : bytes;
+  if (b->end == b->room) {
+    const size_t room = b->room ? 2 * b->room : TSR_BLOCK_BYTES;
+    if (room > TSR_ROW_BYTES_MAX)
+      return tsr_fail(t->error, TSR_IO, "%s:%llu: this row has more than %d bytes: rows of numbers are shorter",
+                      t->path, (unsigned long long)t->line, TSR_ROW_BYTES_MAX);
+    char *more = realloc(b->bytes, room);
+    if (!more) return no_memory(t);
+    b->bytes = more;
+    b->room = room;
   }
-  if (status) return status;
-  *has_line = c != EOF || t->length > 0;
-  while (t->length > 0 && (is_blank(t->text[t->length - 1]) || t->text[t->length - 1] == '\r')) {
-    t->length--;
+  size_t got = 0;
+  tsr_status status = tsr_text_read(t->source, (unsigned char *)b->bytes + b->end, b->room - b->end, &got, t->error);
+  b->end += status == TSR_OK ? got : 0;
+  b->is_last = status == TSR_OK && got == 0;
+  return status;
+}
+
+/* Finds the end of the line that goes on `from` bytes behind the row's begin: line_bytes. */
+static tsr_status find_line_end(tsr_tsv *t, size_t from) {
+  block *b = &t->block;
+  for (;;) {
+    const size_t bytes = b->end - b->at;
+    const char *newline = from < bytes ? memchr(row_of(t) + from, '\n', bytes - from) : NULL;
+    t->line_bytes = newline ? (size_t)(newline - row_of(t)) : bytes;
+    if (newline || b->is_last) return TSR_OK;
+    tsr_status status = read_on(t);
+    if (status) return status;
+    from = bytes && *row_of(t) == '#' ? 1 : bytes;
   }
+}
+
+/* The next row, which may be a comment or empty; *has_row is false at the end of the file. */
+static tsr_status next_row(tsr_tsv *t, bool *has_row) {
+  block *b = &t->block;
+  b->at += t->line_bytes;
+  if (t->row_lines && b->at < b->end) b->at++; /* the line end */
+  t->line += t->row_lines ? t->row_lines : 1;
+  t->row_lines = 1;
+  tsr_status status = find_line_end(t, 0);
+  *has_row = b->at < b->end;
+  for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment, too */
+  return status;
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+static tsr_status add_field(tsr_tsv *t, field one) {
+  if (t->field_count == t->field_room) {
+    const size_t room = t->field_room ? 2 * t->field_room : 16;
+    field *more = realloc(t->fields, room * sizeof *more);
+    if (!more) return no_memory(t);
+    t->fields = more;
+    t->field_room = room;
+  }
+  t->fields[t->field_count++] = one;
   return TSR_OK;
 }
 
-/* The sentence about a field that is no number of `bits` bits. It may be anything, even binary. */
-static tsr_status bad_number(const tsr_tsv *t, const char *what, const char *field, size_t length, uint32_t bits) {
-  char shown[TSR_FIELD_SHOWN + 1];
-  size_t bytes = length < TSR_FIELD_SHOWN ? length : TSR_FIELD_SHOWN;
-  for (size_t i = 0; i < bytes; i++) {
-    shown[i] = '?';
-    if (field[i] >= ' ' && field[i] <= '~') {
-      shown[i] = field[i];
-    }
-  }
-  shown[bytes] = '\0';
-  char way_out[TSR_FIELD_SHOWN + 40];
-  uint64_t meant;
-  const char digits = bytes ? shown[strspn(shown, "0123456789")] : '-';
-  if (shown[0] == '-')
-    snprintf(way_out, sizeof way_out, "there are none below 0");
-  else if (tsr_guess_u64(shown, &meant) && meant <= UINT64_MAX >> (64 - bits))
-    snprintf(way_out, sizeof way_out, "write %llu", (unsigned long long)meant);
-  else if (!digits && !tsr_parse_u64(shown, &meant))
-    snprintf(way_out, sizeof way_out, "the largest is 2^%u - 1", bits);
-  else
-    snprintf(way_out, sizeof way_out, "write it in decimal or as 0x..%s%s%s", bits < 64 ? ", or choose a larger " : "",
-             bits < 64 ? what : "", bits < 64 ? "_bits" : "");
-  return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s'%s is no whole number of %u bits: %s", t->path,
-                  (unsigned long long)t->line, what, shown, bytes < length ? "..." : "", bits, way_out);
+/* Blanks separate nothing where they end a row that they separate; nor does the '\r' before a line end. */
+static void measure_content(tsr_tsv *t, char separator) {
+  const char *row = row_of(t);
+  t->content = t->line_bytes;
+  if (t->content && row[t->content - 1] == '\r') t->content--;
+  while (separator == ' ' && t->content && is_blank(row[t->content - 1])) t->content--;
 }
 
-/* Decimal or 0x hexadecimal digits that fill the field, within `bits` bits. */
-static bool parse_number(const char *field, size_t length, uint32_t bits, uint64_t *out) {
-  uint64_t limit = UINT64_MAX >> (64 - bits);
-  bool is_hex = length > 2 && field[0] == '0' && (field[1] == 'x' || field[1] == 'X');
-  uint64_t base = is_hex ? 16 : 10;
-  uint64_t value = 0;
-  for (size_t i = is_hex ? 2 : 0; i < length; i++) {
-    char c = field[i];
-    char lower = (char)(c | 0x20);
-    uint64_t digit = c >= '0' && c <= '9'                     ? (uint64_t)(c - '0')
-                     : is_hex && lower >= 'a' && lower <= 'f' ? (uint64_t)(lower - 'a') + 10
-                                                              : 16;
-    if (digit >= base || value > (limit - digit) / base) {
-      return false;
-    }
-    value = value * base + digit;
-  }
-  *out = value;
-  return length > 0;
+/* A line end in quotes ends no row. */
+static tsr_status join_line(tsr_tsv *t) {
+  if (t->block.at + t->line_bytes == t->block.end)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: a field begins with a quote and does not end", t->path,
+                    (unsigned long long)t->line);
+  t->row_lines++;
+  return find_line_end(t, t->line_bytes + 1);
 }
+
+/* A field in quotes, as of RFC 4180: it may hold separators and line ends, and a quote in it is written twice. *at is its
+ * first byte, and then the one behind it. */
+static tsr_status take_quoted(tsr_tsv *t, size_t *at, field *taken) {
+  size_t from = *at + 1, to = from;
+  taken->begin = from;
+  for (;; row_of(t)[to++] = row_of(t)[from++]) {
+    tsr_status status = from == t->line_bytes ? join_line(t) : TSR_OK;
+    if (status) return status;
+    const char *row = row_of(t);
+    if (row[from] != '"') continue;
+    if (from + 1 == t->line_bytes || row[from + 1] != '"') break;
+    from++;
+  }
+  taken->end = to;
+  *at = from + 1;
+  return TSR_OK;
+}
+
+/* One field from *at to the separator behind it, or the row's end. Blanks around it are no part of it. */
+static tsr_status take_field(tsr_tsv *t, char separator, size_t *at) {
+  const char *row = row_of(t);
+  field taken;
+  while (*at < t->content && is_blank(row[*at]) && (row[*at] != separator || separator == ' ')) ++*at;
+  if (*at < t->content && row[*at] == '"') {
+    tsr_status status = take_quoted(t, at, &taken);
+    if (status) return status;
+    measure_content(t, separator);
+    row = row_of(t);
+    while (*at < t->content && is_blank(row[*at]) && row[*at] != separator) ++*at;
+    if (*at < t->content && row[*at] != separator)
+      return tsr_fail(t->error, TSR_IO, "%s:%llu: text follows a field in quotes: a quote within one is written twice",
+                      t->path, (unsigned long long)t->line);
+  } else {
+    const char *next = *at < t->content ? memchr(row + *at, separator, t->content - *at) : NULL;
+    taken = (field){*at, next ? (size_t)(next - row) : t->content};
+    *at = taken.end;
+    while (taken.end > taken.begin && is_blank(row[taken.end - 1])) taken.end--;
+  }
+  return add_field(t, taken);
+}
+
+/* Cuts the row into fields; an empty row has none. */
+static tsr_status split(tsr_tsv *t) {
+  const bool has_tab = t->separator != ' ' && memchr(row_of(t), '\t', t->line_bytes);
+  if (!t->separator && !has_tab && memchr(row_of(t), ',', t->line_bytes)) t->separator = ',';
+  if (!t->separator) t->separator = '\t';
+  const char separator = t->separator == '\t' && !has_tab ? ' ' : t->separator;
+  tsr_status status = TSR_OK;
+  t->field_count = 0;
+  measure_content(t, separator);
+  for (size_t at = 0; status == TSR_OK && t->content && at <= t->content; at++) status = take_field(t, separator, &at);
+  return status;
+}
+
+/* ---- Sentences ------------------------------------------------------------------------------- */
+
+/* Text of a file as a sentence shows it: it may be anything, even binary. */
+static const char *show(const tsr_tsv *t, field f, char shown[TSR_FIELD_SHOWN + 4]) {
+  const size_t length = f.end - f.begin, bytes = length < TSR_FIELD_SHOWN ? length : TSR_FIELD_SHOWN;
+  const char *text = row_of(t) + f.begin;
+  for (size_t i = 0; i < bytes; i++) shown[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+  snprintf(shown + bytes, 4, "%s", bytes < length ? "..." : "");
+  return shown;
+}
+
+/* Nothing else, as far as it is shown. */
+static bool is_all_of(const char *text, const char *bytes) {
+  const char *rest = text + strspn(text, bytes);
+  return rest > text && (!*rest || strcmp(rest, "...") == 0);
+}
+
+static bool begins_a_name(char c) {
+  return c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (unsigned char)c >= 0x80;
+}
+
+/* What helps where a field is no number of `bits` bits. */
+static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32_t bits, bool is_signed, char *advice,
+                   size_t room) {
+  const uint64_t limit = UINT64_MAX >> (64 - bits);
+  const char *other = shown + strcspn(shown, ",;|");
+  uint64_t meant;
+  if (memchr(row_of(t), '\r', t->content))
+    snprintf(advice, room, "its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE");
+  else if (is_signed && is_all_of(shown, "-0123456789"))
+    snprintf(advice, room, "with --signed they are -2^%u to 2^%u - 1", bits - 1, bits - 1);
+  else if (shown[0] == '-' && is_all_of(shown, "-0123456789"))
+    snprintf(advice, room, "numbers below 0 are read with --signed");
+  else if ((tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant)) && meant <= limit)
+    snprintf(advice, room, "write %llu", (unsigned long long)meant);
+  else if (tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant))
+    snprintf(advice, room, "it fits %s_bits = 64", what);
+  else if (*other)
+    snprintf(advice, room, "columns separated by '%c' are read with --separator '%c'", *other, *other);
+  else if (is_all_of(shown, "0123456789"))
+    snprintf(advice, room, "the largest is 2^%u - 1", bits);
+  else if (is_all_of(shown, "0123456789abcdefABCDEF"))
+    snprintf(advice, room, "if it is hexadecimal, write 0x%s", shown);
+  else
+    snprintf(advice, room, "%ss are whole numbers, in decimal or as 0x..", what);
+}
+
+static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32_t bits, bool is_signed) {
+  char shown[TSR_FIELD_SHOWN + 4], advice[2 * TSR_FIELD_SHOWN];
+  show(t, f, shown);
+  const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]);
+  const char *names = may_be_name ? "; or, if this row names the columns, choose one by --key NAME" : "";
+  advise(t, what, shown, bits, is_signed, advice, sizeof advice);
+  return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s' is no whole number of %u bits: %s%s", t->path,
+                  (unsigned long long)t->line, what, shown, bits, advice, names);
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* NULL as PostgreSQL and MySQL write it, or nothing. */
+static bool is_null(const tsr_tsv *t, field f) {
+  return f.begin == f.end || (f.end - f.begin == 2 && memcmp(row_of(t) + f.begin, "\\N", 2) == 0);
+}
+
+/* What names a column and is no number, not even one written carelessly, nor a missing one. Letters beyond ASCII are
+ * letters. */
+static bool is_name(const tsr_tsv *t, field f) {
+  static const char *const others[] = {"null", "none", "na", "nan", "inf", "infinity", "true", "false"};
+  char text[TSR_FIELD_SHOWN + 4];
+  const unsigned char *bytes = (const unsigned char *)row_of(t) + f.begin;
+  const size_t length = f.end - f.begin;
+  if (!length || !begins_a_name((char)bytes[0])) return false;
+  for (size_t i = 0; i < length; i++)
+    if (bytes[i] < ' ' || bytes[i] == 0x7f) return false;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (length == strlen(others[i]) && strncasecmp((const char *)bytes, others[i], length) == 0) return false;
+  show(t, f, text);
+  return !is_all_of(text, "0123456789abcdefABCDEF");
+}
+
+/* A row of names has nothing else, but columns may lack one. */
+static bool has_names(const tsr_tsv *t) {
+  bool is_named = false;
+  for (size_t i = 0; i < t->field_count; i++) {
+    const bool is_empty = t->fields[i].begin == t->fields[i].end;
+    if (!is_empty && !is_name(t, t->fields[i])) return false;
+    is_named = is_named || !is_empty;
+  }
+  return is_named;
+}
+
+static bool says(const tsr_tsv *t, field f, const char *text) {
+  return f.end - f.begin == strlen(text) && memcmp(row_of(t) + f.begin, text, f.end - f.begin) == 0;
+}
+
+/* The number of a column that is not given by name; 0: it is. */
+static uint64_t number_of(const char *column) {
+  const char *digits = column + (*column == '@');
+  uint64_t number;
+  return is_all_of(digits, "0123456789") && tsr_parse_u64(digits, &number) ? number : 0;
+}
+
+/* Finds a column by name, and then *is_named, or by number. */
+static tsr_status find_column(const tsr_tsv *t, const char *option, const char *column, size_t *at, bool *is_named) {
+  const uint64_t number = number_of(column);
+  size_t found = 0;
+  for (size_t i = 0; !number && i < t->field_count; i++)
+    if (says(t, t->fields[i], column) && found++ == 0) *at = i;
+  *is_named = *is_named || found;
+  if (found == 1) return TSR_OK;
+  if (found)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: %s %s: %zu columns have this name: choose one by its number, as @2",
+                    t->path, (unsigned long long)t->line, option, column, found);
+  if (number && number <= t->field_count) {
+    *at = (size_t)number - 1;
+    return TSR_OK;
+  }
+  char shown[TSR_FIELD_SHOWN + 4];
+  return tsr_fail(t->error, TSR_IO, "%s:%llu: %s %s: there is no such column: the first row has %zu, the first is '%s'",
+                  t->path, (unsigned long long)t->line, option, column, t->field_count, show(t, t->fields[0], shown));
+}
+
+static void copy_name(const tsr_tsv *t, size_t column, char name[TSR_NAME_BYTES]) {
+  const field f = t->fields[column];
+  snprintf(name, TSR_NAME_BYTES, "%.*s", (int)(f.end - f.begin), row_of(t) + f.begin);
+}
+
+static bool is_given_a_value(const tsr_tsv *t) {
+  return t->options->value_rule == TSR_VALUE_ORDINAL || t->options->value_rule == TSR_VALUE_CONSTANT;
+}
+
+/* Chooses the columns by the first row; *is_header: it names them, and holds no key. */
+static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
+  const tsr_dataset_options *o = t->options;
+  columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .value = 1};
+  tsr_status status = TSR_OK;
+  *is_header = has_names(t);
+  if (o->key_column) status = find_column(t, "--key", o->key_column, &c.key, is_header);
+  if (status == TSR_OK && o->value_column && o->want_values)
+    status = find_column(t, "--value", o->value_column, &c.value, is_header);
+  else if (status == TSR_OK && c.is_chosen) { /* the other one of two */
+    c.has_value = o->want_values && t->field_count == 2 && !is_given_a_value(t);
+    c.value = 1 - (c.key < 2 ? c.key : 0);
+  }
+  if (status == TSR_OK && c.has_value && c.is_chosen && c.key == c.value)
+    return tsr_fail(t->error, TSR_IO,
+                    "%s: its column %zu would be both key and value: choose another by --key or --value", t->path,
+                    c.key + 1);
+  if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > 1 && !is_given_a_value(t))
+    return tsr_fail(t->error, TSR_IO, "%s: has %zu columns: choose that of the values by --value", t->path,
+                    t->field_count);
+  c.width = c.is_chosen || *is_header ? t->field_count : 0;
+  if (status == TSR_OK && *is_header) copy_name(t, c.key, t->facts.names.key);
+  if (status == TSR_OK && *is_header && c.has_value && c.value < t->field_count)
+    copy_name(t, c.value, t->facts.names.value);
+  t->columns = c;
+  return status;
+}
+
+static tsr_status check_width(const tsr_tsv *t) {
+  const size_t width = t->columns.width;
+  if (!t->columns.is_chosen && t->field_count > 2)
+    return tsr_fail(t->error, TSR_IO,
+                    "%s:%llu: the row has more than two columns, a key and a value: choose among %zu by --key and "
+                    "--value",
+                    t->path, (unsigned long long)t->line, t->field_count);
+  if (width && t->field_count != width)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu columns, and the first row has %zu: write all of them",
+                    t->path, (unsigned long long)t->line, t->field_count, width);
+  return TSR_OK;
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 static int digit_of(char c) {
   const char lower = (char)(c | 0x20);
   return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* A value that is no number; values: NULL where it is read over. */
-static tsr_status add_bytes(const tsr_tsv *t, const char *field, size_t length) {
-  const size_t bytes = t->options->value_bits / 8;
-  bool is_right = length == 2 * bytes;
-  for (size_t i = 0; is_right && i < bytes; i++) {
-    const int high = digit_of(field[2 * i]), low = digit_of(field[2 * i + 1]);
-    is_right = high >= 0 && low >= 0;
-    if (is_right && t->options->want_values)
-      ((unsigned char *)t->values)[t->count * bytes + i] = (unsigned char)(high * 16 + low);
+/* Decimal or 0x hexadecimal digits that fill the field, within `bits` bits; with a sign less, and two's complement. */
+static bool parse_number(const char *text, size_t length, uint32_t bits, bool is_signed, uint64_t *out) {
+  const bool is_negative = is_signed && length > 1 && text[0] == '-';
+  const uint64_t all = UINT64_MAX >> (64 - bits), limit = is_signed ? all / 2 + is_negative : all;
+  if (is_negative) {
+    text++;
+    length--;
   }
-  if (is_right || (length == 0 && !t->options->want_values)) return TSR_OK;
-  return tsr_fail(
-      t->error, TSR_IO,
-      "%s:%llu: the value has %zu characters: with value_bytes = %zu it is %zu hexadecimal digits, the first "
-      "byte first",
-      t->path, (unsigned long long)t->line, length, bytes, 2 * bytes);
+  const bool is_hex = length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  const uint64_t base = is_hex ? 16 : 10;
+  uint64_t value = 0;
+  for (size_t i = is_hex ? 2 : 0; i < length; i++) {
+    const int digit = digit_of(text[i]);
+    if (digit < 0 || (uint64_t)digit >= base || (uint64_t)digit > limit || value > (limit - (uint64_t)digit) / base)
+      return false;
+    value = value * base + (uint64_t)digit;
+  }
+  *out = (is_negative ? 0 - value : value) & all;
+  return length > 0;
 }
 
-/* The value of a key that stands alone in its line. */
-static tsr_status add_value(const tsr_tsv *t, uint64_t *value) {
+/* A value that is no number. */
+static tsr_status add_bytes(const tsr_tsv *t, field f) {
+  const size_t bytes = t->options->value_bits / 8, length = f.end - f.begin;
+  const char *text = row_of(t) + f.begin;
+  for (size_t i = 0; i < length; i++)
+    if (digit_of(text[i]) < 0)
+      return tsr_fail(t->error, TSR_IO,
+                      "%s:%llu: character %zu of the value is no hexadecimal digit: with value_bytes = %zu it is %zu "
+                      "hexadecimal digits",
+                      t->path, (unsigned long long)t->line, i + 1, bytes, 2 * bytes);
+  if (length != 2 * bytes)
+    return tsr_fail(
+        t->error, TSR_IO,
+        "%s:%llu: the value has %zu characters: with value_bytes = %zu it is %zu hexadecimal digits, the first "
+        "byte first",
+        t->path, (unsigned long long)t->line, length, bytes, 2 * bytes);
+  for (size_t i = 0; t->options->want_values && i < bytes; i++)
+    ((unsigned char *)t->values)[t->count * bytes + i] =
+        (unsigned char)(digit_of(text[2 * i]) * 16 + digit_of(text[2 * i + 1]));
+  return TSR_OK;
+}
+
+/* The value of a key that has none in its row. */
+static tsr_status give_value(const tsr_tsv *t) {
   const uint64_t ordinal = t->before + t->count;
-  switch (t->options->value_rule) {
-  case TSR_VALUE_ORDINAL:
-    *value = ordinal;
-    if (t->options->value_bits == 64 || ordinal <= UINT32_MAX) return TSR_OK;
-    return tsr_refuse_ordinal(t->path, t->error);
-  case TSR_VALUE_CONSTANT:
-    *value = t->options->value;
-    return TSR_OK;
-  default:
+  const uint32_t bits = t->options->value_bits;
+  if (!is_given_a_value(t))
     return tsr_fail(
         t->error, TSR_IO,
         "%s:%llu: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets",
         t->path, (unsigned long long)t->line);
-  }
-}
-
-/* One line: `key` or `key value`. pre: the line is not empty and has no blanks around it. */
-static tsr_status add_row(tsr_tsv *t) {
-  size_t key_length = 0;
-  while (key_length < t->length && !is_blank(t->text[key_length])) {
-    key_length++;
-  }
-  size_t value_start = key_length;
-  while (value_start < t->length && is_blank(t->text[value_start])) {
-    value_start++;
-  }
-  uint64_t key = 0;
-  uint64_t value = 0;
-  uint32_t value_bits = t->options->want_values ? t->options->value_bits : 64;
-  const char *field = t->text + value_start;
-  size_t value_length = t->length - value_start;
-  if (!parse_number(t->text, key_length, t->options->key_bits, &key)) {
-    return bad_number(t, "key", t->text, key_length, t->options->key_bits);
-  }
-  const char *blank = field;
-  while (blank < field + value_length && !is_blank(*blank)) blank++;
-  if (blank < field + value_length)
-    return tsr_fail(t->error, TSR_IO, "%s:%llu: the line has more than two columns: it holds a key and a value",
-                    t->path, (unsigned long long)t->line);
-  if (t->options->value_bits > 64) {
-    const tsr_status status = add_bytes(t, field, value_length);
-    if (status) return status;
-    tsr_number_put(t->keys, t->options->key_bits, t->count++, key);
-    return TSR_OK;
-  }
-  if (value_length > 0 && !parse_number(field, value_length, value_bits, &value)) {
-    return bad_number(t, "value", field, value_length, value_bits);
-  }
-  tsr_status status = value_length == 0 && t->options->want_values ? add_value(t, &value) : TSR_OK;
-  if (status) return status;
-  tsr_number_put(t->keys, t->options->key_bits, t->count, key);
-  if (t->options->want_values) tsr_number_put(t->values, t->options->value_bits, t->count, value);
-  t->count++;
+  if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
+    return tsr_refuse_ordinal(t->path, t->error);
+  const bool is_constant = t->options->value_rule == TSR_VALUE_CONSTANT;
+  tsr_number_put(t->values, bits, t->count, is_constant ? t->options->value : ordinal);
   return TSR_OK;
 }
 
-/* The names of columns, which a .csv may begin with: its first field is no number, quoted or not. */
-static bool is_header(const tsr_tsv *t) {
-  if (!t->is_csv || t->line != 1 || t->length == 0) return false;
-  const char first = t->text[t->text[0] == '"' && t->length > 1];
-  return !(first >= '0' && first <= '9') && first != '-';
+static tsr_status add_value(const tsr_tsv *t, field f) {
+  const bool is_wanted = t->options->want_values;
+  const uint32_t bits = t->options->value_bits;
+  uint64_t value = 0;
+  if (is_null(t, f) && !is_wanted) return TSR_OK;
+  if (bits > 64) return add_bytes(t, f);
+  if (is_null(t, f)) return give_value(t);
+  if (!parse_number(row_of(t) + f.begin, f.end - f.begin, is_wanted ? bits : 64, t->options->signed_values, &value))
+    return bad_number(t, "value", f, is_wanted ? bits : 64, t->options->signed_values);
+  if (is_wanted) tsr_number_put(t->values, bits, t->count, value);
+  return TSR_OK;
 }
 
-tsr_status tsr_tsv_begin(tsr_text *text, const char *path, bool is_csv, const tsr_dataset_options *options,
+static tsr_status add_row(tsr_tsv *t) {
+  const columns *c = &t->columns;
+  const uint32_t bits = t->options->key_bits;
+  const bool has_value = c->has_value && c->value < t->field_count;
+  const field none = {0, 0}, key = t->fields[c->key], value = has_value ? t->fields[c->value] : none;
+  uint64_t number = 0;
+  const bool has_null = is_null(t, key) || (has_value && t->options->want_values && is_null(t, value));
+  if (has_null && t->options->skips_null) {
+    t->facts.rows_skipped++;
+    return TSR_OK;
+  }
+  if (is_null(t, key))
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: has no key: leave such rows out by --null skip", t->path,
+                    (unsigned long long)t->line);
+  if (!parse_number(row_of(t) + key.begin, key.end - key.begin, bits, t->options->signed_keys, &number))
+    return bad_number(t, "key", key, bits, t->options->signed_keys);
+  tsr_status status = has_value || t->options->want_values ? add_value(t, value) : TSR_OK;
+  if (status) return status;
+  tsr_number_put(t->keys, bits, t->count++, number);
+  return TSR_OK;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+/* A row that was read: passes over comments and empty ones, and takes the first for names if it is such. */
+static tsr_status take_row(tsr_tsv *t) {
+  bool is_header = false;
+  if (!t->line_bytes || *row_of(t) == '#') return TSR_OK;
+  tsr_status status = split(t);
+  if (status || !t->field_count) return status;
+  if (!t->columns.is_known) status = choose_columns(t, &is_header);
+  if (status == TSR_OK) status = check_width(t);
+  if (status == TSR_OK && !is_header) status = add_row(t);
+  t->columns.is_known = true;
+  return status;
+}
+
+tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, const tsr_dataset_options *options,
                          tsr_tsv **tsv, tsr_error *error) {
   tsr_tsv *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
   t->source = text;
   t->path = path;
-  t->is_csv = is_csv;
+  t->separator = options->separator ? options->separator : separator;
   t->options = options;
   *tsv = t;
   return TSR_OK;
@@ -223,22 +502,27 @@ tsr_status tsr_tsv_begin(tsr_text *text, const char *path, bool is_csv, const ts
 
 tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, uint64_t *count, tsr_error *error) {
   tsr_tsv *t = tsv;
-  bool has_line = !t->is_at_end;
   tsr_status status = TSR_OK;
   t->error = error;
   t->keys = keys;
   t->values = values;
   t->count = 0;
-  while (status == TSR_OK && has_line && t->count < room) {
-    status = next_line(t, &has_line);
-    if (status == TSR_OK && t->length > 0 && !is_header(t)) status = add_row(t);
+  while (status == TSR_OK && !t->is_at_end && t->count < room) {
+    bool has_row = false;
+    status = next_row(t, &has_row);
+    t->is_at_end = !has_row;
+    if (status == TSR_OK && has_row) status = take_row(t);
   }
-  if (status == TSR_OK && t->before + t->count == 0)
-    status = tsr_fail(error, TSR_IO, "%s: holds no key: write one per line", t->path);
-  t->is_at_end = !has_line;
   t->before += t->count;
   *count = t->count;
   return status;
 }
 
-void tsr_tsv_free(tsr_tsv *tsv) { free(tsv); }
+tsr_tsv_facts tsr_tsv_describe(const tsr_tsv *tsv) { return tsv->facts; }
+
+void tsr_tsv_free(tsr_tsv *tsv) {
+  if (!tsv) return;
+  free(tsv->block.bytes);
+  free(tsv->fields);
+  free(tsv);
+}

@@ -171,6 +171,8 @@ static void add_report(tsr_report *to, const tsr_report *more) {
   to->insert_moves += more->insert_moves;
   to->insert_lost_claims += more->insert_lost_claims;
   to->insert_stashed += more->insert_stashed;
+  to->cleanings += more->cleanings;
+  to->erased_slots = more->erased_slots;
   to->overflows += more->overflows;
   raise_to(&to->insert_scratch_bytes, more->insert_scratch_bytes);
   raise_to(&to->insert_probes_max, more->insert_probes_max);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The plan of a batch (plan.h). Where the numbers come from: ../design/0014-pages.md, 0012-hot-keys.md, 0019-kinds.md,
+ * 0024-larger-than-the-gpu.md. Read next: order.c.
+ */
+#include "core/batch/plan.h"
+
+#include "core/batch/steps.h"
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* A third more than a page has slots, so that keys are found soon. */
+uint32_t tsr_plan_set_room(const tsr_composition *c) {
+  const tsr_shape *s = &c->shape;
+  if (!s->sm || !s->is_paged || !s->payload_bits || s->statistics || !TSR_POLICY_MERGES(s->duplicates)) return 0;
+  const uint64_t slots = tsr_composition_page_buckets(c) * s->bucket_slots, room = (slots + slots / 3) / 4 * 4 + 256;
+  return room * ((s->key_bits + s->payload_bits) / 8) <= tsr_block_bytes(s->sm) ? (uint32_t)room : 0;
+}
+
+/* Whether keys may repeat and there are fewer pages than blocks that a GPU runs at a time. A batch of any size may then be
+ * in few pages. False where page_batch says what to do. */
+static bool has_few_pages(const tsr_composition *c) {
+  enum { PAGES = 256 };
+  return c->shape.sm && TSR_POLICY_LOOKS(c->shape.duplicates) && c->shape.pages < PAGES &&
+         c->settings.page_batch == TSR_PAGE_BATCH_AUTO;
+}
+
+/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
+ * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. */
+static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
+  enum { EMPTY = 50, USUAL = 74, MOST = 115, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
+  if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
+  if (!held || !slots) return EMPTY;
+  const uint64_t full = held * 1000 / slots, share = full < FULL ? OF_FULL + (FULL - full) * RISES / RISE : OF_FULL;
+  return share < MOST ? share : MOST;
+}
+
+/* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains its
+ * caches alone. There only inserts that look for their key under its lock profit, from a quarter of the table on: they wait
+ * for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it saves. */
+uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
+  enum { CPU_SHARE = 4 };
+  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
+  const tsr_shape *s = &c->shape;
+  const uint64_t slots = s->buckets * s->bucket_slots, wanted = c->settings.page_batch;
+  const uint64_t share = s->sm ? slots / 1000 * break_even(s, slots, held) : slots / CPU_SHARE;
+  const uint64_t least = s->sm ? gpu_least : cpu_least;
+  if (!s->is_paged || wanted == 0) return UINT64_MAX;
+  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
+  if (!s->sm && !(c->facts.moves_pairs && TSR_POLICY_LOOKS(s->duplicates))) return UINT64_MAX;
+  if (has_few_pages(c) && !tsr_plan_set_room(c)) return UINT64_MAX; /* blocks that share a page help */
+  return share > least ? share : least;
+}
+
+/* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
+uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
+  enum { READ_BYTES = 256 };
+  const uint64_t wanted = c->settings.page_batch;
+  if (!c->window_pages || wanted == 0) return UINT64_MAX;
+  return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(c) / READ_BYTES;
+}
+
+/* ---- Filters, which are the table or stand before it ----------------------------------------- */
+
+bool tsr_plan_marks(const tsr_composition *c, uint32_t op) {
+  return c->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
+}
+
+/* Pages of a filter are as large as a tile of keys fills at 12 bits a key; a table's own pages are what they are. */
+uint64_t tsr_plan_mark_pages(const tsr_composition *c) {
+  enum { PAGE_BLOCKS = 256 };
+  if (c->shape.is_paged) return c->shape.pages;
+  return (tsr_composition_filter_blocks(c) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
+}
+
+/* The blocks of a page's keys: two of them may be a neighbour's, too. */
+uint32_t tsr_plan_mark_bytes(const tsr_composition *c) {
+  const uint64_t blocks = tsr_composition_filter_blocks(c) / tsr_plan_mark_pages(c) + 2;
+  return (uint32_t)(blocks * c->facts.filter_words * sizeof(uint32_t));
+}
+
+/* Whether a block of threads can hold a page of the filter. */
+static bool marks_in_order(const tsr_composition *c) {
+  enum { OWN_BYTES = 4 << 10 };
+  return c->facts.filter_words && !c->shape.has_lists &&
+         (!c->shape.sm || tsr_plan_mark_bytes(c) + OWN_BYTES <= tsr_block_bytes(c->shape.sm));
+}
+
+/* While a filter is in a GPU's cache its bits may be set in any order. */
+uint64_t tsr_plan_mark_batch(const tsr_composition *c) {
+  enum { PAGES = 1024, SHARE = 16 };
+  static const uint64_t least = 1u << 22;
+  if (!marks_in_order(c) || !c->shape.sm || tsr_plan_mark_pages(c) < PAGES) return UINT64_MAX;
+  const uint64_t share = tsr_composition_filter_blocks(c) * c->facts.filter_words / SHARE;
+  return share > least ? share : least;
+}
+
+static tsr_batch_mark mark_of(const tsr_composition *c, const tsr_batch *b, tsr_batch_order order) {
+  const bool is_filter = c->facts.is_filter && b->op == TSR_BULK_insert;
+  if (!is_filter && !tsr_plan_marks(c, b->op)) return TSR_MARK_NONE;
+  if (order == TSR_ORDER_PAGES && b->op == TSR_BULK_insert && !c->window_pages && marks_in_order(c))
+    return TSR_MARK_PAGES;
+  /* a filter's answers are given one by one, and a call of several operations has their order */
+  const bool is_ordered = !b->is_recorded && b->op != TSR_BULK_apply && b->n >= tsr_plan_mark_batch(c) &&
+                          !(c->facts.is_filter && b->has_answers);
+  return is_ordered ? TSR_MARK_BLOCKS : is_filter ? TSR_MARK_NONE : TSR_MARK_RANDOM;
+}
+
+/* ---- The stages ------------------------------------------------------------------------------ */
+
+static bool changes(uint32_t op) {
+  return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_erase || op == TSR_BULK_erase_pair;
+}
+
+static bool finds(uint32_t op) { return op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count; }
+
+/* Whatever writes to a table in the host's memory has its pages on the device; a small find, a scan and TSR_BULK_retrieve
+ * read over the bus what they need. */
+static bool travels(const tsr_composition *c, const tsr_batch *b) {
+  return c->window_pages && (changes(b->op) || (finds(b->op) && b->n >= tsr_plan_travel_batch(c)));
+}
+
+/* In the order of pages. A host that fills a graph cannot see how large pages are. Where there are few pages results would
+ * have to be told one by one. */
+static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
+  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
+         !(b->has_answers && has_few_pages(c));
+}
+
+/* Items can become one where their offers are combined, since it does not matter then which of them gets which answer. */
+static uint32_t groups_of(const tsr_composition *c, const tsr_batch *b, tsr_batch_order order) {
+  if (b->op != TSR_BULK_insert || b->is_recorded) return 0;
+  if (order == TSR_ORDER_NONE) return c->facts.makes_spans && b->n >= TSR_SPANS_BATCH ? TSR_GROUP_SPANS : 0;
+  uint32_t group = 0;
+  if (c->shape.sm && c->shape.is_paged && TSR_POLICY_MERGES(c->shape.duplicates)) group |= TSR_GROUP_HOT;
+  if (tsr_plan_set_room(c) && (b->is_clear || !b->has_answers)) group |= TSR_GROUP_PAGES;
+  return group;
+}
+
+tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
+  const bool inserts = b->op == TSR_BULK_insert;
+  tsr_stages stages = {
+      .combines = inserts && c->facts.combines_later, .travels = travels(c, b), .writes = changes(b->op)};
+  if (inserts && c->shape.has_lists) {
+    stages.place = TSR_PLACE_LISTS;
+    stages.order = c->shape.sorts_lists ? TSR_ORDER_LISTS : TSR_ORDER_NONE;
+  } else if (stages.travels) {
+    stages.order = TSR_ORDER_PAGES;
+    stages.place = inserts && c->shape.sm && b->n >= tsr_plan_page_batch(c, 0) ? TSR_PLACE_PAGES : TSR_PLACE_RANDOM;
+  } else if (goes_by_pages(c, b)) {
+    stages.order = TSR_ORDER_PAGES;
+    stages.place = TSR_PLACE_PAGES;
+  }
+  stages.mark = mark_of(c, b, stages.order);
+  if (c->facts.is_filter && stages.mark == TSR_MARK_BLOCKS) stages.place = TSR_PLACE_BITS;
+  if (!stages.travels && stages.place != TSR_PLACE_LISTS) stages.group = groups_of(c, b, stages.order);
+  stages.answers = stages.order != TSR_ORDER_NONE && b->has_answers;
+  return stages;
+}
+
+/* ---- In words -------------------------------------------------------------------------------- */
+
+uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_MAX]) {
+  static const char *const orders[] = {NULL, "sorts the items by the pages of their keys",
+                                       "sorts the items by the lists of their keys"};
+  static const char *const marks[] = {NULL, "sets the bits of each key by random access",
+                                      "sorts the keys by the blocks of the filter and sets the bits of neighbours",
+                                      "sets the bits of the keys of one page together"};
+  static const char *const places[] = {"inserts by random access", "inserts the items of one page together",
+                                       "counts the items of each list, then makes all lists anew", NULL};
+  const tsr_stage_text all[TSR_STAGES_MAX] = {
+      {"order", orders[s->order]},
+      {"travel", !s->travels ? NULL
+                 : s->writes ? "copies the pages of the keys to the device and back"
+                             : "copies the pages of the keys to the device"},
+      {"group", s->group & TSR_GROUP_SPANS ? "combines neighbouring items of one key" : NULL},
+      {"group", s->group & TSR_GROUP_HOT ? "combines the items of keys that are frequent in a sample" : NULL},
+      {"group", s->group & TSR_GROUP_PAGES ? "combines the items of one key in a page" : NULL},
+      {"filter", marks[s->mark]},
+      {"place", places[s->place]},
+      {"rest", s->place == TSR_PLACE_PAGES ? "inserts what has no room in its page by random access" : NULL},
+      {"combine", s->combines ? "combines the values that were offered for keys that were present" : NULL},
+      {"answer", s->answers ? "returns results in the order of the keys, if they are wanted" : NULL}};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < TSR_STAGES_MAX; i++)
+    if (all[i].sentence) text[count++] = all[i];
+  return count;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* What batches of a composition may do, and what each step is for. */
+enum {
+  ORDERS = 1 << 0,
+  RETURNS = 1 << 1, /* to the caller's order; and what pages leave */
+  MARKS = 1 << 2,
+  GROUPS = 1 << 3,
+  SPANS = 1 << 4,
+  SPAN_LISTS = 1 << 5,
+  PAGES = 1 << 6,
+  GUESSES = 1 << 7,
+  LISTS = 1 << 8,
+  RANDOM_LISTS = 1 << 9
+};
+static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
+    [TSR_PAGES_count] = ORDERS,
+    [TSR_PAGES_count_pages] = ORDERS,
+    [TSR_PAGES_bins] = ORDERS,
+    [TSR_PAGES_tiles] = ORDERS,
+    [TSR_PAGES_scatter] = ORDERS,
+    [TSR_PAGES_answer] = RETURNS,
+    [TSR_PAGES_rest] = RETURNS,
+    [TSR_PAGES_mark] = MARKS,
+    [TSR_PAGES_sample] = GROUPS,
+    [TSR_PAGES_choose] = GROUPS,
+    [TSR_PAGES_hot_answer] = GROUPS,
+    [TSR_PAGES_distinct] = GROUPS,
+    [TSR_PAGES_merge] = GROUPS,
+    [TSR_PAGES_spans] = SPANS,
+    [TSR_PAGES_told_spans] = SPANS,
+    [TSR_PAGES_spans_answer] = SPANS,
+    [TSR_PAGES_spans_list] = SPAN_LISTS,
+    [TSR_PAGES_bar] = PAGES,
+    [TSR_PAGES_insert] = PAGES,
+    [TSR_PAGES_rest_combine] = PAGES,
+    [TSR_PAGES_spilled] = GUESSES,
+    [TSR_PAGES_lists] = LISTS,
+    [TSR_PAGES_large_count] = LISTS,
+    [TSR_PAGES_large_sum] = LISTS,
+    [TSR_PAGES_large_place] = LISTS,
+    [TSR_PAGES_any_count] = RANDOM_LISTS,
+    [TSR_PAGES_any_begin] = RANDOM_LISTS,
+    [TSR_PAGES_any_place] = RANDOM_LISTS,
+    [TSR_PAGES_any_rest] = RANDOM_LISTS,
+};
+
+bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {
+  const tsr_shape *s = &c->shape;
+  const bool marks_alone = tsr_plan_mark_batch(c) != UINT64_MAX, sorts = s->is_paged || s->sorts_lists;
+  uint32_t does = 0;
+  if (sorts || marks_alone) does |= ORDERS;
+  if (sorts) does |= RETURNS;
+  if (marks_in_order(c) && (s->is_paged || marks_alone)) does |= MARKS;
+  if (s->is_paged && TSR_POLICY_MERGES(s->duplicates)) does |= GROUPS;
+  if (c->facts.makes_spans) does |= SPANS;
+  if (c->facts.makes_spans && c->settings.growth) does |= SPAN_LISTS;
+  if (s->is_paged) does |= PAGES;
+  if (s->is_paged && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE) does |= GUESSES;
+  if (s->has_lists) does |= sorts ? LISTS : RANDOM_LISTS;
+  return (does & step_is_for[step]) != 0;
+}

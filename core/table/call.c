@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls (call.h): what a graph cannot record is refused before it would spoil the capture. Read next: filter.c.
+ */
+#include "core/table/call.h"
+
+#include "core/batch/plan.h"
+#include "core/table/order.h"
+#include "core/table/stage.h"
+
+/* ---- What cannot be recorded ----------------------------------------------------------------- */
+
+static bool has_devices(const tsr_table *t, const tsr_request *r) {
+  (void)r;
+  return t->shards != NULL;
+}
+
+static bool grows(const tsr_table *t, const tsr_request *r) {
+  const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
+  return inserts && t->store.composition->settings.growth;
+}
+
+static bool uses_rows(const tsr_table *t, const tsr_request *r) {
+  const bool is_bulk = r->op < TSR_BULKS;
+  return t->store.composition->settings.value_bytes && (!is_bulk || r->values || r->values_out);
+}
+
+static bool makes_lists(const tsr_table *t, const tsr_request *r) {
+  (void)r;
+  return t->store.composition->shape.has_lists;
+}
+
+static bool combines_unasked(const tsr_table *t, const tsr_request *r) {
+  return t->store.composition->facts.combines_later && !r->results;
+}
+
+static bool is_on_host(const tsr_table *t, const tsr_request *r) {
+  (void)r;
+  return t->store.windows != NULL;
+}
+
+static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
+  tsr_array arrays[TSR_REQUEST_ARRAYS];
+  tsr_request_arrays(t, r, arrays);
+  for (uint32_t i = 0; i < TSR_REQUEST_ARRAYS; i++)
+    if (arrays[i].users && arrays[i].bytes && !t->backend->is_device_memory(t->device, arrays[i].users)) return true;
+  return false;
+}
+
+/* Whether an operation that the request is made of has not been linked. */
+static bool lacks_code(const tsr_table *t, const tsr_request *r) {
+  const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
+  if (r->op >= TSR_BULKS) return false;
+  bool (*is_prepared)(tsr_program *, uint32_t) = t->backend->is_prepared;
+  tsr_program *p = t->store.code->program;
+  return !is_prepared(p, r->op) || (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_note)) ||
+         (combines && !is_prepared(p, TSR_BULK_combine)) ||
+         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_mark));
+}
+
+enum { ANY_CALL = TSR_CALLS };
+
+typedef struct obstacle {
+  uint32_t op;                                                /* of which calls */
+  bool (*is_there)(const tsr_table *t, const tsr_request *r); /* NULL: always */
+  const char *why;
+} obstacle;
+
+/* In the order in which a caller can do something about them. */
+static const obstacle obstacles[] = {
+    {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ..."},
+    {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch"},
+    {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before"},
+    {ANY_CALL, has_devices, "a table of several devices works in streams of its own: use one device"},
+    {ANY_CALL, grows, "inserts into a table that grows wait, to see what fits: use growth = none"},
+    {ANY_CALL, uses_rows,
+     "the host counts the rows of value_bytes, and allocates memory for them: make this call before or after"},
+    {TSR_BULK_insert, makes_lists,
+     "lists are made of whole batches, with memory that the host allocates: insert before it"},
+    {TSR_BULK_insert, combines_unasked,
+     "an insert that combines values where pairs move needs a result for each key: pass call->results"},
+    {ANY_CALL, is_on_host, "the table is in host memory, and the host copies its pages: use one that the device holds"},
+    {ANY_CALL, has_host_arrays,
+     "an array lies in host memory, which a replay does not copy: use arrays of the device's"},
+    {ANY_CALL, lacks_code,
+     "the call's kernels are not linked yet, which a capture cannot do: call tsr_table_prepare before it"},
+};
+
+static tsr_status check_recordable(const tsr_table *t, const tsr_request *r, tsr_error *error) {
+  for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++) {
+    const obstacle *o = &obstacles[i];
+    if ((o->op == ANY_CALL || o->op == r->op) && (!o->is_there || o->is_there(t, r)))
+      return tsr_fail(error, TSR_UNSUPPORTED, "the stream is captured into a graph, and %s", o->why);
+  }
+  return TSR_OK;
+}
+
+/* ---- Beginning and end ----------------------------------------------------------------------- */
+
+tsr_status tsr_call_begin(tsr_table *t, tsr_request *r, tsr_error *error) {
+  r->call.is_recorded = false;
+  if (!t->backend->is_capturing) return TSR_OK;
+  tsr_status status = t->backend->is_capturing(t->device, r->call.stream, &r->call.is_recorded, error);
+  if (status || !r->call.is_recorded) return status;
+  status = check_recordable(t, r, error);
+  if (status) return status;
+  t->store.in_graph = true;
+  t->store.state.has_erased = 1;
+  t->store.is_clear = t->knows_pairs = false;
+  t->erases_unseen = true;
+  return TSR_OK;
+}
+
+tsr_status tsr_call_enter(tsr_table *t, tsr_phase phase, const tsr_call_state *call, tsr_error *error) {
+  return call->is_recorded ? TSR_OK : tsr_table_enter(t, phase, call->stream, error);
+}
+
+tsr_status tsr_call_leave(tsr_table *t, const tsr_call_state *call, tsr_error *error) {
+  return call->is_recorded ? TSR_OK : tsr_table_leave(t, call->stream, error);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan of a batch (core/batch/plan.h): which stages which batch of which table passes. No device is asked.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/batch/plan.h"
+#include "core/compose/compose.h"
+#include "tests/table/judged.h"
+
+namespace tessera_test {
+namespace {
+
+constexpr uint64_t kCapacity = 1 << 27, kLarge = 1 << 26;
+
+Recipe recipe_of(const std::string &layout, const std::string &probing, uint32_t duplicates) {
+  Recipe recipe;
+  recipe.part[TSR_ROLE_LAYOUT] = layout;
+  recipe.part[TSR_ROLE_PROBING] = probing;
+  recipe.part[TSR_ROLE_HASHER] = "murmur3";
+  recipe.key_bits = recipe.value_bits = 32;
+  recipe.duplicates = duplicates;
+  return recipe;
+}
+
+CompositionPointer composed(Recipe recipe, const std::vector<std::string> &entries, uint64_t capacity = kCapacity) {
+  recipe.load_factor = "0.8";
+  const SpecPointer spec = spec_of(recipe);
+  for (const std::string &entry : entries) EXPECT_EQ(tsr_spec_set(spec.get(), entry.c_str(), nullptr), TSR_OK);
+  const std::string plugins = plugin_directories();
+  tsr_options options = {};
+  options.plugins = plugins.c_str();
+  options.capacity = capacity;
+  tsr_composition *made = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_compose(spec.get(), &options, 90, 1, &made, &error), TSR_OK) << error.message;
+  return CompositionPointer(made);
+}
+
+tsr_batch insert_of(uint64_t n) {
+  tsr_batch batch = {};
+  batch.op = TSR_BULK_insert;
+  batch.n = n;
+  batch.is_clear = true;
+  return batch;
+}
+
+TEST(Plan, ASmallBatchGoesAsItComes) {
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_ADD), {"table.page_bytes=auto"});
+  const tsr_batch batch = insert_of(1000);
+  const tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_EQ(stages.order, TSR_ORDER_NONE);
+  EXPECT_EQ(stages.group, 0u);
+  EXPECT_EQ(stages.place, TSR_PLACE_RANDOM);
+  EXPECT_FALSE(tsr_works_alone(&stages));
+}
+
+TEST(Plan, ALargeBatchIsOrderedGroupedPlacedAndAnswered) {
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_ADD), {"table.page_bytes=auto"});
+  tsr_batch batch = insert_of(kLarge);
+  tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_EQ(stages.order, TSR_ORDER_PAGES);
+  EXPECT_EQ(stages.group, uint32_t{TSR_GROUP_HOT | TSR_GROUP_PAGES});
+  EXPECT_EQ(stages.place, TSR_PLACE_PAGES);
+  EXPECT_TRUE(stages.combines) << "cuckoo moves pairs, so offers are combined later";
+  EXPECT_FALSE(stages.answers);
+  EXPECT_TRUE(tsr_works_alone(&stages));
+  batch.has_answers = true;
+  stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_TRUE(stages.answers);
+  batch.is_clear = false;
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).group, uint32_t{TSR_GROUP_HOT}) << "each item has an answer of its own";
+  batch.is_recorded = true; // a graph cannot see how large pages are
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+  batch.is_recorded = false;
+  batch.op = TSR_BULK_find_or_insert;
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+}
+
+TEST(Plan, FewPagesAreNotOrderedForResults) {
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_ADD), {"table.page_bytes=auto"}, 1000000);
+  tsr_batch batch = insert_of(kLarge);
+  ASSERT_LT(c->shape.pages, 256u);
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_PAGES);
+  batch.has_answers = true;
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+}
+
+TEST(Plan, NeighboursAreGroupedBeforeRandomAccess) {
+  const auto c = composed(recipe_of("packed", "linear", TSR_DUPLICATES_ADD), {});
+  tsr_batch batch = insert_of(TSR_SPANS_BATCH);
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).group, uint32_t{TSR_GROUP_SPANS});
+  batch.n--;
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).group, 0u);
+}
+
+TEST(Plan, AFilterIsMarkedInTheOrderThatTheBatchHas) {
+  const Recipe recipe = recipe_of("packed", "linear", TSR_DUPLICATES_PROMISE_UNIQUE);
+  tsr_batch batch = insert_of(kLarge);
+  const auto alone = composed(recipe, {"table.filter=8"});
+  EXPECT_EQ(tsr_plan_batch(alone.get(), &batch).mark, TSR_MARK_BLOCKS);
+  const auto paged = composed(recipe, {"table.filter=8", "table.page_bytes=auto"});
+  EXPECT_EQ(tsr_plan_batch(paged.get(), &batch).mark, TSR_MARK_PAGES);
+  batch.n = 1000;
+  EXPECT_EQ(tsr_plan_batch(alone.get(), &batch).mark, TSR_MARK_RANDOM);
+  batch.op = TSR_BULK_find;
+  EXPECT_EQ(tsr_plan_batch(alone.get(), &batch).mark, TSR_MARK_NONE);
+}
+
+TEST(Plan, TheOperationsOfATableInHostMemory) {
+  const auto c = composed(recipe_of("packed", "linear", TSR_DUPLICATES_PROMISE_UNIQUE),
+                          {"table.page_bytes=auto", "table.device_bytes=200Mi"});
+  ASSERT_GT(c->window_pages, 0u);
+  tsr_batch batch = insert_of(1);
+  tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_TRUE(stages.travels && stages.writes);
+  EXPECT_EQ(stages.place, TSR_PLACE_RANDOM) << "a small batch works on the window as on a table";
+  batch.op = TSR_BULK_find;
+  EXPECT_FALSE(tsr_plan_batch(c.get(), &batch).travels) << "it reads over the bus";
+  batch.n = tsr_plan_travel_batch(c.get());
+  stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_TRUE(stages.travels && !stages.writes);
+}
+
+// Each stage that the plan has is told, in the order of the stages, and no other.
+TEST(Plan, IsToldStageByStage) {
+  tsr_stages stages = {};
+  tsr_stage_text text[TSR_STAGES_MAX];
+  ASSERT_EQ(tsr_plan_describe(&stages, text), 1u);
+  EXPECT_STREQ(text[0].stage, "place");
+  stages.order = TSR_ORDER_PAGES;
+  stages.group = TSR_GROUP_HOT | TSR_GROUP_PAGES;
+  stages.place = TSR_PLACE_PAGES;
+  stages.mark = TSR_MARK_PAGES;
+  stages.combines = stages.answers = true;
+  std::string told;
+  for (uint32_t i = 0, n = tsr_plan_describe(&stages, text); i < n; i++) told += std::string(text[i].stage) + " ";
+  EXPECT_EQ(told, "order group group filter place rest combine answer ");
+}
+
+} // namespace
+} // namespace tessera_test

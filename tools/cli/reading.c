@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options and notes of files of keys (reading.h).
+ */
+#define _POSIX_C_SOURCE 200809L /* access */
+#include "tools/cli/reading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SKIPPED_SHARE = 10 }; /* one k-mer in so many may be skipped without a word */
+
+tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options *reading) {
+  const char *separator = tsr_arguments_value(arguments, "--separator");
+  const char *null = tsr_arguments_value(arguments, "--null");
+  reading->key_column = tsr_arguments_value(arguments, "--key");
+  reading->is_strict = tsr_arguments_has(arguments, "--strict");
+  reading->signed_keys = reading->signed_values = tsr_arguments_has(arguments, "--signed");
+  reading->skips_null = null && strcmp(null, "skip") == 0;
+  if (null && !reading->skips_null && strcmp(null, "refuse") != 0)
+    return tsr_say_usage("--null %s: must be refuse or skip", null);
+  if (!separator) return TSR_EXIT_OK;
+  reading->separator = strcmp(separator, "tab") == 0     ? '\t'
+                       : strcmp(separator, "blank") == 0 ? ' '
+                       : strlen(separator) == 1          ? separator[0]
+                                                         : '\0';
+  if (!reading->separator || strchr("\"\n\r#\\_+-.", reading->separator) ||
+      (separator[0] >= '0' && separator[0] <= '9'))
+    return tsr_say_usage("--separator %s: must be tab, blank or a character such as ; that no number has", separator);
+  return TSR_EXIT_OK;
+}
+
+void tsr_say_if_missing(const char *path) {
+  if (strcmp(path, "-") == 0 || access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)) return;
+  tsr_say("'%s': cannot be opened: %s", path, strerror(errno));
+}
+
+void tsr_say_what_was_read(const char *path, const tsr_dataset_options *reading, const tsr_input_facts *facts,
+                           bool is_quiet) {
+  const tsr_sequence_facts *s = &facts->sequences;
+  if (facts->lacks_end) tsr_say("%s: lacks the empty block with which bgzip ends a file: it may be cut", path);
+  if (is_quiet && s->kmers_skipped > (facts->keys + s->kmers_skipped) / SKIPPED_SHARE)
+    tsr_say("%s: %" PRIu64 " of %" PRIu64 " %u-mers were skipped for other letters than A, C, G, T and U", path,
+            s->kmers_skipped, facts->keys + s->kmers_skipped, reading->kmers);
+  if (is_quiet) return;
+  if (facts->rows_skipped)
+    tsr_say("%s: %" PRIu64 " row%s left out, whose key or value is empty or \\N", path, facts->rows_skipped,
+            facts->rows_skipped == 1 ? " was" : "s were");
+  if (facts->keys) return;
+  if (reading->kmers)
+    tsr_say("%s: holds no k-mer of %u letters A, C, G or T (records: %" PRIu64 ", letters: %" PRIu64 ")", path,
+            reading->kmers, s->records, s->bases);
+  else
+    tsr_say("%s: holds no key", path);
+}

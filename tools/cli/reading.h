@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands that read files of keys have in common: options that say how rows of text are read, and what is told of
+ * a file when it was read. Read next: dataset.h.
+ */
+#ifndef TSR_READING_H
+#define TSR_READING_H
+
+#include "tools/cli/arguments.h"
+#include "tools/cli/dataset.h"
+
+#define TSR_OPTION_STRICT                                                                                              \
+  { "--strict", NULL, false, "Refuses a file without any key; otherwise it is an input with none." }
+/* clang-format off */
+#define TSR_OPTIONS_OF_ROWS                                                                                            \
+  {"--separator", "C", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's " \
+   "name says it, or its first row."},                                                                                 \
+  {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty or \\N: 'refuse' (the default) " \
+   "or 'skip'."},                                                                                                      \
+  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement; values that are counted, added up " \
+   "or compared have no sign."},                                                                                       \
+  TSR_OPTION_STRICT
+/* clang-format on */
+
+/* Reads these options, and --key as it is, into *reading. Says what is wrong. */
+tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options *reading);
+
+/* Says that the file is not there, if so. */
+void tsr_say_if_missing(const char *path);
+
+/* Says what a user would not expect of a file that was read: it held no key, rows were left out, it may be cut, or, where
+ * no report says it (is_quiet), many k-mers were skipped. */
+void tsr_say_what_was_read(const char *path, const tsr_dataset_options *reading, const tsr_input_facts *facts,
+                           bool is_quiet);
+
+#endif
