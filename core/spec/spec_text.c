@@ -68,6 +68,9 @@ static tsr_status take_name(const char *place, const char *what, const char *beg
 static tsr_status check_bytes(const char *place, const char *text, size_t length, size_t comment, tsr_error *error) {
   for (size_t i = 0; i < length; i++) {
     unsigned char byte = (unsigned char)text[i];
+    if (byte == '\r') {
+      return refuse(error, place, "column %zu has a carriage return alone: lines end with a line feed", i + 1);
+    }
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
       return refuse(error, place, "byte 0x%02x in column %zu is not text: a spec is a plain text file", byte, i + 1);
     }
@@ -165,7 +168,7 @@ static tsr_status check_pair(const tsr_spec_reader *r, const char *begin, const 
   return TSR_OK;
 }
 
-/* Takes the next line off the text, without its line end and without the mark (BOM) that some
+/* Takes the next line off the text, without its line end and without the marks (BOM) that some
  * editors put before the first line. */
 static void take_line(tsr_spec_reader *r, const char **begin, const char **end) {
   const char *newline = memchr(r->text, '\n', (size_t)(r->end - r->text));
@@ -175,7 +178,8 @@ static void take_line(tsr_spec_reader *r, const char **begin, const char **end) 
   if (*end > *begin && (*end)[-1] == '\r') {
     (*end)--;
   }
-  if (++r->line == 1 && *end - *begin >= 3 && memcmp(*begin, "\xEF\xBB\xBF", 3) == 0) {
+  r->line++;
+  while (r->line == 1 && *end - *begin >= 3 && memcmp(*begin, "\xEF\xBB\xBF", 3) == 0) {
     *begin += 3;
   }
   snprintf(r->place, sizeof r->place, "%s:%llu", tsr_spec_name(r->spec), (unsigned long long)r->line);
@@ -192,14 +196,15 @@ static char *next_line(char *buffer, int buffer_bytes, void *stream) {
   const char *end;
   take_line(r, &begin, &end);
   size_t length = (size_t)(end - begin);
-  if (length > TSR_SPEC_LINE_MAX || length + 2 > (size_t)buffer_bytes) {
-    r->status = refuse(r->error, r->place, "the line has %zu bytes: up to %d are allowed", length, TSR_SPEC_LINE_MAX);
-    return NULL;
-  }
   size_t comment = find_comment(begin, length);
   r->status = check_bytes(r->place, begin, length, comment, r->error);
   end = begin + comment;
   trim(&begin, &end);
+  length = (size_t)(end - begin);
+  if (r->status == TSR_OK && (length > TSR_SPEC_LINE_MAX || length + 2 > (size_t)buffer_bytes)) {
+    r->status = refuse(r->error, r->place, "the line has %zu bytes: up to %d are allowed, a comment apart", length,
+                       TSR_SPEC_LINE_MAX);
+  }
   if (r->status == TSR_OK && begin < end) {
     r->status = *begin == '[' ? read_section(r, begin, end) : check_pair(r, begin, end);
   }
@@ -230,7 +235,14 @@ static int take_pair(void *user, const char *section, const char *key, const cha
   return r->status == TSR_OK;
 }
 
+/* Every second byte of plain letters is 0 there. */
+static bool is_utf16(const char *text, size_t bytes) {
+  return bytes >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0 || !text[0] != !text[1]);
+}
+
 tsr_status tsr_spec_take_text(tsr_spec *spec, const char *text, size_t bytes, tsr_error *error) {
+  if (is_utf16(text, bytes))
+    return tsr_fail(error, TSR_BAD_SPEC, "%s: is a text in UTF-16: save it as UTF-8", tsr_spec_name(spec));
   tsr_spec_reader r = {.text = text, .end = text + bytes, .spec = spec, .error = error};
   int refused = ini_parse_stream(next_line, &r, take_pair, &r);
   if (refused && r.status == TSR_OK) {

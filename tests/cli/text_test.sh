@@ -239,6 +239,15 @@ for kind in semi anti union intersect difference; do
 done
 run join l.tsv keys.tsv --count --quiet "${cpu[@]}"
 [[ $(cat out) == 1 ]] || fail "$(cat out)"
+put named.csv 'id,name,note\n1,Anna,\n5,Bo,x\n'
+printf '\1\0\0\0\0\0\0\0' >keys.u64
+for keys in named.csv keys.u64; do
+  run join l.tsv $keys --kind semi --quiet "${cpu[@]}"
+  expect_status 0
+  expect_rows out '1 2'
+done
+run join l.tsv named.csv --aggregate count --quiet "${cpu[@]}"
+expect_rows out '1 1'
 run join l.tsv keys.tsv --quiet "${cpu[@]}"
 expect_status 1
 expect_err 'keys.tsv:1: has a key but no value'

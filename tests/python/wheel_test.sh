@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # //:wheel as a user installs it: by pip, into a fresh environment, with no network. Then what the Python package says
-# and does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, pandas, venv and pip.
+# and does, and a plugin built against it without Bazel. Needs Debian's python3, its NumPy, pandas, venv and pip. PyTorch
+# from 1.13 on (Debian's python3-torch) and JAX are tried where they can be imported.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
@@ -47,8 +48,8 @@ for example in kmers group_by join; do
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"
 done
 
-# PyTorch is no package of Debian's; python_on_gpu.py runs the example on machines that have it.
-case_of "the example for PyTorch has the right answers, where that is installed"
+# python_on_gpu.py runs the example on machines that have a GPU.
+case_of "the example for PyTorch has the right answers, where that can be imported"
 if "$python" -c 'import torch' 2>/dev/null; then
   "$python" "$here/python/examples/embedding.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"

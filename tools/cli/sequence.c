@@ -40,6 +40,7 @@ struct tsr_sequence {
 
   uint64_t line;       /* number of the current line, from 1 */
   bool is_inside_line; /* the line has begun, in this block or an earlier one */
+  bool has_blank;      /* blanks have ended the line: nothing may follow */
   bool has_return;     /* the last block ended in a '\r' that may belong to a line end */
   bool has_record;
   tsr_line_kind kind;   /* of the current line, or of the last one between lines */
@@ -156,6 +157,7 @@ static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
   bool is_blank = first == '\n' || first == '\r';
   p->line++;
   p->is_inside_line = true;
+  p->has_blank = false;
   if (!p->is_known && !is_blank) {
     p->is_known = true;
     p->is_fastq = first == '@';
@@ -174,16 +176,14 @@ static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
     return TSR_OK;
   }
   if (p->has_record) {
-    p->kind = p->kind == TSR_LINE_HEADER  ? TSR_LINE_BASES
-              : p->kind == TSR_LINE_BASES ? TSR_LINE_PLUS
-                                          : TSR_LINE_QUALITY;
-    return p->kind == TSR_LINE_PLUS && first != '+'
-               ? wrong_start(p, "the third line of a FASTQ record starts with '+'", first)
-               : TSR_OK;
+    const bool is_behind_plus = p->kind == TSR_LINE_PLUS || p->kind == TSR_LINE_QUALITY;
+    const bool is_plus = p->kind == TSR_LINE_BASES && first == '+';
+    p->kind = is_behind_plus ? TSR_LINE_QUALITY : is_plus ? TSR_LINE_PLUS : TSR_LINE_BASES;
+    return TSR_OK;
   }
   p->kind = is_blank ? TSR_LINE_BLANK : TSR_LINE_HEADER;
   if (p->kind == TSR_LINE_HEADER && first != '@') {
-    return wrong_start(p, "a FASTQ record has four lines and starts with '@'", first);
+    return wrong_start(p, "a FASTQ record starts with '@'", first);
   }
   if (p->kind == TSR_LINE_HEADER) {
     begin_record(p);
@@ -197,17 +197,22 @@ static tsr_status end_line(tsr_sequence *p) {
   if (p->kind != TSR_LINE_QUALITY) {
     return TSR_OK;
   }
-  if (p->record_scores != p->record_bases) {
+  if (p->record_scores > p->record_bases)
     return tsr_fail(p->error, TSR_IO, "%s:%llu: has %llu quality letters for %llu bases: they must be as many", p->path,
                     (unsigned long long)p->line, (unsigned long long)p->record_scores,
                     (unsigned long long)p->record_bases);
-  }
-  end_record(p);
+  if (p->record_scores == p->record_bases) end_record(p);
   return TSR_OK;
 }
 
 /* A piece of the current line, without its line end. */
 static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  const size_t whole = bytes;
+  while (bytes && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t')) bytes--;
+  if (p->has_blank && bytes && p->kind != TSR_LINE_HEADER && p->kind != TSR_LINE_PLUS && p->kind != TSR_LINE_COMMENT)
+    return tsr_fail(p->error, TSR_IO, "%s:%llu: letters follow a blank: a sequence has none within", p->path,
+                    (unsigned long long)p->line);
+  p->has_blank = p->has_blank || bytes < whole;
   if (p->kind == TSR_LINE_HEADER && memchr(text, '\r', bytes))
     return tsr_fail(p->error, TSR_IO,
                     "%s:%llu: its lines end with CR alone, as old Macs wrote them: convert them: tr '\\r' '\\n' <FILE",
@@ -264,8 +269,10 @@ static tsr_status finish(tsr_sequence *p) {
   }
   const bool is_whole = !p->is_fastq || (p->kind == TSR_LINE_PLUS && p->record_bases == 0);
   if (p->has_record && !is_whole) {
-    return tsr_fail(p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it needs four lines", p->path,
-                    (unsigned long long)p->record_line);
+    return tsr_fail(p->error, TSR_IO,
+                    "%s:%llu: the file ends within this FASTQ record: it has %llu bases and %llu quality letters",
+                    p->path, (unsigned long long)p->record_line, (unsigned long long)p->record_bases,
+                    (unsigned long long)p->record_scores);
   }
   end_record(p);
   p->is_at_end = true;
