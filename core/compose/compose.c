@@ -185,6 +185,15 @@ static uint64_t short_pages(uint64_t pages) {
   return power;
 }
 
+/* Buckets of a page where short keys make more pages than the table's bytes ask for: a hash gives a page of distinct keys
+ * more than its part, by no more than six standard deviations. */
+static uint64_t roomy_buckets(const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  const uint64_t part = s->capacity / s->pages + (s->capacity % s->pages != 0);
+  const uint64_t roomy = part + (uint64_t)(6 * sqrt((double)part)) + 1;
+  return ((roomy < s->capacity ? roomy : s->capacity) + s->bucket_slots - 1) / s->bucket_slots;
+}
+
 /* The scheme plans one page as if it were the table. It may round its buckets up, so there are as few pages as keep to
  * their size after that. */
 static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
@@ -206,10 +215,13 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
       return refuse_pages(t, spec, "has memory that belongs to no bucket: remove the line", error);
   s->is_paged = 1;
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
+  const uint64_t needed = s->pages;
   if (s->short_keys) s->pages = short_pages(s->pages);
+  const uint64_t roomy = s->pages > needed ? roomy_buckets(t) : 0;
   for (uint32_t try = 0; try < TRIES; try++) {
     const uint64_t least = s->short_keys && unit == 1 ? 2 : unit; /* bucket_share of one is no number of 64 bits */
-    s->buckets_min = ((buckets + s->pages - 1) / s->pages + unit - 1) / unit * unit;
+    const uint64_t share = (buckets + s->pages - 1) / s->pages;
+    s->buckets_min = ((share > roomy ? share : roomy) + unit - 1) / unit * unit;
     if (s->buckets_min < least) s->buckets_min = least;
     memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
     tsr_status status = plan_part(t, spec, TSR_ROLE_PROBING, error);
