@@ -125,6 +125,14 @@ TSR_API size_t tsr_settings_list(const tsr_setting_info **list);        /* of [t
 TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list); /* of [filter] */
 TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list); /* of [values] */
 
+/* Two features of a table, or a call and a feature, that do not go together. Everything that is no such pair does. law: the
+ * law that forbids it; NULL: it is not built. */
+typedef struct tsr_incompatible {
+  const char *feature, *other, *law, *reason, *way_out; /* live as long as the process */
+} tsr_incompatible;
+/* The i-th pair, in the order in which a spec is checked; false where there are no more. */
+TSR_API bool tsr_incompatible_at(size_t i, tsr_incompatible *pair);
+
 /* ---- What a spec says ------------------------------------------------------------------------ */
 
 typedef struct tsr_spec_item {

@@ -33,7 +33,7 @@ device() {
 bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/chain.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
-for source in core/{spec,compose,batch,table,devices,cpu,cuda,user}/*.c tools/{cli,lab}/*.c; do
+for source in core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"
 done

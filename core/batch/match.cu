@@ -9,27 +9,15 @@
 
 #include <cub/block/block_scan.cuh>
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)                                                      \
-      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a)
+#define KERNEL(step) TSR_STEP_KERNEL(tsr_match_##step##_kernel, tsr_match, __launch_bounds__(TSR_BLOCK_THREADS))
 
 enum { ALL_LANES = 0xFFFFFFFF };
-
-static __device__ __forceinline__ uint64_t item_number() {
-  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
-}
-
-/* ---- Groups ---------------------------------------------------------------------------------- */
-
-KERNEL(group) {
-  if (item_number() < a.n) a.leaders[item_number()] = tsr_match_lead(&a, item_number());
-}
 
 /* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. This is a step of its
  * own, and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
 KERNEL(rank) {
   __shared__ uint32_t begins[TSR_BLOCK_THREADS];
-  const uint64_t i = item_number();
+  const uint64_t i = tsr_step_thread();
   const uint32_t lane = threadIdx.x % 32, leader = i < a.n ? a.leaders[i] : TSR_MATCH_NONE;
   const uint32_t mates = __match_any_sync(ALL_LANES, leader), first = (uint32_t)__ffs((int)mates) - 1;
   if (leader != TSR_MATCH_NONE && lane == first)
@@ -38,10 +26,6 @@ KERNEL(rank) {
   __syncthreads();
   if (leader != TSR_MATCH_NONE && a.ranks)
     a.ranks[i] = begins[threadIdx.x - lane + first] + (uint32_t)__popc(mates & ((1u << lane) - 1));
-}
-
-KERNEL(place) {
-  if (item_number() < a.n) tsr_match_place_item(&a, item_number());
 }
 
 /* ---- Matches --------------------------------------------------------------------------------- */
@@ -60,25 +44,15 @@ static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t row
   if (threadIdx.x == 0 && all && !a.begins) atomicAdd((unsigned long long *)a.total, (unsigned long long)all);
 }
 
-#define MATCHES(step)                                                                                                  \
+#define EACH(step) TSR_STEP_EACH(tsr_match_##step##_kernel, tsr_match, tsr_match_##step##_item)
+#define ROWS(step)                                                                                                     \
   KERNEL(step) {                                                                                                       \
-    const uint64_t rows = item_number() < a.n ? tsr_match_##step##_item(&a, item_number()) : 0;                        \
+    const uint64_t rows = tsr_step_thread() < a.n ? tsr_match_##step##_item(&a, tsr_step_thread()) : 0;                \
     add_rows(a, rows);                                                                                                 \
   }
-MATCHES(look)
-MATCHES(found)
-MATCHES(alone)
-MATCHES(sketch)
+TSR_MATCH_STEPS(EACH, ROWS, TSR_STEP_NOTHING)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
-
-KERNEL(stray) {
-  if (item_number() < a.n) tsr_match_stray_item(&a, item_number());
-}
-
-KERNEL(bounds) {
-  if (item_number() < a.n) tsr_match_bounds_item(&a, item_number());
-}
 
 extern __shared__ uint4 match_memory[];
 
@@ -249,10 +223,7 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
 }
 
 #define PAGES(step, K)                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(TSR_MATCH_THREADS)                                                      \
-      tsr_match_##step##_kernel(const __grid_constant__ tsr_match a) {                                                 \
-    match_page<K>(a);                                                                                                  \
-  }
+  TSR_STEP_KERNEL(tsr_match_##step##_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) { match_page<K>(a); }
 PAGES(pages, uint32_t)
 PAGES(wide_pages, uint64_t)
 
@@ -261,21 +232,9 @@ PAGES(wide_pages, uint64_t)
 /* A block's rows belong to neighbours, so two of its threads find the first and the last of these for all. */
 KERNEL(rows) {
   __shared__ unsigned long long bound[2];
-  const uint64_t r = item_number(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;
+  const uint64_t r = tsr_step_thread(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;
   const uint64_t last = a.n - first > TSR_MATCH_ROWS ? first + TSR_MATCH_ROWS - 1 : a.n - 1;
   if (threadIdx.x < 2) bound[threadIdx.x] = tsr_match_pair_of(&a, threadIdx.x ? last : first, 0, a.lefts);
   __syncthreads();
   if (r < a.n) tsr_match_row(&a, r, tsr_match_pair_of(&a, r, bound[0], bound[1] + 1));
-}
-
-KERNEL(fold) {
-  if (item_number() < a.n) tsr_match_fold_item(&a, item_number());
-}
-
-KERNEL(mark) {
-  if (item_number() < a.n) tsr_match_mark_item(&a, item_number());
-}
-
-KERNEL(emit) {
-  if (item_number() < a.n) tsr_match_emit_item(&a, item_number());
 }

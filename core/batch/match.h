@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps by which the pairs of two tables are matched and rows are written, as the host sees them: their list and their
- * one argument. They work on columns of keys and values, in the tables or written out of them, so that they know of no part.
- * Shared by match.cu and match_cpu.c, and compiles as C11 and CUDA C. Why: ../design/0020-joins.md. Read next:
- * ../table/join.c.
+ * The steps by which the pairs of two tables are matched and rows are written: their list, their argument, and what an item
+ * does. They work on columns of keys and values, in the tables or written out of them, so that they know of no part.
+ * Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
  *
  * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a column
  * of right values, from its `firsts` on. Rows lie pair by pair, from its `begins` on; so each row is found by halving, and
@@ -12,37 +11,32 @@
 #ifndef TSR_BATCH_MATCH_H
 #define TSR_BATCH_MATCH_H
 
-#include "plugins/table.h"
-
-#ifdef __CUDACC__
-#define TSR_MATCH_FUNCTION static __device__ __forceinline__
-#else
-#define TSR_MATCH_FUNCTION static inline
-#endif
+#include "core/kernels/steps.h"
 
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
  * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
  * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
- * row; emit: these, with what was combined. sketch: about how many keys of a column differ (sketch.c). */
-#define TSR_MATCH_STEPS(F)                                                                                             \
-  F(group)                                                                                                             \
-  F(rank)                                                                                                              \
-  F(place)                                                                                                             \
-  F(look)                                                                                                              \
-  F(found)                                                                                                             \
-  F(alone)                                                                                                             \
-  F(stray)                                                                                                             \
-  F(bounds)                                                                                                            \
-  F(pages)                                                                                                             \
-  F(wide_pages)                                                                                                        \
-  F(rows)                                                                                                              \
-  F(fold)                                                                                                              \
-  F(mark)                                                                                                              \
-  F(emit)                                                                                                              \
-  F(sketch)
-#define TSR_MATCH_ENUM(step) TSR_MATCH_##step,
-enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
+ * row; emit: these, with what was combined. sketch: about how many keys of a column differ (sketch.c).
+ * Items of ROWS return how many rows they have, which are added up. */
+#define TSR_MATCH_STEPS(ITEM, ROWS, OWN)                                                                               \
+  ITEM(group)                                                                                                          \
+  OWN(rank)                                                                                                            \
+  ITEM(place)                                                                                                          \
+  ROWS(look)                                                                                                           \
+  ROWS(found)                                                                                                          \
+  ROWS(alone)                                                                                                          \
+  ITEM(stray)                                                                                                          \
+  ITEM(bounds)                                                                                                         \
+  OWN(pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                               \
+  OWN(wide_pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                          \
+  OWN(rows, .grid = {.block_items = TSR_MATCH_ROWS})                                                                   \
+  ITEM(fold)                                                                                                           \
+  ITEM(mark)                                                                                                           \
+  ITEM(emit)                                                                                                           \
+  ROWS(sketch)
+#define TSR_MATCH_ENUM(step, ...) TSR_MATCH_##step,
+enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM, TSR_MATCH_ENUM, TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
 
 /* How many rows a left pair has: its matches, or these and one where there are none, or one where it has any, or none, or
  * always. */
@@ -120,11 +114,11 @@ typedef struct tsr_match {
  * step. An exchange and setting bits return what was there. */
 #ifdef __CUDACC__
 #define TSR_MATCH_LOAD(pointer) (*(const volatile uint32_t *)(pointer))
-TSR_MATCH_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
+TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
   return atomicCAS(at, expected, desired);
 }
-TSR_MATCH_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) { return atomicOr(at, bits); }
-TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
+TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) { return atomicOr(at, bits); }
+TSR_STEP_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
   unsigned long long *at = (unsigned long long *)to;
   if (fold == TSR_FOLD_SUM) atomicAdd(at, (unsigned long long)value);
   if (fold == TSR_FOLD_MIN) atomicMin(at, (unsigned long long)value);
@@ -132,15 +126,15 @@ TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t 
 }
 #else
 #define TSR_MATCH_LOAD(pointer) __atomic_load_n(pointer, __ATOMIC_RELAXED)
-TSR_MATCH_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
+TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
   __atomic_compare_exchange_n(at, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-TSR_MATCH_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
+TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
   return __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
 }
 /* The loop ends: an exchange fails only when another thread has come nearer to the end. */
-TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
+TSR_STEP_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
   if (fold == TSR_FOLD_SUM) __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&
@@ -150,11 +144,11 @@ TSR_MATCH_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t 
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-TSR_MATCH_FUNCTION uint64_t tsr_match_number(const tsr_numbers *column, uint64_t i) {
+TSR_STEP_FUNCTION uint64_t tsr_match_number(const tsr_numbers *column, uint64_t i) {
   const char *at = (const char *)column->at + i * column->stride_bytes;
   return column->bytes == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
 }
-TSR_MATCH_FUNCTION void tsr_match_put(void *column, uint64_t i, uint32_t bytes, uint64_t number) {
+TSR_STEP_FUNCTION void tsr_match_put(void *column, uint64_t i, uint32_t bytes, uint64_t number) {
   if (bytes == 8)
     ((uint64_t *)column)[i] = number;
   else
@@ -163,7 +157,7 @@ TSR_MATCH_FUNCTION void tsr_match_put(void *column, uint64_t i, uint32_t bytes, 
 
 /* The finalizer of MurmurHash3, of 64 bits: hashers of tables have brought keys into an order of theirs, so that the index
  * needs another one. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
+TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
   uint64_t h = key + 0x9E3779B97F4A7C15u;
   h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
   h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
@@ -173,7 +167,7 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
 /* ---- Sketch ---------------------------------------------------------------------------------- */
 
 /* 1 for the first key that comes to its bit. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
+TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
   const uint64_t hash = tsr_match_hash(tsr_match_number(&m->keys, i)), place = hash >> 32 & m->mask;
   const uint32_t bit = 1u << place % 32;
   uint32_t *const at = &m->entries[place / 32];
@@ -185,7 +179,7 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i
 
 /* The leader of pair i, which it becomes where its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
-TSR_MATCH_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
+TSR_STEP_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
   const uint64_t key = tsr_match_number(&m->keys, i);
   for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
     uint32_t leader = TSR_MATCH_LOAD(&m->entries[e]);
@@ -195,15 +189,17 @@ TSR_MATCH_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
   }
 }
 
+TSR_STEP_FUNCTION void tsr_match_group_item(const tsr_match *m, uint64_t i) { m->leaders[i] = tsr_match_lead(m, i); }
+
 /* The leader of a key, or TSR_MATCH_NONE. */
-TSR_MATCH_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
+TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
   for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
     const uint32_t leader = m->entries[e];
     if (leader == TSR_MATCH_NONE || tsr_match_number(&m->keys, leader) == key) return leader;
   }
 }
 
-TSR_MATCH_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
   const uint64_t at = m->groups[m->leaders[i]] + m->ranks[i];
   tsr_match_put(m->grouped, at, m->right_bytes, tsr_match_number(&m->right_values, i));
 }
@@ -211,8 +207,8 @@ TSR_MATCH_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
 /* ---- Matches --------------------------------------------------------------------------------- */
 
 /* Notes the matches of left pair p, and returns its rows. leads: 0 where its key has another pair for these. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint32_t first, uint64_t matches,
-                                           uint32_t leads) {
+TSR_STEP_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint32_t first, uint64_t matches,
+                                          uint32_t leads) {
   uint64_t rows = m->rows_as == TSR_ROWS_EACH      ? matches
                   : m->rows_as == TSR_ROWS_OUTER   ? matches + (matches == 0)
                   : m->rows_as == TSR_ROWS_PRESENT ? matches != 0
@@ -227,47 +223,47 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint3
 }
 
 /* Whether a left key without a match may have a row. */
-TSR_MATCH_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
+TSR_STEP_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
   return m->rows_as != TSR_ROWS_EACH && m->rows_as != TSR_ROWS_PRESENT;
 }
 
 /* Whether it matters how many matches a left key has, and not only that there is one. */
-TSR_MATCH_FUNCTION uint32_t tsr_match_wants_count(const tsr_match *m) {
+TSR_STEP_FUNCTION uint32_t tsr_match_wants_count(const tsr_match *m) {
   return m->rows_as == TSR_ROWS_EACH || m->rows_as == TSR_ROWS_OUTER;
 }
 
 /* Whether a page's index has to count: also where it gets left keys, which have no match. */
-TSR_MATCH_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
+TSR_STEP_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
   return m->grouped || tsr_match_wants_count(m) || (m->keys_once && tsr_match_wants_absent(m));
 }
 
-TSR_MATCH_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
   return !m->keys_once || !m->left_leaders || m->left_leaders[p] == p;
 }
 
-TSR_MATCH_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
   const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
   const uint64_t first = is_there && m->groups ? m->groups[leader] : 0;
   const uint64_t matches = is_there && m->groups ? m->groups[leader + 1] - first : is_there;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
 }
 
-TSR_MATCH_FUNCTION uint64_t tsr_match_found_item(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION uint64_t tsr_match_found_item(const tsr_match *m, uint64_t p) {
   return tsr_match_tell(m, p, (uint32_t)p, m->results[p] == m->present, tsr_match_leads(m, p));
 }
 
-TSR_MATCH_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p) {
   return tsr_match_tell(m, p, 0, 0, tsr_match_leads(m, p));
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
 /* Slots without a pair have this key, or a larger one. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
+TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
   return (~(uint64_t)0 >> (64 - 8 * m->key_bytes)) - 1;
 }
 
-TSR_MATCH_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
   if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) < vacant) ||
       (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) < vacant))
@@ -275,20 +271,20 @@ TSR_MATCH_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
 }
 
 /* Where page `page` of a side begins, the end of the last one for `pages`. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_bound(const tsr_match *m, uint32_t side, uint64_t page) {
+TSR_STEP_FUNCTION uint64_t tsr_match_bound(const tsr_match *m, uint32_t side, uint64_t page) {
   if (!m->offsets[side]) return page * m->page_slots[side];
   const uint64_t list = page * m->page_lists;
   return m->offsets[side][list < m->lists ? list : m->lists];
 }
 
-TSR_MATCH_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) {
+TSR_STEP_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) {
   for (uint32_t side = 0; side < 2; side++) m->page_begins[side][page] = tsr_match_bound(m, side, page);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* The pair that row r belongs to: the last of `pair` to before `after` that begins at it or before. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, uint64_t pair, uint64_t after) {
+TSR_STEP_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, uint64_t pair, uint64_t after) {
   while (after - pair > 1) {
     const uint64_t middle = pair + (after - pair) / 2;
     const uint32_t is_before = m->begins[middle] <= r;
@@ -299,13 +295,13 @@ TSR_MATCH_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, ui
 }
 
 /* The value of the right pair in row r, of left pair p. */
-TSR_MATCH_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint64_t p) {
+TSR_STEP_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint64_t p) {
   const uint32_t first = m->firsts[p];
   if (first == TSR_MATCH_NONE) return m->missing;
   return tsr_match_number(&m->right_values, first + (r - m->begins[p]));
 }
 
-TSR_MATCH_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
+TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
   if (m->keys_out) tsr_match_put(m->keys_out, r, m->key_bytes, tsr_match_number(&m->left_keys, p));
   if (m->left_out) tsr_match_put(m->left_out, r, m->left_bytes, tsr_match_number(&m->left_values, p));
   if (m->right_out) tsr_match_put(m->right_out, r, m->right_bytes, tsr_match_right(m, r, p));
@@ -314,7 +310,7 @@ TSR_MATCH_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p
 /* ---- Aggregates ------------------------------------------------------------------------------ */
 
 /* Combines the right values of TSR_MATCH_FOLDED rows, and tells of each left pair among them once. */
-TSR_MATCH_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
   const uint64_t rows = m->begins[m->lefts], first = i * TSR_MATCH_FOLDED;
   const uint64_t end = rows - first < TSR_MATCH_FOLDED ? rows : first + TSR_MATCH_FOLDED;
   uint64_t p = tsr_match_pair_of(m, first, 0, m->lefts), own = tsr_match_right(m, first, p);
@@ -331,15 +327,17 @@ TSR_MATCH_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
   tsr_match_combine(&m->folds[p], m->fold, own);
 }
 
-TSR_MATCH_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
   m->marks[p] = m->begins[p] != m->begins[p + 1];
 }
 
-TSR_MATCH_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
+TSR_STEP_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
   const uint64_t at = m->marks[p];
   if (at == m->marks[p + 1]) return;
   if (m->keys_out) tsr_match_put(m->keys_out, at, m->key_bytes, tsr_match_number(&m->left_keys, p));
   if (m->sums_out) m->sums_out[at] = m->fold == TSR_FOLD_COUNT ? m->begins[p + 1] - m->begins[p] : m->folds[p];
 }
+
+TSR_STEPS(tsr_match_steps)
 
 #endif

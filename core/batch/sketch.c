@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "core/batch/match.h"
+
 enum { BITS_MIN = 1 << 12, BITS_OF_KEY = 4, SAMPLE = 1 << 22, DEVIATIONS = 5 };
 
 /* What it means that `set` of so many bits were set. Both the bits that keys share and the sample make it uncertain. */
@@ -42,7 +44,8 @@ tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const ui
                             .sampled_mask = (1ull << halvings) - 1,
                             .total = memory};
   status = t->backend->fill(t->device, memory, 0, bytes, stream, error);
-  if (status == TSR_OK) status = t->backend->match(t->device, TSR_MATCH_sketch, &sketch, stream, error);
+  if (status == TSR_OK)
+    status = t->backend->step(t->device, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, stream, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, &set, sketch.total, sizeof set, stream, error);
   tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
   if (status == TSR_OK) status = waited;

@@ -7,21 +7,20 @@
  */
 #include "core/batch/split.h"
 
-#define KERNEL_AS(step, bounds) extern "C" __global__ void bounds tsr_split_##step(const __grid_constant__ tsr_split a)
+#define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
 #define KERNEL(step) KERNEL_AS(step, __launch_bounds__(TSR_BLOCK_THREADS))
 
 enum { NO_SHARD = TSR_SPLIT_SHARDS_MAX, TURNS = TSR_SPLIT_TILE / TSR_BLOCK_THREADS };
 
-static __device__ __forceinline__ uint64_t thread_number() {
-  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
-}
+#define EACH(step) TSR_STEP_EACH(tsr_split_##step, tsr_split, tsr_split_##step##_item)
+TSR_SPLIT_STEPS(EACH, TSR_STEP_NOTHING)
 
 /* Few blocks take many tiles each, because many blocks would write more bins than they have counted items. */
 KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
   __syncthreads();
-  for (uint64_t i = thread_number(); i < a.n; i += gridDim.x * (uint64_t)TSR_BLOCK_THREADS)
+  for (uint64_t i = tsr_step_thread(); i < a.n; i += gridDim.x * (uint64_t)TSR_BLOCK_THREADS)
     atomicAdd(&counts[tsr_split_bin(tsr_split_key(&a, i), a.seed)], 1u);
   __syncthreads();
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS)
@@ -229,16 +228,4 @@ KERNEL(collect) {
   } else {
     OF_WIDTH(a.column_bytes, collect_words, a, first);
   }
-}
-
-KERNEL(gather) {
-  if (thread_number() < a.n) tsr_split_gather_item(&a, thread_number());
-}
-
-KERNEL(spans) {
-  if (thread_number() < a.n) tsr_split_span_item(&a, thread_number());
-}
-
-KERNEL(spread) {
-  if (thread_number() < a.n) tsr_split_spread_item(&a, thread_number());
 }

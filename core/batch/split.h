@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps by which a batch is split among the shards of a table, and brought back into its order, as the host sees
- * them: their list and their one argument. Shared by split.cu and split_cpu.c, and compiles as C11 and CUDA C. Read
- * next: ../devices/batch.h.
+ * The steps by which a batch is split among the shards of a table, and brought back into its order: their list, their
+ * argument, and what an item does. Read next: ../kernels/steps.h, ../devices/batch.h.
  *
  * A key has a bin, by a hash of its own: the hashers of tables see the keys of one shard, and must find them as
  * different as all keys are. The bins of a shard are consecutive.
@@ -10,13 +9,7 @@
 #ifndef TSR_BATCH_SPLIT_H
 #define TSR_BATCH_SPLIT_H
 
-#include "plugins/table.h"
-
-#ifdef __CUDACC__
-#define TSR_SPLIT_FUNCTION static __device__ __forceinline__
-#else
-#define TSR_SPLIT_FUNCTION static inline
-#endif
+#include "core/kernels/steps.h"
 
 enum {
   TSR_SPLIT_BINS_LOG2 = 12,
@@ -26,14 +19,22 @@ enum {
   TSR_SPLIT_AHEAD = 4                      /* items that a thread reads before it goes on with the first of them */
 };
 
-/* bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where
+/* Items of count and scatter are tiles, otherwise those of the batch.
+ * bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where
  * scatter puts them, which may be another device's memory. collect: each item takes its answer from where its shard left
  * it, in the caller's order, so that writes go one behind the other. spans: how many values each item has, in the order of
  * the split. spread: an item's values go where the caller expects them. gather: an answer goes where its item came from, of
  * batches that were ordered in another way (travel.c). */
-#define TSR_SPLIT_STEPS(F) F(bins) F(count) F(scatter) F(collect) F(spans) F(spread) F(gather)
-#define TSR_SPLIT_ENUM(step) TSR_SPLIT_##step,
-enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
+#define TSR_SPLIT_STEPS(ITEM, OWN)                                                                                     \
+  OWN(bins, .grid = {.blocks_max = 1024})                                                                              \
+  OWN(count, .grid = {.block_items = 1})                                                                               \
+  OWN(scatter, .grid = {.block_items = 1})                                                                             \
+  OWN(collect, .grid = {.block_items = TSR_SPLIT_AHEAD * TSR_BLOCK_THREADS})                                           \
+  ITEM(spans)                                                                                                          \
+  ITEM(spread)                                                                                                         \
+  ITEM(gather)
+#define TSR_SPLIT_ENUM(step, ...) TSR_SPLIT_##step,
+enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM, TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
 
 /* All arrays hold n items, or are NULL where a step has no use for them. */
 typedef struct tsr_split {
@@ -63,7 +64,7 @@ typedef struct tsr_split {
 } tsr_split;
 
 /* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed decides about each of the bin. */
-TSR_SPLIT_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
+TSR_STEP_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   uint64_t h = key + seed * 0x9E3779B97F4A7C15u;
   h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
   h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
@@ -73,7 +74,7 @@ TSR_SPLIT_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
 /* Of shards that begin at these numbers, ascending from one that is not above `at`: the last one that begins at `at` or
  * before, by halving. */
 #define TSR_SPLIT_HALVING(name, number)                                                                                \
-  TSR_SPLIT_FUNCTION uint32_t name(const number *begins, uint32_t shards, number at) {                                 \
+  TSR_STEP_FUNCTION uint32_t name(const number *begins, uint32_t shards, number at) {                                  \
     uint32_t shard = 0;                                                                                                \
     for (uint32_t after = shards; after - shard > 1;) {                                                                \
       const uint32_t middle = (shard + after) / 2;                                                                     \
@@ -87,16 +88,16 @@ TSR_SPLIT_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
 TSR_SPLIT_HALVING(tsr_split_last32, uint32_t)
 TSR_SPLIT_HALVING(tsr_split_last64, uint64_t)
 
-TSR_SPLIT_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
+TSR_STEP_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
   return tsr_split_last32(s->first_bin, s->shards, tsr_split_bin(key, s->seed));
 }
 
-TSR_SPLIT_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
   return s->key_bytes == 8 ? ((const uint64_t *)s->keys)[i] : ((const uint32_t *)s->keys)[i];
 }
 
 /* An item of more than a word, in words of 8 bytes, or 4. */
-TSR_SPLIT_FUNCTION void tsr_split_put_row(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
+TSR_STEP_FUNCTION void tsr_split_put_row(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
   const uint64_t words = bytes / 8;
   for (uint64_t w = 0; bytes % 8 == 0 && w < words; w++)
     ((uint64_t *)to)[at * words + w] = ((const uint64_t *)from)[i * words + w];
@@ -104,7 +105,7 @@ TSR_SPLIT_FUNCTION void tsr_split_put_row(void *to, uint64_t at, const void *fro
     ((uint32_t *)to)[at * (bytes / 4) + w] = ((const uint32_t *)from)[i * (bytes / 4) + w];
 }
 
-TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
+TSR_STEP_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, uint64_t i, uint32_t bytes) {
   switch (bytes) {
   case 1:
     ((uint8_t *)to)[at] = ((const uint8_t *)from)[i];
@@ -121,32 +122,34 @@ TSR_SPLIT_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, u
 }
 
 /* The shard that has item number `at` in the order of shards. */
-TSR_SPLIT_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
+TSR_STEP_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
   return tsr_split_last64(s->first_at, s->shards, at);
 }
 
-TSR_SPLIT_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
   const uint64_t at = s->numbers ? s->numbers[i] : i;
   const uint32_t shard = tsr_split_holder(s, at);
   if (!s->only || s->only[i] == s->only_code)
     tsr_split_put(s->ordered, i, s->from[shard], at - s->first_at[shard], s->column_bytes);
 }
 
-TSR_SPLIT_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
   if (!s->only || s->only[i] == s->only_code)
     tsr_split_put(s->ordered, s->places ? s->places[i] : i, s->column, i, s->column_bytes);
 }
 
-TSR_SPLIT_FUNCTION void tsr_split_span_item(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_split_spans_item(const tsr_split *s, uint64_t i) {
   s->spans[s->numbers[i]] = s->offsets[i + 1] - s->offsets[i];
 }
 
-TSR_SPLIT_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
   const uint64_t at = s->numbers[i], to = s->offsets[i] - s->offsets[0];
   const uint32_t shard = tsr_split_holder(s, at);
   const uint64_t begin = s->spans[at] - s->spans[s->first_at[shard]];
   for (uint64_t k = 0; k < s->spans[at + 1] - s->spans[at]; k++)
     tsr_split_put(s->ordered, to + k, s->from[shard], begin + k, s->column_bytes);
 }
+
+TSR_STEPS(tsr_split_steps)
 
 #endif

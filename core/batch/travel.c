@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/batch/place.h"
+#include "core/batch/split.h"
 #include "core/batch/windows.h"
 
 /* Untouched pages that are copied along, since a copy of its own would take as long. */
@@ -132,7 +133,9 @@ static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *pla
                             .column_bytes = bits / 8,
                             .only = only_unplaced ? part->results : NULL,
                             .only_code = TSR_RESULT_NOT_PLACED};
-  return ordered ? b->t->backend->split(b->t->device, TSR_SPLIT_gather, &gather, b->stream, b->error) : TSR_OK;
+  if (!ordered) return TSR_OK;
+  return b->t->backend->step(b->t->device, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
+                             b->error);
 }
 
 static tsr_status answer_run(const job *j, const tsr_bulk *bulk, const tsr_bulk *part, const uint32_t *places) {

@@ -8,14 +8,12 @@
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
-#include "core/batch/match.h"
-#include "core/batch/split.h"
 #include "core/batch/steps.h"
 #include "core/compose/composition.h"
 #include "core/compose/user_code.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
-#include "core/kernels/wide.h"
+#include "core/kernels/steps.h"
 #include "core/tessera_tools.h"
 
 #ifdef __cplusplus
@@ -105,14 +103,9 @@ typedef struct tsr_backend {
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
-  /* Enqueues a step (TSR_SPLIT_) of splitting a batch among the shards of a table. */
-  tsr_status (*split)(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error);
-
-  /* Enqueues a step (TSR_WIDE_) on rows of values over run->n items. */
-  tsr_status (*wide)(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error);
-
-  /* Enqueues a step (TSR_MATCH_) of a join over match->n items. */
-  tsr_status (*match)(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error);
+  /* Enqueues a step that belongs to no table, over n items. argument: of the step's set; read during the call. */
+  tsr_status (*step)(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
+                     tsr_error *error);
 
   /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
    * that wait in others. */

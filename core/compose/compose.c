@@ -172,9 +172,8 @@ static const char *pages_entry(const tsr_spec *spec) {
 }
 
 static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, const char *why, tsr_error *error) {
-  return tsr_spec_refuse(spec, "table", pages_entry(spec), error, "%s of layout = %s and probing = %s %s",
-                         t->shape.has_link ? "the buckets" : "a page", t->part[TSR_ROLE_LAYOUT].plugin->name,
-                         t->part[TSR_ROLE_PROBING].plugin->name, why);
+  return tsr_spec_refuse(spec, "table", pages_entry(spec), error, "a page of layout = %s and probing = %s %s",
+                         t->part[TSR_ROLE_LAYOUT].plugin->name, t->part[TSR_ROLE_PROBING].plugin->name, why);
 }
 
 /* With short keys the page is the hash's top bits: a power of two, and at least four, so that two bits are left over, one
@@ -201,18 +200,8 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
   tsr_shape *s = &t->shape;
   const uint64_t buckets = s->buckets_min, most = t->settings.page_bytes;
   uint64_t unit = 1;
-  if (s->has_link)
-    return refuse_pages(t, spec, "go on in units of an allocator, which lie in no page: remove the line", error);
   if (s->sm && most > tsr_block_bytes(s->sm))
     return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = auto", error);
-  if (s->duplicates == TSR_DUPLICATES_KEEP && t->settings.growth)
-    return refuse_pages(t, spec,
-                        "holds all pairs of a key, and growing makes more pages, none larger: use growth = none, or no "
-                        "pages",
-                        error);
-  for (uint32_t i = 0; i < TSR_REGIONS_MAX && t->part[TSR_ROLE_LAYOUT].plan.regions[i].name; i++)
-    if (!t->part[TSR_ROLE_LAYOUT].plan.regions[i].bytes_per_bucket)
-      return refuse_pages(t, spec, "has memory that belongs to no bucket: remove the line", error);
   s->is_paged = 1;
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
   const uint64_t needed = s->pages;
@@ -295,59 +284,34 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
 
 /* ---- Chains ---------------------------------------------------------------------------------- */
 
-/* The number that another region of the layout's would have; TSR_REGIONS_MAX: there is no room for one. */
+/* The number that another region of the layout's has. There is room: tsr_fit_layout has looked. */
 static uint32_t free_region(const tsr_composition *t) {
   const tsr_region *regions = t->part[TSR_ROLE_LAYOUT].plan.regions;
   uint32_t i = 0;
-  while (i < TSR_REGIONS_MAX && regions[i].name) i++;
+  while (i < TSR_REGIONS_MAX - 1 && regions[i].name) i++;
   return i;
-}
-
-static tsr_status refuse_chains(const tsr_spec *spec, const char *key, tsr_error *error, const char *why) {
-  return tsr_spec_refuse(spec, "table", tsr_spec_find(spec, "table", key) ? key : "values", error,
-                         "values = buckets %s", why);
 }
 
 /* How many units chains need depends on how large they are: so the allocator plans for one unit first. */
 static tsr_status plan_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   tsr_shape *s = &t->shape;
-  if (s->has_link)
-    return refuse_chains(spec, "layout", error,
-                         "takes the allocator's units for values, and the buckets of this layout go on in them: use a "
-                         "layout whose buckets do not link, or values = inline");
-  if (!t->part[TSR_ROLE_ALLOCATOR].plugin)
-    return refuse_chains(spec, "allocator", error,
-                         "takes its buckets from an allocator, and [table] names none: add `allocator = NAME`; "
-                         "`tessera list allocator` shows them");
   s->units_min = 1;
   tsr_status status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status) return status;
   const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
   if ((uint64_t)s->units_at_once * chain.unit_values <= chain.first)
-    return refuse_chains(spec, "allocator", error,
-                         "has first buckets that are larger than what this allocator gives at once: lower [values] "
-                         "first or raise [allocator] unit_bytes");
+    return tsr_spec_refuse(spec, "table", "allocator", error,
+                           "the first buckets of values = buckets are larger than what this allocator gives at once: "
+                           "lower [values] first or raise [allocator] unit_bytes");
   s->units_min = tsr_chain_pool(&t->settings, s);
   memset(&t->part[TSR_ROLE_ALLOCATOR].plan, 0, sizeof t->part[TSR_ROLE_ALLOCATOR].plan);
   return plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
 }
 
 /* Handles lie beside the layout's slots, as another of its regions. */
-static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+static void furnish_chains(tsr_composition *t) {
   const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
   const uint32_t region = free_region(t);
-  if (t->shape.moves_pairs)
-    return refuse_chains(
-        spec, "probing", error,
-        "keeps handles beside the slots of the keys, and this scheme moves keys from slot to slot: use "
-        "one that moves nothing, or values = inline");
-  if (t->shape.lists)
-    return refuse_chains(spec, "probing", error,
-                         "inserts keys once, and this scheme makes lists of whole batches, where it looks for no key: "
-                         "use another scheme, or values = inline");
-  if (region == TSR_REGIONS_MAX)
-    return refuse_chains(spec, "layout", error,
-                         "needs a region for its handles, and this layout has the most that there can be: use another");
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
       .name = "lists", .bytes_per_bucket = TSR_CHAIN_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
   t->facts.chain_first = chain.first;
@@ -356,7 +320,6 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
   t->facts.chain_in_order = !t->shape.reuses_units;
   t->facts.chain_region = region;
   t->facts.value_bytes = t->shape.value_bits / 8;
-  return TSR_OK;
 }
 
 /* ---- A filter before the table ---------------------------------------------------------------- */
@@ -364,15 +327,10 @@ static tsr_status furnish_chains(tsr_composition *t, const tsr_spec *spec, tsr_e
 /* Its blocks are another of the layout's regions, which belongs to no bucket: so no page has a part of it, and it stays on
  * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
  * own, and a table that grows so has a filter that grows, by the same code. */
-static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+static void furnish_filter(tsr_composition *t) {
   enum { BLOCK_BITS = 8 * TSR_FILTER_BLOCK_BYTES };
   const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
   const uint32_t region = free_region(t);
-  if (region == TSR_REGIONS_MAX)
-    return tsr_spec_refuse(spec, "table", "filter", error,
-                           "the filter needs a region of memory, and layout = %s has the most that there can be: use "
-                           "another layout, or none",
-                           t->part[TSR_ROLE_LAYOUT].plugin->name);
   t->facts.filter_words = TSR_FILTER_BLOCK_BYTES / sizeof(uint32_t);
   t->facts.filter_functions = tsr_filter_functions(TSR_FILTER_BLOCK_BYTES, (double)t->settings.filter_bits);
   t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter_bits);
@@ -380,7 +338,6 @@ static tsr_status furnish_filter(tsr_composition *t, const tsr_spec *spec, tsr_e
   const uint64_t bits = t->shape.buckets * t->facts.filter_bits;
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] =
       (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * TSR_FILTER_BLOCK_BYTES};
-  return TSR_OK;
 }
 
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
@@ -428,9 +385,9 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_shape *s = &t->shape;
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
-  if (status == TSR_OK) status = tsr_fit_short_keys(t, spec, error);
-  if (status) return status;
   if (s->short_keys && !t->settings.page_bytes) t->settings.page_bytes = TSR_PAGE_BYTES_AUTO;
+  if (status == TSR_OK) status = tsr_fit_layout(t, spec, error);
+  if (status) return status;
   if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
   s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
@@ -444,10 +401,11 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   const tsr_probing_functions *probing = t->part[TSR_ROLE_PROBING].image->functions;
   const tsr_layout_functions *layout = t->part[TSR_ROLE_LAYOUT].image->functions;
   derive_guard(t, probing->place != NULL, layout->put != NULL);
-  if (tsr_has_chains(&t->settings)) status = furnish_chains(t, spec, error);
-  if (status == TSR_OK) status = tsr_fit_parts(t, spec, error);
-  if (status == TSR_OK && t->settings.filter_bits) status = furnish_filter(t, spec, error);
-  return status ? status : check_regions(t, error);
+  status = tsr_fit_parts(t, spec, error);
+  if (status) return status;
+  if (tsr_has_chains(&t->settings)) furnish_chains(t);
+  if (t->settings.filter_bits) furnish_filter(t);
+  return check_regions(t, error);
 }
 
 /* A filter has a hasher and no other part: its blocks are the core's. They lie where a layout's buckets do. */
@@ -501,11 +459,6 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
     return tsr_spec_refuse(spec, "table", "device_bytes", error,
                            "must be at least %llu, for three of this table's pages and what the device keeps of it",
                            (unsigned long long)least);
-  if (t->shape.sm && t->shape.tile_lanes > 1)
-    return tsr_spec_refuse(spec, "table", "device_bytes", error,
-                           "the table of %llu bytes lies in the host's memory, and on the few pages that are on the "
-                           "device tiles of one lane work: set [layout] tile_lanes = 1",
-                           (unsigned long long)all);
   const uint64_t room = (limit - least) / TSR_WINDOWS + page;
   t->window_pages = (room < enough ? room : enough) / page;
   if (!t->window_pages) t->window_pages = 1;
@@ -543,6 +496,7 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
   }
   if (status == TSR_OK) status = check_rows(t, spec, error);
   if (status == TSR_OK) status = plan_windows(t, spec, error);
+  if (status == TSR_OK) status = tsr_fit_windows(t, spec, error);
   if (status) {
     tsr_composition_free(t);
     return status;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whether parts that each accepted the shape fit one another, and what [table] asks: what no plan() can see, since each
- * part knows itself alone. A refusal is TSR_INCOMPATIBLE, with the line that can be changed. Read next: compose.c, the
- * only caller, which also refuses what it cannot build.
+ * part knows itself alone. A refusal is TSR_INCOMPATIBLE, with the line that can be changed; the rows of what does not go
+ * together are in core/compose/compatible.c. Read next: compose.c, the only caller.
  */
 #ifndef TSR_COMPOSE_FIT_H
 #define TSR_COMPOSE_FIT_H
 
 #include "core/compose/composition.h"
 
-/* Once hasher and layout have planned: where slots hold a part of their key's hash, the hasher must be able to undo it. */
-tsr_status tsr_fit_short_keys(const tsr_composition *composition, const tsr_spec *spec, tsr_error *error)
-    TSR_MUST_CHECK;
-/* Once all parts have planned and the guard is derived: links, registers, multiplicity, lists in bulk, overlap. */
-tsr_status tsr_fit_parts(const tsr_composition *composition, const tsr_spec *spec, tsr_error *error) TSR_MUST_CHECK;
+/* Once hasher and layout have planned: what the layout brings. */
+tsr_status tsr_fit_layout(tsr_composition *composition, const tsr_spec *spec, tsr_error *error) TSR_MUST_CHECK;
+/* Once all parts have planned and the guard is derived: what the scheme brings; units, registers. */
+tsr_status tsr_fit_parts(tsr_composition *composition, const tsr_spec *spec, tsr_error *error) TSR_MUST_CHECK;
+/* Once it is known where the table's pages are; the composition's traits are complete then. */
+tsr_status tsr_fit_windows(tsr_composition *composition, const tsr_spec *spec, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

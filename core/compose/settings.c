@@ -421,18 +421,11 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
   return status ? status : read_section(&values_section, spec, settings, error);
 }
 
-/* What [table] says of a filter; it has no slots, and so no more. */
-static bool is_for_filter(const char *key) {
-  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
-  size_t at = 0;
-  while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
-  return at < sizeof keys / sizeof keys[0];
-}
-
 static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
   const bool is_filter = read->kind == TSR_KIND_FILTER;
   for (size_t i = 0; i < ROWS; i++)
-    if (!shown[i].initial && (!is_filter || is_for_filter(shown[i].key)) && !tsr_spec_find(spec, "table", shown[i].key))
+    if (!shown[i].initial && (!is_filter || tsr_is_key_of_filter(shown[i].key)) &&
+        !tsr_spec_find(spec, "table", shown[i].key))
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
                       shown[i].key, shown[i].key, shown[i].values);
   return TSR_OK;
@@ -457,17 +450,6 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
   return TSR_OK;
 }
 
-/* Of independent tables none knows what the others hold, so that no key could be kept from being in two of them. */
-static tsr_status check_devices(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
-  if (!read->devices.count) return TSR_OK;
-  if (tsr_spec_find(spec, "table", "device"))
-    return bad_entry(tsr_spec_find(spec, "table", "device"), error, "there is [table] devices beside it; remove one");
-  if (read->split == TSR_SPLIT_INDEPENDENT && TSR_POLICY_LOOKS(read->duplicates))
-    return bad_entry(tsr_spec_find(spec, "devices", "split"), error,
-                     "a key could be on two devices; use hash, a multiset or multimap, or duplicates = promise_unique");
-  return TSR_OK;
-}
-
 /* A counter is a map whose values are added up and stop at their largest; its policy says where. */
 static void make_counter(tsr_settings *read) {
   read->duplicates = read->value_bits == 8    ? TSR_DUPLICATES_COUNT_8
@@ -476,118 +458,85 @@ static void make_counter(tsr_settings *read) {
   if (read->value_bits < 32) read->value_bits = 32;
 }
 
-static tsr_status check_filter(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
-  if (read->kind != TSR_KIND_FILTER) return TSR_OK;
+/* Whether [table] or another section has such an entry. */
+static bool is_written(const tsr_spec *spec, const char *section, const char *key) {
+  return tsr_spec_find(spec, section, key) != NULL;
+}
+
+static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, tsr_traits *traits) {
+  const uint64_t kind = read->kind, policy = read->duplicates;
+  bool *has = traits->has;
+  const bool keeps_all = kind == TSR_KIND_MULTISET || kind == TSR_KIND_MULTIMAP;
+  has[TSR_HAS_NO_VALUES] = kind == TSR_KIND_SET || kind == TSR_KIND_MULTISET;
+  has[TSR_HAS_KEEPS_ALL] = keeps_all;
+  has[TSR_HAS_COUNTER] = kind == TSR_KIND_COUNTER;
+  has[TSR_HAS_NO_COUNTER] = kind != TSR_KIND_COUNTER;
+  has[TSR_HAS_FILTER] = kind == TSR_KIND_FILTER;
+  has[TSR_HAS_NO_FILTER] = kind != TSR_KIND_FILTER;
+  has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
+  has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
-    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !is_for_filter(tsr_spec_at(spec, i)->key))
-      return bad_entry(tsr_spec_at(spec, i), error,
-                       "a filter is made of kind, key_bits, capacity, hasher and [filter]; remove the line");
-  if (read->one_in && tsr_spec_find(spec, "filter", "bits_per_key"))
-    return bad_entry(tsr_spec_find(spec, "filter", "bits_per_key"), error,
-                     "there is one_in beside it, which says how many bits; remove one");
-  return TSR_OK;
+    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key))
+      has[TSR_HAS_SLOT_KEY] = true;
+  has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
+  has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
+  has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
+  has[TSR_HAS_POLICY] = is_written(spec, "table", "duplicates");
+  has[TSR_HAS_PROMISE] = policy == TSR_DUPLICATES_PROMISE_UNIQUE;
+  has[TSR_HAS_COMBINES] = TSR_POLICY_COMBINES(policy);
+  has[TSR_HAS_NUMBERS] = TSR_POLICY_COMBINES(policy) && policy != TSR_DUPLICATES_REPLACE;
+  has[TSR_HAS_LOOKS] = TSR_POLICY_LOOKS(policy) && (!keeps_all || read->values == TSR_VALUES_BUCKETS);
 }
 
-/* Buckets of values belong to keys that lie in the table once, where nothing finds or erases them meanwhile. */
-static tsr_status check_values(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
-  if (read->values != TSR_VALUES_BUCKETS) return TSR_OK;
-  if (read->kind != TSR_KIND_MULTIMAP)
-    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
-                     "only a multimap has several values of a key; use inline, or kind = multimap");
-  if (read->concurrency == TSR_CONCURRENCY_MIXED)
-    return bad_entry(
-        tsr_spec_find(spec, "table", "concurrency"), error,
-        "values = buckets inserts keys first and then appends their values, and a find could come between; "
-        "use phased, or values = inline");
-  if (read->page_bytes)
-    return bad_entry(tsr_spec_find(spec, "table", "page_bytes"), error,
-                     "with values = buckets most of what an insert writes lies in no page; remove the line");
-  if (read->devices.count)
-    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
-                     "values = buckets works on one device; use values = inline, or device");
-  return TSR_OK;
+/* Of the entries alone: no part is known yet. */
+static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_traits *traits) {
+  bool *has = traits->has;
+  find_traits_of_kind(spec, read, traits);
+  has[TSR_HAS_MIXED] = read->concurrency == TSR_CONCURRENCY_MIXED;
+  has[TSR_HAS_PHASED] = read->concurrency == TSR_CONCURRENCY_PHASED;
+  has[TSR_HAS_BUCKETS] = read->values == TSR_VALUES_BUCKETS;
+  has[TSR_HAS_BEFORE] = read->filter_bits != 0;
+  has[TSR_HAS_STASH] = read->stash != 0;
+  has[TSR_HAS_PAGES] = read->page_bytes != 0;
+  has[TSR_HAS_NO_PAGES] = read->page_bytes == 0;
+  has[TSR_HAS_PAGE_BATCH] = is_written(spec, "table", "page_batch");
+  has[TSR_HAS_GROWTH] = read->growth != TSR_GROWTH_NONE;
+  has[TSR_HAS_NO_GROWTH] = read->growth == TSR_GROWTH_NONE;
+  has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
+  has[TSR_HAS_DEVICE_BYTES] = read->device_bytes != 0;
+  has[TSR_HAS_DEVICE] = is_written(spec, "table", "device");
+  has[TSR_HAS_DEVICES] = read->devices.count != 0;
+  has[TSR_HAS_INDEPENDENT] = read->split == TSR_SPLIT_INDEPENDENT;
+  has[TSR_HAS_BITS_PER_KEY] = is_written(spec, "filter", "bits_per_key");
+  has[TSR_HAS_ONE_IN] = read->one_in != 0;
+  has[TSR_HAS_OVERLOAD] = read->load_factor > 1;
+  has[TSR_HAS_ALLOCATOR] = read->part[TSR_ROLE_ALLOCATOR] != NULL;
+  has[TSR_HAS_NO_ALLOCATOR] = !read->part[TSR_ROLE_ALLOCATOR];
 }
 
-/* Rows lie apart, so that no operation changes a slot and its row at one moment, and only whoever asks knows what lies in
- * them. To parts and walk such a table is one of 32-bit values, the rows' numbers. */
+/* Rows are stored apart, so that no operation changes a slot and its row at one moment, and only whoever asks knows what is
+ * in them. To parts and walk such a table is one of 32-bit values, the rows' numbers. */
 static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
-  const tsr_spec_entry *bytes = tsr_spec_find(spec, "table", "value_bytes");
-  if (!bytes) return TSR_OK;
-  if (read->kind != TSR_KIND_MAP && read->kind != TSR_KIND_MULTIMAP)
-    return bad_entry(bytes, error, "only a map or multimap has values of so many bytes; remove the line");
-  if (tsr_spec_find(spec, "table", "value_bits"))
-    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "there is value_bytes beside it; remove one");
+  if (!read->value_bytes) return TSR_OK;
   if (read->value_bytes % 4)
-    return bad_entry(bytes, error,
+    return bad_entry(tsr_spec_find(spec, "table", "value_bytes"), error,
                      "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
-  if (read->duplicates == TSR_DUPLICATES_ADD || read->duplicates == TSR_DUPLICATES_MIN ||
-      read->duplicates == TSR_DUPLICATES_MAX)
-    return bad_entry(tsr_spec_find(spec, "table", "duplicates"), error,
-                     "bytes are not added up or compared; use first, replace or promise_unique, or value_bits");
-  if (read->concurrency == TSR_CONCURRENCY_MIXED)
-    return bad_entry(
-        tsr_spec_find(spec, "table", "concurrency"), error,
-        "with value_bytes a value lies apart from its slot, and a find could come before it is written; use "
-        "phased, or value_bits");
-  if (read->values == TSR_VALUES_BUCKETS)
-    return bad_entry(tsr_spec_find(spec, "table", "values"), error,
-                     "buckets hold values of value_bits; use inline, or value_bits");
-  if (read->device_bytes)
-    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
-                     "rows of value_bytes lie in no page that could travel; remove one");
   read->value_bits = 32;
   read->replaces_rows = read->duplicates == TSR_DUPLICATES_REPLACE;
   if (read->replaces_rows) read->duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
   return TSR_OK;
 }
 
-/* What lies in the host's memory travels page by page, and no page knows of the others. */
-static tsr_status check_device_bytes(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
-  if (!read->device_bytes) return TSR_OK;
-  if (!read->page_bytes)
-    return bad_entry(tsr_spec_find(spec, "table", "device_bytes"), error,
-                     "a table that does not fit comes page by page, and this one has no pages; add page_bytes = auto");
-  if (read->growth)
-    return bad_entry(tsr_spec_find(spec, "table", "growth"), error,
-                     "a table of device_bytes may lie in the host's memory, where none grows; use none, or remove "
-                     "device_bytes");
-  if (read->stash)
-    return bad_entry(tsr_spec_find(spec, "table", "stash"), error,
-                     "pairs of all pages would lie in the stash, and with device_bytes few pages are on the device at "
-                     "a time; remove one");
-  if (read->concurrency == TSR_CONCURRENCY_MIXED)
-    return bad_entry(tsr_spec_find(spec, "table", "concurrency"), error,
-                     "with device_bytes a batch has the pages that it works on to itself; use phased, or remove "
-                     "device_bytes");
-  if (read->devices.count)
-    return bad_entry(tsr_spec_find(spec, "table", "devices"), error,
-                     "with device_bytes a table lies on one device and in the host's memory; remove one");
-  return TSR_OK;
-}
-
-/* What goes with the kind; a multiset, a multimap and a counter have a policy of their own. */
-static tsr_status check_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
+/* What the kind needs, and its policy: a multiset, a multimap and a counter have one of their own. */
+static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   const bool counts = read->kind == TSR_KIND_COUNTER;
   const bool has_values = read->kind == TSR_KIND_MAP || read->kind == TSR_KIND_MULTIMAP || counts;
-  const bool keeps_all = read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP;
-  const tsr_spec_entry *policy = tsr_spec_find(spec, "table", "duplicates");
   if (has_values && !read->value_bits)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64%s", tsr_spec_name(spec),
                     tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "",
                     counts ? "" : ", or value_bytes = 16 .. 256");
-  if (!has_values && read->value_bits)
-    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error, "a set has no values; remove the line");
-  if (has_values && !counts && read->value_bits < 32)
-    return bad_entry(tsr_spec_find(spec, "table", "value_bits"), error,
-                     "must be 32 | 64; only the counts of kind = counter may be narrower");
-  if (counts && policy)
-    return bad_entry(policy, error, "a counter adds up what it counts and has no such policy; remove the line");
-  if (keeps_all && policy)
-    return bad_entry(policy, error, "a multiset or multimap keeps every pair and has no such policy; remove the line");
-  if (!has_values && policy && read->duplicates != TSR_DUPLICATES_FIRST &&
-      read->duplicates != TSR_DUPLICATES_PROMISE_UNIQUE)
-    return bad_entry(policy, error, "a set has no values to combine; use first or promise_unique");
-  if (keeps_all) /* to the walk keys with buckets of values are a set */
+  if (read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP)
+    /* to the walk keys with buckets of values are a set */
     read->duplicates = read->values == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
   return TSR_OK;
@@ -600,12 +549,10 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);
   if (status) return status;
-  status = check_filter(spec, &read, error);
-  if (status == TSR_OK) status = check_values(spec, &read, error);
+  find_traits(spec, &read, &read.traits);
+  status = tsr_compatible_check(&read.traits, spec, TSR_BAD_SPEC, error);
   if (status == TSR_OK) status = make_wide(spec, &read, error);
-  if (status == TSR_OK) status = check_kind(spec, &read, error);
-  if (status == TSR_OK) status = check_devices(spec, &read, error);
-  if (status == TSR_OK) status = check_device_bytes(spec, &read, error);
+  if (status == TSR_OK) status = make_kind(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
@@ -615,12 +562,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (!read.capacity)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 100M` (pairs to hold)",
                     tsr_spec_name(spec));
-  const tsr_spec_entry *batch = tsr_spec_find(spec, "table", "page_batch");
-  if (batch && !read.page_bytes) return bad_entry(batch, error, "without page_bytes there are no pages");
-  const tsr_spec_entry *limit = tsr_spec_find(spec, "table", "growth_limit");
-  if (limit && !read.growth) return bad_entry(limit, error, "without growth = double there is nothing to limit");
   if (read.growth_limit && read.growth_limit < read.capacity)
-    return bad_entry(limit, error, "must be at least the capacity, or 0");
+    return bad_entry(tsr_spec_find(spec, "table", "growth_limit"), error, "must be at least the capacity, or 0");
   if (read.devices.count && read.devices.count != TSR_DEVICES_ALL) read.device = read.devices.numbers[0];
   *settings = read;
   return TSR_OK;

@@ -6,6 +6,7 @@
 #ifndef TSR_SETTINGS_H
 #define TSR_SETTINGS_H
 
+#include "core/compose/compatible.h"
 #include "core/spec/spec.h"
 #include "core/tessera.h"
 #include "plugins/plugin.h"
@@ -45,6 +46,7 @@ typedef struct tsr_settings {
   tsr_devices devices;
   double load_factor;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
+  tsr_traits traits;           /* of [table] and its sections; compose.h adds those of the parts */
 } tsr_settings;
 
 /* Reads and checks [table], and refuses sections that no part has. options: as in tessera.h, never NULL. */

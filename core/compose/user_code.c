@@ -41,34 +41,19 @@ tsr_status tsr_user_code_open(const tsr_kernel_source *source, const char *name,
 
 tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_composition *composition, tsr_error *error) {
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
-  if (table->does == TSR_DOES_ALL && composition->shape.concurrency != TSR_CONCURRENCY_MIXED)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "%s finds, inserts and erases in %s at once, whose spec says concurrency = phased: say mixed there, "
-        "or declare one of these, TSR_TABLE(%s, finds), and write a kernel for each",
-        code->facts.name, table->name, table->name);
-  if (composition->shape.kind == TSR_KIND_FILTER && table->does & (TSR_DOES_SCANS | TSR_DOES_ERASES))
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "%s wants keys of %s, which is a filter and keeps none: declare finds, for tsr_contains, or inserts",
-        code->facts.name, table->name);
-  if (composition->facts.chain_first)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "%s wants %s, whose values = buckets kernels of a user's own cannot reach: say values = inline, or "
-                    "use tsr_insert and tsr_find_all",
-                    code->facts.name, table->name);
-  if (table->does & TSR_DOES_INSERTS && composition->shape.has_lists)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "%s inserts into %s, whose probing = %s makes lists of whole batches: insert by tsr_insert, or take "
-        "another scheme",
-        code->facts.name, table->name, composition->part[TSR_ROLE_PROBING].plugin->name);
-  if (table->does & TSR_DOES_INSERTS && composition->settings.replaces_rows && !composition->shape.whole_pairs)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "%s inserts into %s, whose duplicates = replace writes the row of a present key, and layout = %s shows a key "
-        "before its row's number: use a layout that stores pairs whole, or duplicates = first",
-        code->facts.name, table->name, composition->part[TSR_ROLE_LAYOUT].plugin->name);
+  const struct {
+    bool wanted;
+    tsr_feature what;
+  } wishes[] = {{true, TSR_HAS_CALL_KERNEL},
+                {table->does == TSR_DOES_ALL, TSR_HAS_KERNEL_ALL},
+                {(table->does & (TSR_DOES_SCANS | TSR_DOES_ERASES)) != 0, TSR_HAS_CALL_KEYS},
+                {(table->does & TSR_DOES_INSERTS) != 0, TSR_HAS_KERNEL_INSERTS}};
+  char name[160];
+  tsr_status status = TSR_OK;
+  snprintf(name, sizeof name, "%s on table %s", code->facts.name, table->name);
+  for (size_t k = 0; status == TSR_OK && k < sizeof wishes / sizeof wishes[0]; k++)
+    if (wishes[k].wanted) status = tsr_compatible_call(&composition->settings.traits, wishes[k].what, name, error);
+  if (status) return status;
   code->tables[i] = tsr_composition_of_kernel(composition, table->does == TSR_DOES_ALL);
   return TSR_OK;
 }

@@ -15,15 +15,12 @@
 #include <unistd.h>
 
 #include "core/batch/lists_cpu.h"
-#include "core/batch/match_cpu.h"
 #include "core/batch/order_cpu.h"
-#include "core/batch/split_cpu.h"
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/user.h"
-#include "core/cpu/wide.h"
 
 struct tsr_program {
   const tsr_composition *composition;
@@ -358,27 +355,26 @@ static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t
   return TSR_OK;
 }
 
-static tsr_status cpu_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream, tsr_error *error) {
-  (void)device;
-  (void)stream;
-  (void)error;
-  tsr_cpu_split(step, split);
-  return TSR_OK;
+typedef struct step_job {
+  const tsr_step *step;
+  const void *argument;
+} step_job;
+
+static void step_items(void *argument, uint64_t begin, uint64_t end) {
+  const step_job *job = argument;
+  job->step->range(NULL, job->argument, begin, end);
 }
 
-static tsr_status cpu_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream, tsr_error *error) {
+static tsr_status cpu_step(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
+                           tsr_error *error) {
+  step_job job = {step, argument};
   (void)device;
   (void)stream;
   (void)error;
-  tsr_cpu_wide(step, run);
-  return TSR_OK;
-}
-
-static tsr_status cpu_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream, tsr_error *error) {
-  (void)device;
-  (void)stream;
-  (void)error;
-  tsr_cpu_match(step, match);
+  if (step->grid.block_items == 1)
+    tsr_parallel_each(n, step_items, &job);
+  else
+    tsr_parallel_for(n, step_items, &job);
   return TSR_OK;
 }
 
@@ -464,9 +460,7 @@ const tsr_backend tsr_cpu_backend = {
     .work = cpu_work,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
-    .split = cpu_split,
-    .wide = cpu_wide,
-    .match = cpu_match,
+    .step = cpu_step,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .user_create = tsr_cpu_user_create,

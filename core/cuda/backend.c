@@ -13,16 +13,17 @@
 #include "core/cuda/link.h"
 #include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
-#include "core/cuda/steps.h"
 #include "core/sized.h"
+
+enum { MODULES_MAX = 8 };
 
 typedef struct cuda_device {
   tsr_device base;
   const cu_driver *driver;
   cu_device number;
   cu_context context;
-  cu_pool pool; /* of buffers that live for one operation */
-  tsr_cuda_module scan, split, match, wide;
+  cu_pool pool;                               /* of buffers that live for one operation */
+  tsr_cuda_module scan, modules[MODULES_MAX]; /* of the sets of steps that were used, the first ones */
   uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } cuda_device;
 
@@ -137,11 +138,9 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
-  if ((d->scan.module || d->split.module || d->match.module || d->wide.module) && push(d, NULL) == TSR_OK) {
+  if (push(d, NULL) == TSR_OK) {
     tsr_cuda_module_unload(&d->scan, d->driver);
-    tsr_cuda_module_unload(&d->split, d->driver);
-    tsr_cuda_module_unload(&d->match, d->driver);
-    tsr_cuda_module_unload(&d->wide, d->driver);
+    for (uint32_t i = 0; i < MODULES_MAX; i++) tsr_cuda_module_unload(&d->modules[i], d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -559,28 +558,28 @@ static tsr_status cuda_user_launch(tsr_user_program *program, uint64_t n, const 
   return pop(d, result, "cuLaunchKernel", error);
 }
 
-static tsr_status run_step(const cuda_device *d, tsr_cuda_module *module, tsr_cuda_step step, void *stream,
-                           tsr_error *error) {
-  tsr_status status = push(d, error);
+/* The module of a set: the one that has it, or a free one. */
+static tsr_status find_module(cuda_device *d, const tsr_steps *set, tsr_cuda_module **found, tsr_error *error) {
+  for (uint32_t i = 0; i < MODULES_MAX; i++) {
+    *found = &d->modules[i];
+    if ((*found)->set == set || !(*found)->set) return TSR_OK;
+  }
+  return tsr_fail(error, TSR_UNSUPPORTED, "a device holds the kernels of %d sets of steps, and there are more",
+                  (int)MODULES_MAX);
+}
+
+static tsr_status cuda_step(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
+                            tsr_error *error) {
+  cuda_device *d = of(device);
+  const tsr_cuda_work work = {step, NULL, argument, n, stream};
+  tsr_cuda_module *module;
+  tsr_status status = find_module(d, step->set, &module, error);
+  if (status == TSR_OK) status = push(d, error);
   if (status) return status;
-  status = tsr_cuda_module_run(module, d->driver, d->base.info.sm, &step, stream, error);
+  status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, error);
+  if (status == TSR_OK) status = tsr_cuda_work_launch(&work, d->driver, module->kernel[step - step->set->step], error);
   tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
-}
-
-static tsr_status cuda_split(tsr_device *device, uint32_t step, const tsr_split *split, void *stream,
-                             tsr_error *error) {
-  return run_step(of(device), &of(device)->split, tsr_cuda_split_step(step, split), stream, error);
-}
-
-static tsr_status cuda_wide(tsr_device *device, uint32_t step, const tsr_wide_run *run, void *stream,
-                            tsr_error *error) {
-  return run_step(of(device), &of(device)->wide, tsr_cuda_wide_step(step, run), stream, error);
-}
-
-static tsr_status cuda_match(tsr_device *device, uint32_t step, const tsr_match *match, void *stream,
-                             tsr_error *error) {
-  return run_step(of(device), &of(device)->match, tsr_cuda_match_step(step, match), stream, error);
 }
 
 /* ---- Streams and events ---------------------------------------------------------------------- */
@@ -695,9 +694,7 @@ const tsr_backend tsr_cuda_backend = {
     .work = cuda_work,
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
-    .split = cuda_split,
-    .wide = cuda_wide,
-    .match = cuda_match,
+    .step = cuda_step,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .is_capturing = cuda_is_capturing,

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading a module of kernels (module.h).
+ * Loading a set of kernels, and launching one (module.h).
  */
 #include "core/cuda/module.h"
 
 #include "core/cuda/link.h"
 
-tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver, const tsr_cuda_kernels *kernels,
-                                uint32_t sm, tsr_error *error) {
-  const tsr_image *image = kernels->image;
+tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver, const tsr_steps *set, uint32_t sm,
+                                tsr_error *error) {
+  const tsr_image *image = set->images;
+  const char *names[TSR_CUDA_MODULE_KERNELS_MAX];
   const tsr_kernels all = {
-      .names = kernels->names, .count = kernels->count, .image = image->device, .image_bytes = image->device_bytes};
-  tsr_cuda_module made = {.module = NULL};
+      .names = names, .count = set->count, .image = image->device, .image_bytes = image->device_bytes};
+  tsr_cuda_module made = {.set = set};
   tsr_link link = {0};
   if (loaded->module) return TSR_OK;
   if (!image->device) return tsr_cuda_no_code(error);
+  if (set->count > TSR_CUDA_MODULE_KERNELS_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "a set of %u steps: at most %u", set->count, TSR_CUDA_MODULE_KERNELS_MAX);
+  for (uint32_t i = 0; i < set->count; i++) names[i] = set->step[i].kernel;
   tsr_status status = tsr_cuda_link(NULL, 0, &all, sm, true, &link, error);
   if (status) return status;
   status = tsr_cuda_check(driver->module_load(&made.module, link.cubin), "cuModuleLoadData", error);
   tsr_link_free(&link);
   if (status) return status;
   cu_result result = 0;
-  for (uint32_t i = 0; !result && i < kernels->count; i++)
-    result = driver->module_function(&made.kernel[i], made.module, kernels->names[i]);
+  for (uint32_t i = 0; !result && i < set->count; i++)
+    result = driver->module_function(&made.kernel[i], made.module, names[i]);
   status = tsr_cuda_check(result, "cuModuleGetFunction", error);
   if (status)
     tsr_cuda_module_unload(&made, driver);
@@ -31,22 +35,27 @@ tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver
   return status;
 }
 
-tsr_status tsr_cuda_module_run(tsr_cuda_module *loaded, const cu_driver *driver, uint32_t sm, const tsr_cuda_step *step,
-                               void *stream, tsr_error *error) {
-  void *parameters[] = {(void *)(uintptr_t)step->argument};
-  if (step->blocks == 0) return TSR_OK;
-  const tsr_status status = tsr_cuda_module_load(loaded, driver, step->kernels, sm, error);
-  if (status) return status;
-  const cu_function kernel = loaded->kernel[step->number];
+tsr_status tsr_cuda_work_launch(const tsr_cuda_work *work, const cu_driver *driver, cu_function kernel,
+                                tsr_error *error) {
+  enum { SHARED_UNASKED = 16 << 10 }; /* 48 KiB, with what kernels have of their own */
+  void *parameters[] = {(void *)(uintptr_t)work->argument};
+  tsr_grid grid = work->step->grid;
+  if (work->n == 0) return TSR_OK;
+  if (work->step->fit) work->step->fit(work->table, work->argument, &grid);
+  const uint32_t threads = grid.threads ? grid.threads : TSR_BLOCK_THREADS;
+  const uint32_t block_items = grid.block_items ? grid.block_items : threads;
+  uint64_t blocks = grid.blocks ? grid.blocks : (work->n + block_items - 1) / block_items;
+  if (grid.blocks_max && blocks > grid.blocks_max) blocks = grid.blocks_max;
   cu_result result = 0;
-  if (step->shared_bytes) result = driver->function_set(kernel, CU_FUNCTION_SHARED_BYTES, (int)step->shared_bytes);
+  if (grid.shared_bytes > SHARED_UNASKED)
+    result = driver->function_set(kernel, CU_FUNCTION_SHARED_BYTES, (int)grid.shared_bytes);
   if (!result)
-    result = driver->launch(kernel, (unsigned)step->blocks, 1, 1, step->threads, 1, 1, step->shared_bytes, stream,
-                            parameters, NULL);
+    result = driver->launch(kernel, (unsigned)blocks, 1, 1, threads, 1, 1, grid.shared_bytes, work->stream, parameters,
+                            NULL);
   return tsr_cuda_check(result, "cuLaunchKernel", error);
 }
 
 void tsr_cuda_module_unload(tsr_cuda_module *loaded, const cu_driver *driver) {
   if (loaded->module) driver->module_unload(loaded->module);
-  *loaded = (tsr_cuda_module){.module = NULL};
+  *loaded = (tsr_cuda_module){.set = NULL};
 }

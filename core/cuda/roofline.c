@@ -39,10 +39,10 @@ typedef struct meter {
 } meter;
 
 static tsr_status load_kernels(meter *m, tsr_error *error) {
-  const char *names[ROWS];
-  for (size_t i = 0; i < ROWS; i++) names[i] = row_kernels[i].symbol;
-  const tsr_cuda_kernels kernels = {tsr_roofline_images, names, ROWS};
-  return tsr_cuda_module_load(&m->module, m->driver, &kernels, m->device->info.sm, error);
+  tsr_step steps[ROWS] = {{.set = NULL}};
+  for (size_t i = 0; i < ROWS; i++) steps[i].kernel = row_kernels[i].symbol;
+  const tsr_steps set = {tsr_roofline_images, steps, ROWS};
+  return tsr_cuda_module_load(&m->module, m->driver, &set, m->device->info.sm, error);
 }
 
 static tsr_status launch(meter *m, const row_kernel *kernel, uint64_t accesses, uint64_t seed, tsr_error *error) {

@@ -13,8 +13,8 @@ enum { LEVELS_MAX = 6 };
 extern const tsr_image tsr_scan_images[]; /* built by core/BUILD from kernels/scan.cu; only its end without nvcc */
 
 enum { TOTALS, TILES, KERNELS };
-static const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-static const tsr_cuda_kernels kernels = {tsr_scan_images, names, KERNELS};
+static const tsr_step steps[] = {[TOTALS] = {.kernel = "tsr_scan_totals"}, [TILES] = {.kernel = "tsr_scan_tiles"}};
+static const tsr_steps set = {tsr_scan_images, steps, KERNELS};
 
 static uint64_t tiles_of(uint64_t numbers) { return (numbers + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
 
@@ -35,7 +35,7 @@ static tsr_status sum_up(const tsr_cuda_module *scan, const cu_driver *driver, c
 }
 
 tsr_status tsr_cuda_scan_load(tsr_cuda_module *scan, const cu_driver *driver, uint32_t sm, tsr_error *error) {
-  return tsr_cuda_module_load(scan, driver, &kernels, sm, error);
+  return tsr_cuda_module_load(scan, driver, &set, sm, error);
 }
 
 tsr_status tsr_cuda_scan_run(tsr_cuda_module *scan, const cu_driver *driver, cu_pool pool, uint32_t sm,

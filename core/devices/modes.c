@@ -199,11 +199,6 @@ tsr_status tsr_independent_operate(tsr_table *t, const tsr_request *r, tsr_error
              .key_bytes = shape->key_bits / 8,
              .value_bytes = tsr_composition_value_bytes(t->store.composition)};
   if (r->op == TSR_BULK_insert) return tsr_batch_deal(t, r, error);
-  if (r->op == TSR_BULK_apply)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "tsr_apply: with [devices] split = independent a key may be on any device: use split = hash, or one "
-        "call for each kind of operation");
   tsr_status status = begin(&m);
   if (status == TSR_OK) {
     if (r->op == TSR_BULK_retrieve)

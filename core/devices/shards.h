@@ -8,6 +8,7 @@
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H
 
+#include "core/batch/split.h"
 #include "core/devices/transport.h"
 #include "core/tessera_devices.h"
 

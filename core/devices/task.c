@@ -137,7 +137,8 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_lane lane) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->split(device, what, split, m->streams[lane], task->error);
+  const uint64_t items = what == TSR_SPLIT_count || what == TSR_SPLIT_scatter ? split->tiles : split->n;
+  return device->backend->step(device, &tsr_split_steps.step[what], split, items, m->streams[lane], task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {

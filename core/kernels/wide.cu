@@ -5,32 +5,22 @@
  */
 #include "core/kernels/wide.h"
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)                                                      \
-      tsr_wide_##step(const __grid_constant__ tsr_wide_run a)
+#define EACH(step) TSR_STEP_EACH(tsr_wide_##step, tsr_wide_run, tsr_wide_##step##_item)
+TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
-static __device__ __forceinline__ uint64_t thread_number() {
-  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
-}
-
-KERNEL(list) {
-  if (thread_number() < a.n) a.numbers[thread_number()] = (uint32_t)thread_number();
-}
-
-/* All who write to a mark write the same. */
-KERNEL(mark) {
-  if (thread_number() < a.n && a.numbers[thread_number()] < a.row_count) a.marks[a.numbers[thread_number()]] = 1;
-}
+#define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
 /* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
- * neighbours in the list are neighbours in memory. */
+ * neighbours in the list are neighbours in memory. Without a shuffle, because behind a branch ptxas does not see that lanes
+ * meet again (sm_80). */
 KERNEL(spare) {
-  const uint32_t is_spare = thread_number() < a.n && !a.marks[thread_number()];
+  __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
+  const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];
   const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_spare), lane = threadIdx.x % 32;
-  unsigned long long begin = 0;
-  if (lane == 0 && mates) begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
-  begin = __shfl_sync(0xFFFFFFFFu, begin, 0);
-  if (is_spare) a.numbers[begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)thread_number();
+  unsigned long long *const begin = &begins[threadIdx.x / 32];
+  if (lane == 0 && mates) *begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
+  __syncthreads();
+  if (is_spare) a.numbers[*begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)tsr_step_thread();
 }
 
 /* The item of a thread, and its word of the row; words: of a row. */
@@ -42,8 +32,8 @@ typedef struct place {
 static __device__ __forceinline__ place place_of(const tsr_wide_run &a) {
   const uint32_t words = a.row_bytes / a.word_bytes, threads_log2 = 32 - __clz((int)words - 1);
   place p;
-  p.item = thread_number() >> threads_log2;
-  p.word = (uint32_t)thread_number() & ((1u << threads_log2) - 1);
+  p.item = tsr_step_thread() >> threads_log2;
+  p.word = (uint32_t)tsr_step_thread() & ((1u << threads_log2) - 1);
   p.is_one = p.item < a.n && p.word < words && tsr_wide_is_wanted(&a, p.item);
   return p;
 }
@@ -96,24 +86,4 @@ KERNEL(get) {
     miss_word(a, to, p.word);
   else
     copy_word(a, to, tsr_wide_row(&a, a.numbers[p.item]), p.word);
-}
-
-/* Of those who write to a row at once one remains, whichever; judge reads it in the next kernel. */
-KERNEL(claim) {
-  const uint64_t i = thread_number();
-  if (i < a.n && a.numbers[i] != TSR_WIDE_NONE) *tsr_wide_first(&a, a.numbers[i]) = (uint32_t)i;
-}
-
-KERNEL(judge) {
-  if (thread_number() < a.n) tsr_wide_judge_item(&a, thread_number());
-}
-
-/* Relaxed: no two items have one bit, and the next kernel reads them. */
-KERNEL(release) {
-  const uint64_t i = thread_number();
-  if (i < a.n) atomicAnd(&a.bits[a.numbers[i] / 32], ~(1u << a.numbers[i] % 32));
-}
-
-KERNEL(tell) {
-  if (thread_number() < a.n) tsr_wide_tell_item(&a, thread_number());
 }

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps on rows, where values of [table] value_bytes lie, as the host sees them: their list and their one argument.
- * Shared by wide.cu and ../cpu/wide.c, and compiles as C11 and CUDA C. Read next: ../table/wide.h.
+ * The steps on rows, where values of [table] value_bytes are stored: their list, their argument, and what an item does.
+ * Read next: steps.h, ../table/wide.h.
  */
 #ifndef TSR_WIDE_STEPS_H
 #define TSR_WIDE_STEPS_H
 
-#include "plugins/table.h"
-
-#ifdef __CUDACC__
-#define TSR_WIDE_FUNCTION static __device__ __forceinline__
-#else
-#define TSR_WIDE_FUNCTION static inline
-#endif
+#include "core/kernels/steps.h"
 
 #define TSR_WIDE_NONE 0xFFFFFFFFu /* no row: the key is absent */
 
@@ -20,9 +14,18 @@
  * put: the items' values go to their rows. get: they come from there. claim: each item writes its number over the beginning
  * of its row. judge: an item keeps its row if its number stands there, so that one item of each row does. tell: who found
  * its key present is told that it was replaced. release: the bits of the rows that the items name are cleared. */
-#define TSR_WIDE_STEPS(F) F(list) F(mark) F(spare) F(put) F(get) F(claim) F(judge) F(tell) F(release)
-#define TSR_WIDE_ENUM(step) TSR_WIDE_##step,
-enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
+#define TSR_WIDE_STEPS(ITEM, OWN)                                                                                      \
+  ITEM(list)                                                                                                           \
+  ITEM(mark)                                                                                                           \
+  OWN(spare)                                                                                                           \
+  OWN(put, .fit = fit_rows)                                                                                            \
+  OWN(get, .fit = fit_rows)                                                                                            \
+  ITEM(claim)                                                                                                          \
+  ITEM(judge)                                                                                                          \
+  ITEM(tell)                                                                                                           \
+  ITEM(release)
+#define TSR_WIDE_ENUM(step, ...) TSR_WIDE_##step,
+enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM, TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
 
 /* Arrays hold n items, or are NULL where a step has no use for them. */
 typedef struct tsr_wide_run {
@@ -41,25 +44,48 @@ typedef struct tsr_wide_run {
   uint32_t *bits;      /* release: of each row, 32 a word */
 } tsr_wide_run;
 
-TSR_WIDE_FUNCTION uint32_t tsr_wide_is_wanted(const tsr_wide_run *w, uint64_t i) {
+TSR_STEP_FUNCTION uint32_t tsr_wide_is_wanted(const tsr_wide_run *w, uint64_t i) {
   return (!w->codes || (w->wanted >> w->codes[i] & 1u)) && (!w->end || i < *w->end);
 }
 
-TSR_WIDE_FUNCTION char *tsr_wide_row(const tsr_wide_run *w, uint32_t number) {
+TSR_STEP_FUNCTION char *tsr_wide_row(const tsr_wide_run *w, uint32_t number) {
   return (char *)w->rows + number * (uint64_t)w->row_bytes;
 }
 
 /* A row's first word, which is aligned, as value_bytes is a multiple of 4. */
-TSR_WIDE_FUNCTION volatile uint32_t *tsr_wide_first(const tsr_wide_run *w, uint32_t number) {
+TSR_STEP_FUNCTION volatile uint32_t *tsr_wide_first(const tsr_wide_run *w, uint32_t number) {
   return (volatile uint32_t *)(void *)tsr_wide_row(w, number);
 }
 
-TSR_WIDE_FUNCTION void tsr_wide_judge_item(const tsr_wide_run *w, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_wide_list_item(const tsr_wide_run *w, uint64_t i) { w->numbers[i] = (uint32_t)i; }
+
+/* All who write to a mark write the same. */
+TSR_STEP_FUNCTION void tsr_wide_mark_item(const tsr_wide_run *w, uint64_t i) {
+  if (w->numbers[i] < w->row_count) TSR_STEP_STORE(&w->marks[w->numbers[i]], 1);
+}
+
+/* One of those who write to a row at once remains, whichever; judge reads it in the next step. */
+TSR_STEP_FUNCTION void tsr_wide_claim_item(const tsr_wide_run *w, uint64_t i) {
+  if (w->numbers[i] != TSR_WIDE_NONE) TSR_STEP_STORE(tsr_wide_first(w, w->numbers[i]), (uint32_t)i);
+}
+
+TSR_STEP_FUNCTION void tsr_wide_judge_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] != TSR_WIDE_NONE && *tsr_wide_first(w, w->numbers[i]) != (uint32_t)i) w->numbers[i] = TSR_WIDE_NONE;
 }
 
-TSR_WIDE_FUNCTION void tsr_wide_tell_item(const tsr_wide_run *w, uint64_t i) {
+TSR_STEP_FUNCTION void tsr_wide_tell_item(const tsr_wide_run *w, uint64_t i) {
   if (w->codes[i] == TSR_RESULT_PRESENT) w->codes[i] = TSR_RESULT_REPLACED;
 }
+
+/* Relaxed: no two items have one bit, and the next step reads them. */
+TSR_STEP_FUNCTION void tsr_wide_release_item(const tsr_wide_run *w, uint64_t i) {
+#ifdef __CUDACC__
+  atomicAnd(&w->bits[w->numbers[i] / 32], ~(1u << w->numbers[i] % 32));
+#else
+  __atomic_fetch_and(&w->bits[w->numbers[i] / 32], ~(1u << w->numbers[i] % 32), __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_STEPS(tsr_wide_steps)
 
 #endif

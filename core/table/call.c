@@ -63,34 +63,37 @@ enum { ANY_CALL = TSR_CALLS };
 typedef struct obstacle {
   uint32_t op;                                                /* of which calls */
   bool (*is_there)(const tsr_table *t, const tsr_request *r); /* NULL: always */
-  const char *why;
+  const char *why;                                            /* or NULL, where it is a row of compatible.h: */
+  tsr_feature other;
 } obstacle;
 
 /* In the order in which a caller can do something about them. */
 static const obstacle obstacles[] = {
-    {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ..."},
-    {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch"},
-    {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before"},
-    {ANY_CALL, has_devices, "a table of several devices works in streams of its own: use one device"},
-    {ANY_CALL, grows, "inserts into a table that grows wait, to see what fits: use growth = none"},
-    {ANY_CALL, uses_rows,
-     "the host counts the rows of value_bytes, and allocates memory for them: make this call before or after"},
-    {TSR_BULK_insert, makes_lists,
-     "lists are made of whole batches, with memory that the host allocates: insert before it"},
+    {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ...", TSR_HAS_NOTHING},
+    {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch",
+     TSR_HAS_NOTHING},
+    {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before", TSR_HAS_NOTHING},
+    {ANY_CALL, has_devices, NULL, TSR_HAS_DEVICES},
+    {ANY_CALL, grows, NULL, TSR_HAS_GROWTH},
+    {ANY_CALL, uses_rows, NULL, TSR_HAS_VALUE_BYTES},
+    {TSR_BULK_insert, makes_lists, NULL, TSR_HAS_LISTS},
     {TSR_BULK_insert, combines_unasked,
-     "an insert that combines values where pairs move needs a result for each key: pass call->results"},
-    {ANY_CALL, is_on_host, "the table is in host memory, and the host copies its pages: use one that the device holds"},
+     "an insert that combines values where pairs move needs a result for each key: pass call->results",
+     TSR_HAS_NOTHING},
+    {ANY_CALL, is_on_host, NULL, TSR_HAS_HOST_PAGES},
     {ANY_CALL, has_host_arrays,
-     "an array lies in host memory, which a replay does not copy: use arrays of the device's"},
+     "an array lies in host memory, which a replay does not copy: use arrays of the device's", TSR_HAS_NOTHING},
     {ANY_CALL, lacks_code,
-     "the call's kernels are not linked yet, which a capture cannot do: call tsr_table_prepare before it"},
+     "the call's kernels are not linked yet, which a capture cannot do: call tsr_table_prepare before it",
+     TSR_HAS_NOTHING},
 };
 
 static tsr_status check_recordable(const tsr_table *t, const tsr_request *r, tsr_error *error) {
   for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++) {
     const obstacle *o = &obstacles[i];
-    if ((o->op == ANY_CALL || o->op == r->op) && (!o->is_there || o->is_there(t, r)))
-      return tsr_fail(error, TSR_UNSUPPORTED, "the stream is captured into a graph, and %s", o->why);
+    if ((o->op != ANY_CALL && o->op != r->op) || (o->is_there && !o->is_there(t, r))) continue;
+    if (o->why) return tsr_fail(error, TSR_UNSUPPORTED, "the stream is captured into a graph, and %s", o->why);
+    return tsr_compatible_refuse(TSR_HAS_CALL_CAPTURED, o->other, "a call that is captured into a CUDA graph", error);
   }
   return TSR_OK;
 }

@@ -18,17 +18,8 @@ enum { PIECE_BYTES = 1 << 20 }; /* a whole number of blocks */
 
 bool tsr_is_filter(const tsr_table *t) { return t->store.composition->shape.kind == TSR_KIND_FILTER; }
 
-tsr_status tsr_refuse_filter(const tsr_table *t, const char *call, tsr_error *error) {
-  if (!t || !tsr_is_filter(t)) return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "%s: a filter keeps bits and no keys: use tsr_insert, tsr_contains, tsr_clear, tsr_filter_merge or "
-                  "tsr_filter_describe, or another kind",
-                  call);
-}
-
-static tsr_status need_filter(const tsr_table *t, const char *call, tsr_error *error) {
-  if (tsr_is_filter(t)) return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED, "%s: the table is of another kind: make one of kind = filter", call);
+tsr_status tsr_table_admits(const tsr_table *t, tsr_feature feature, const char *call, tsr_error *error) {
+  return t ? tsr_compatible_call(&t->store.composition->settings.traits, feature, call, error) : TSR_OK;
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
@@ -87,7 +78,7 @@ static tsr_status sum_up(const tsr_table *t, char *piece, sums *s, tsr_error *er
 tsr_status tsr_filter_describe(tsr_table *t, tsr_filter_info *info, tsr_error *error) {
   if (!t || !info)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_filter_describe needs a table and a place for the numbers");
-  tsr_status status = need_filter(t, "tsr_filter_describe", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_describe", error);
   if (status) return status;
   const tsr_settings *settings = &t->store.composition->settings;
   const tsr_shape *shape = &t->store.composition->shape;
@@ -150,8 +141,8 @@ static tsr_status merge_pieces(const tsr_table *into, const tsr_table *from, uin
 
 tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error *error) {
   if (!into || !from) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_filter_merge needs two tables");
-  tsr_status status = need_filter(into, "tsr_filter_merge", error);
-  if (status == TSR_OK) status = need_filter(from, "tsr_filter_merge", error);
+  tsr_status status = tsr_table_admits(into, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);
+  if (status == TSR_OK) status = tsr_table_admits(from, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);
   if (status == TSR_OK) status = check_alike(into, from, error);
   if (status || into == from) return status;
   uint64_t *pieces = calloc(2, PIECE_BYTES);

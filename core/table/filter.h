@@ -9,7 +9,9 @@
 #include "core/table/handle.h"
 
 bool tsr_is_filter(const tsr_table *table);
-/* TSR_UNSUPPORTED with a sentence, if the table is a filter: for calls that need keys, of which it has none. */
-tsr_status tsr_refuse_filter(const tsr_table *table, const char *call, tsr_error *error) TSR_MUST_CHECK;
+/* TSR_UNSUPPORTED with a sentence that begins with `call`, if the table does not go with what the call wants
+ * (core/compose/compatible.h). A table that is NULL passes. */
+tsr_status tsr_table_admits(const tsr_table *table, tsr_feature feature, const char *call, tsr_error *error)
+    TSR_MUST_CHECK;
 
 #endif

@@ -230,14 +230,13 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 /* ---- The call -------------------------------------------------------------------------------- */
 
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
-  tsr_status filter = tsr_refuse_filter(left, "tsr_join", error);
-  if (filter == TSR_OK) filter = tsr_refuse_filter(right, "tsr_join", error);
-  if (filter) return filter;
-  if (left->store.composition->facts.chain_first || right->store.composition->facts.chain_first)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "tsr_join: its steps read pairs slot by slot, and with values = buckets there are none: use values = "
-        "inline for this table");
+  const tsr_feature wants[] = {TSR_HAS_CALL_KEYS, TSR_HAS_CALL_JOIN};
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < sizeof wants / sizeof wants[0]; i++) {
+    status = tsr_table_admits(left, wants[i], "tsr_join", error);
+    if (status == TSR_OK) status = tsr_table_admits(right, wants[i], "tsr_join", error);
+  }
+  if (status) return status;
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -262,11 +261,8 @@ static tsr_status check_rows(const tsr_table *left, const tsr_table *right, cons
   if (combines && !r->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s is of right values, and the right table has none",
                     facts->name);
-  if (combines && right->store.composition->settings.value_bytes)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_join: %s is of numbers, and the right table has values of value_bytes = %llu: use INNER and "
-                    "combine what the rows mean, or COUNT",
-                    facts->name, (unsigned long long)right->store.composition->settings.value_bytes);
+  tsr_status status = combines ? tsr_table_admits(right, TSR_HAS_CALL_AGGREGATE, "tsr_join", error) : TSR_OK;
+  if (status) return status;
   if (!rows) return TSR_OK;
   if (rows->left_values && (!l->value_bits || !facts->has_left))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: left_values must be NULL",

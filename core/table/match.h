@@ -5,6 +5,7 @@
 #ifndef TSR_TABLE_MATCH_H
 #define TSR_TABLE_MATCH_H
 
+#include "core/batch/match.h"
 #include "core/batch/windows.h"
 
 enum { TSR_JOINING_MEMORIES = 24 };

@@ -15,32 +15,40 @@
 typedef struct call {
   const char *name;
   uint32_t bit, operations[3], count;
+  tsr_feature wants[2]; /* of the table */
 } call;
 
-static const call calls[] = {{"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert}, 1},
-                             {"tsr_find", TSR_PREPARE_FIND, {TSR_BULK_find}, 1},
-                             {"tsr_contains", TSR_PREPARE_CONTAINS, {TSR_BULK_contains}, 1},
-                             {"tsr_count_all", TSR_PREPARE_COUNT_ALL, {TSR_BULK_count}, 1},
-                             {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_note, TSR_BULK_retrieve}, 2},
-                             {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1},
-                             {"tsr_erase_pairs", TSR_PREPARE_ERASE_PAIRS, {TSR_BULK_erase_pair}, 1},
-                             {"tsr_find_or_insert", TSR_PREPARE_FIND_OR_INSERT, {TSR_BULK_find_or_insert}, 1},
-                             {"tsr_apply", TSR_PREPARE_APPLY, {TSR_BULK_apply}, 1},
-                             {"tsr_size", TSR_PREPARE_SIZE, {TSR_BULK_size}, 1},
-                             {"tsr_export", TSR_PREPARE_EXPORT, {TSR_BULK_size, TSR_BULK_export}, 2}};
+static const call calls[] = {
+    {"tsr_insert", TSR_PREPARE_INSERT, {TSR_BULK_insert}, 1, {TSR_HAS_NOTHING}},
+    {"tsr_find", TSR_PREPARE_FIND, {TSR_BULK_find}, 1, {TSR_HAS_CALL_FIND}},
+    {"tsr_contains", TSR_PREPARE_CONTAINS, {TSR_BULK_contains}, 1, {TSR_HAS_NOTHING}},
+    {"tsr_count_all", TSR_PREPARE_COUNT_ALL, {TSR_BULK_count}, 1, {TSR_HAS_NOTHING}},
+    {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_note, TSR_BULK_retrieve}, 2, {TSR_HAS_CALL_FIND_ALL}},
+    {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1, {TSR_HAS_CALL_KEYS}},
+    {"tsr_erase_pairs",
+     TSR_PREPARE_ERASE_PAIRS,
+     {TSR_BULK_erase_pair},
+     1,
+     {TSR_HAS_CALL_KEYS, TSR_HAS_CALL_ERASE_PAIRS}},
+    {"tsr_find_or_insert",
+     TSR_PREPARE_FIND_OR_INSERT,
+     {TSR_BULK_find_or_insert},
+     1,
+     {TSR_HAS_CALL_KEYS, TSR_HAS_CALL_FIND_OR_INSERT}},
+    {"tsr_apply", TSR_PREPARE_APPLY, {TSR_BULK_apply}, 1, {TSR_HAS_CALL_APPLY}},
+    {"tsr_size", TSR_PREPARE_SIZE, {TSR_BULK_size}, 1, {TSR_HAS_CALL_KEYS}},
+    {"tsr_export", TSR_PREPARE_EXPORT, {TSR_BULK_size, TSR_BULK_export}, 2, {TSR_HAS_CALL_KEYS}},
+};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-static const char *why_not(const tsr_shape *shape, uint32_t bit) {
-  const uint32_t of_filter = TSR_PREPARE_INSERT | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
-  if (shape->kind == TSR_KIND_FILTER && !(bit & of_filter)) return "needs keys, which a filter does not keep";
-  const bool looks =
-      TSR_POLICY_LOOKS(shape->duplicates) && !TSR_POLICY_COUNTS(shape->duplicates) && shape->kind != TSR_KIND_MULTIMAP;
-  if (bit == TSR_PREPARE_APPLY && shape->concurrency != TSR_CONCURRENCY_MIXED) return "is for concurrency = mixed";
-  if ((bit == TSR_PREPARE_FIND || bit == TSR_PREPARE_FIND_ALL) && !shape->value_bits)
-    return "is for tables with values";
-  if (bit == TSR_PREPARE_FIND_OR_INSERT && !looks)
-    return "is for tables that look for keys when they insert, and count none";
-  return NULL;
+/* Whether the table goes with the call. by: who asks. */
+static tsr_status check_call(const tsr_composition *t, const call *c, const char *by, tsr_error *error) {
+  char name[64];
+  tsr_status status = TSR_OK;
+  snprintf(name, sizeof name, "%s: %s", by, c->name);
+  for (size_t i = 0; status == TSR_OK && i < sizeof c->wants / sizeof c->wants[0]; i++)
+    status = tsr_compatible_call(&t->settings.traits, c->wants[i], name, error);
+  return status;
 }
 
 /* Inserts have more than one operation, by the table: what combines later, and the steps on pages. */
@@ -59,9 +67,9 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: calls = %u: a sum of TSR_PREPARE_ is at most %u",
                     wanted, (1u << CALLS) - 1u);
   for (uint32_t i = 0; i < CALLS; i++) {
-    const char *why = wanted & calls[i].bit ? why_not(&t->store.composition->shape, calls[i].bit) : NULL;
-    if (why)
-      return tsr_fail(error, TSR_UNSUPPORTED, "tsr_table_prepare: %s %s, which this one is not", calls[i].name, why);
+    if (!(wanted & calls[i].bit)) continue;
+    tsr_status status = check_call(t->store.composition, &calls[i], "tsr_table_prepare", error);
+    if (status) return status;
   }
   return t->form->prepare(t, wanted, error);
 }
@@ -145,10 +153,8 @@ tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, ui
   if (status) return status;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     if (!(wanted & calls[i].bit)) continue;
-    const char *why = why_not(&t->shape, calls[i].bit);
-    status =
-        why ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_spec_prepare: %s %s, which this one is not", calls[i].name, why)
-            : link_call(t, &calls[i], &ours, error);
+    status = check_call(t, &calls[i], "tsr_spec_prepare", error);
+    if (status == TSR_OK) status = link_call(t, &calls[i], &ours, error);
   }
   tsr_composition_free(t);
   if (status == TSR_OK && cost) tsr_hand_over(cost, &ours, sizeof ours);
@@ -178,7 +184,8 @@ tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint3
   if (status == TSR_OK) status = tsr_compose(spec, &known, 0, 1, &t, error);
   if (status) return status;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++)
-    if (wanted & calls[i].bit && !why_not(&t->shape, calls[i].bit)) status = fuse_call(t, &calls[i], folder, error);
+    if (wanted & calls[i].bit && check_call(t, &calls[i], "", NULL) == TSR_OK)
+      status = fuse_call(t, &calls[i], folder, error);
   tsr_composition_free(t);
   return status;
 }

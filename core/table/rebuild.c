@@ -178,7 +178,7 @@ tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
   tsr_rehash_options known;
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
-  tsr_status status = tsr_refuse_filter(t, "tsr_rehash", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_rehash", error);
   if (status == TSR_OK) status = tsr_take_over("tsr_rehash", &known, options, sizeof known, error);
   return status ? status : t->form->rehash(t, &known, error);
 }

@@ -92,34 +92,23 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
 
 tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const void *offered, void *values,
                               const tsr_call *call, tsr_error *error) {
-  tsr_status status = tsr_refuse_filter(t, "tsr_find_or_insert", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_find_or_insert", error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
   if (status) return status;
-  const tsr_shape *shape = &t->store.composition->shape;
   tsr_call known;
   status = tsr_take_over("tsr_find_or_insert", &known, call, sizeof known, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND_OR_INSERT, "tsr_find_or_insert", error);
   if (status) return status;
-  if (shape->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_find_or_insert: duplicates = promise_unique looks for no key: use another policy, first say");
-  if (TSR_POLICY_COUNTS(shape->duplicates))
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_find_or_insert: a counter counts each key that it is given: use tsr_insert, then tsr_find");
-  if (shape->duplicates == TSR_DUPLICATES_KEEP || shape->kind == TSR_KIND_MULTIMAP)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_find_or_insert: the table keeps every pair, so that no key counts as present: use tsr_insert, "
-                    "or kind = set or map");
   tsr_request request = tsr_inserting(t, TSR_BULK_find_or_insert, n, keys, offered, &known);
-  request.values_out = shape->value_bits ? values : NULL;
+  request.values_out = t->store.composition->shape.value_bits ? values : NULL;
   return t->form->operate(t, &request, error);
 }
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
   tsr_call known;
   tsr_status status = take_asking(t, "tsr_find", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND, "tsr_find", error);
   if (status) return status;
-  if (!t->store.composition->shape.value_bits)
-    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find: the table is a set and has no values: use tsr_contains");
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_find,
@@ -172,10 +161,9 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
                         const tsr_call *call, tsr_error *error) {
   tsr_call known;
   tsr_status status = take_call(t, "tsr_find_all", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND_ALL, "tsr_find_all", error);
   if (status) return status;
   if (!offsets) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: offsets is NULL: it takes n + 1 numbers");
-  if (!t->store.composition->shape.value_bits)
-    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_find_all: the table has no values: use tsr_count_all");
   if (room && !values)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: values is NULL, but room = %llu", (unsigned long long)room);
   if (room > 1ull << 48)
@@ -197,7 +185,7 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   tsr_call known;
-  tsr_status status = tsr_refuse_filter(t, "tsr_erase", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
   return t->form->operate(t,
@@ -214,13 +202,10 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                            tsr_error *error) {
   tsr_call known;
-  tsr_status status = tsr_refuse_filter(t, "tsr_erase_pairs", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase_pairs", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase_pairs", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_ERASE_PAIRS, "tsr_erase_pairs", error);
   if (status) return status;
-  if (t->store.composition->facts.chain_first)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_erase_pairs: with values = buckets a key's values are erased together: use tsr_erase, or "
-                    "values = inline");
   if (!t->store.composition->shape.value_bits) values = NULL;
   return t->form->operate(t,
                           &(tsr_request){.op = TSR_BULK_erase_pair,
@@ -238,13 +223,9 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
                      void *values_out, const tsr_call *call, tsr_error *error) {
   tsr_call known;
   tsr_status status = take_call(t, "tsr_apply", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_APPLY, "tsr_apply", error);
   if (status) return status;
   const tsr_shape *shape = &t->store.composition->shape;
-  if (shape->concurrency != TSR_CONCURRENCY_MIXED)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "tsr_apply: the table is of concurrency = phased, where inserts, finds and erases must not overlap: "
-        "use concurrency = mixed, or one call for each kind of operation");
   if (n && !operations)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: operations is NULL, but n = %llu", (unsigned long long)n);
   if (n && ((needs_values(t) && !values) || (shape->value_bits && !values_out)))
@@ -271,7 +252,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
 
 tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
-  tsr_status status = tsr_refuse_filter(t, "tsr_size", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_size", error);
   if (status) return status;
   return t->form->size(t, size, error);
 }
@@ -280,7 +261,7 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   if (!t || !usage)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
   tsr_usage ours;
-  tsr_status status = tsr_refuse_filter(t, "tsr_table_usage", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_table_usage", error);
   if (status == TSR_OK) status = t->form->use(t, &ours, error);
   if (status == TSR_OK) tsr_hand_over(usage, &ours, sizeof ours);
   return status;
@@ -288,21 +269,16 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
 
 tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_flush: the table is NULL");
-  tsr_status status = tsr_refuse_filter(t, "tsr_flush", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_flush", error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FLUSH, "tsr_flush", error);
   if (status) return status;
-  const tsr_shape *shape = &t->store.composition->shape;
-  if (!shape->has_link || !shape->can_exchange || t->store.composition->facts.has_stash)
-    return tsr_fail(error, TSR_UNSUPPORTED, "tsr_flush: %s: use tsr_rehash, which gets rid of erased slots too",
-                    !shape->has_link ? "the layout's buckets do not link, so there are no lists to pack"
-                    : t->store.composition->facts.has_stash ? "pairs in the stash would be cut off by empty slots"
-                                                            : "the layout cannot exchange pairs");
   return t->form->flush(t, units, error);
 }
 
 tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {
   if (!t || !size || (room && !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
-  tsr_status status = tsr_refuse_filter(t, "tsr_export", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_export", error);
   if (status == TSR_OK) status = tsr_size(t, size, error);
   if (status || *size == 0) return status;
   if (*size > room)

@@ -24,7 +24,7 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *r
   whole.row_count = t->wide.count;
   whole.row_bytes = (uint32_t)t->store.composition->settings.value_bytes;
   whole.word_bytes = word_of(whole.row_bytes, run->values);
-  return run->n ? t->backend->wide(t->device, which, &whole, stream, error) : (tsr_status)TSR_OK;
+  return t->backend->step(t->device, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -352,9 +352,7 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
 tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
   const bool inserts = r->values != NULL;
   if (r->op == TSR_BULK_erase_pair && r->values)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_erase_pairs: no value of value_bytes is compared: pass values = NULL, which erases any one "
-                    "pair of a key, or use tsr_erase");
+    return tsr_compatible_refuse(TSR_HAS_CALL_ERASE_VALUES, TSR_HAS_VALUE_BYTES, "tsr_erase_pairs", error);
   if (!inserts && !r->values_out) return narrow(t, r, error); /* which asks for no value */
   wide w = {.t = t, .asked = *r, .narrow = narrow};
   const tsr_status status = work_with_scratch(&w, error);

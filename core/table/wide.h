@@ -12,6 +12,7 @@
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H
 
+#include "core/kernels/wide.h"
 #include "core/table/stage.h"
 
 bool tsr_is_wide(const tsr_table *table);

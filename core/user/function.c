@@ -61,8 +61,7 @@ static tsr_status check(const char *call, tsr_table *t, const tsr_statements *st
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s needs a table, a text of statements, and as many arguments as `count`",
                     call);
   if (!s->parameters) s->parameters = "";
-  if (t->shards)
-    return tsr_fail(error, TSR_UNSUPPORTED, "%s: the table lies on several devices, and a kernel runs on one", call);
+  if (t->shards) return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, call, error);
   if (s->count > TSR_KERNEL_PARAMETERS_MAX - 2)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %zu arguments: at most %d", call, s->count,
                     TSR_KERNEL_PARAMETERS_MAX - 2);

@@ -122,7 +122,7 @@ done
 refuses "'pairs.tsv': cannot be searched for plugins: Not a directory" list --plugins pairs.tsv
 
 case_of "an allocator where none is used is refused"
-refuses 'allocator=slab_light: the buckets of layout = packed do not link, so nothing would be taken' check \
+refuses 'allocator=slab_light does not go with layout = packed .buckets that do not link.*: nothing would be taken' check \
   "$specs/quickstart.ini" --set table.allocator=slab_light
 
 case_of "a section that is not wanted is refused by where it is said"

@@ -115,6 +115,105 @@ for file in many.fa many.fq; do
   done
 done
 
+case_of "one sample that is too short among others"
+printf '>a\nACGTA\n' >a.fa
+printf '>b\nAC\n' >b.fa
+run count b.fa a.fa b.fa --kmers 4 --out - --sorted "${cpu[@]}"
+expect_status 0
+expect_rows out 'ACGT 1' 'CGTA 1'
+expect_err '^tessera: b.fa: holds no k-mer of 4 letters A, C, G or T .records: 1, letters: 2.$'
+run count b.fa --kmers 4 "${cpu[@]}"
+expect_status 0
+[[ ! -s out ]] || fail "a histogram of nothing: $(cat out)"
+run count a.fa b.fa --kmers 4 --out none.tsv --strict "${cpu[@]}"
+expect_status 1
+expect_err 'b.fa: holds no k-mer of 4 letters A, C, G or T'
+[[ ! -e none.tsv ]] || fail "counts were written"
+
+case_of "published inputs on which other counters were wrong"
+printf '>p\nAACTGACATGTCAGTT\n' >palindrome.fa
+run count palindrome.fa --kmers 5 --canonical --out counts.tsv --sorted "${cpu[@]}"
+oracle 5 --canonical <palindrome.fa | cmp - counts.tsv || fail "a palindrome"
+grep -q '^TGACA.2$' counts.tsv || fail "no TGACA"
+for end in '' '\n' '\r\n'; do
+  printf "AAACCCAACCAC$end" | sed '1s/^/>r\n/' >short.fa
+  for k in 1 3 12 13 32; do
+    run count short.fa --kmers $k --out counts.tsv --sorted --quiet "${cpu[@]}"
+    expect_status 0
+    tr -d '\r' <short.fa | oracle $k "" | cmp - counts.tsv || fail "k = $k, end '$end'"
+  done
+done
+printf '@a\n\n+\n\n@b\nACGTA\n+\nIIIII\n@c\n\n+\n' >empty_reads.fq
+run count empty_reads.fq --kmers 5 --out - --quiet "${cpu[@]}"
+expect_rows out 'ACGTA 1'
+printf '@x\tec:Z:0_0\nacgtN\n+\nIIIII\n' >bfc.fq
+run count bfc.fq --kmers 4 --out - --quiet "${cpu[@]}"
+expect_rows out 'ACGT 1'
+
+case_of "sequences by content, whatever their names' endings"
+for ending in fas ffn fsa mfa faa frn txt fq fa.txt FSA; do
+  cp random.fa "any.$ending"
+  run count "any.$ending" --kmers 9 --out counts.tsv --sorted --quiet "${cpu[@]}"
+  expect_status 0
+  oracle 9 "" <random.fa | cmp - counts.tsv || fail "$ending: other counts"
+done
+cp random.fq fastq.fa
+run count fastq.fa --kmers 9 --out counts.tsv --sorted --quiet "${cpu[@]}"
+oracle 9 "" <random.fa | cmp - counts.tsv || fail "FASTQ in a .fa file"
+printf '\xef\xbb\xbf>r\nACGUU\n' >marked.fa
+run count marked.fa --kmers 4 --out - --sorted --quiet "${cpu[@]}"
+expect_rows out 'ACGT 1' 'CGTT 1'
+printf '@HD\tVN:1.6\n' >alignments.txt
+run count alignments.txt --kmers 4 "${cpu[@]}"
+expect_status 1
+expect_err 'alignments.txt: looks like SAM, and k-mers are read from FASTA and FASTQ: convert it: .samtools fasta'
+refuses "'calls.vcf.gz': its name says VCF, which holds no sequences" count calls.vcf.gz --kmers 4
+printf '>a\rACGT\rACGT\r' >mac.fa
+run count mac.fa --kmers 4 "${cpu[@]}"
+expect_status 1
+expect_err 'mac.fa:1: its lines end with CR alone'
+
+case_of "many skipped k-mers are told under --quiet, a few are not"
+printf '>r\nACGTNNNNNNACGT\n' >gaps.fa
+run count gaps.fa --kmers 4 --out - --quiet "${cpu[@]}"
+expect_rows out 'ACGT 2'
+expect_err '^tessera: gaps.fa: 9 of 11 4-mers were skipped for other letters than A, C, G, T and U$'
+
+case_of "compressed files whose end is missing"
+awk 'BEGIN { s = 7; print ">r"; for (i = 0; i < 3000; i++) { s = s * 16807 % 2147483647; print substr("ACGTACGGTCATTGCAGCTA", 1 + s % 12, 8) } }' >many_lines.fa
+for tool in gzip bzip2 xz zstd; do
+  command -v $tool >/dev/null || continue
+  ending=$(case $tool in gzip) echo gz ;; bzip2) echo bz2 ;; xz) echo xz ;; zstd) echo zst ;; esac)
+  $tool -c many_lines.fa >whole
+  bytes=$(stat -c %s whole)
+  for cut in 1 2 3 4 7 8 9 12 16 31 64; do
+    head -c $((bytes - cut)) whole >"cut.fa.$ending"
+    run count "cut.fa.$ending" --kmers 4 --out none.tsv "${cpu[@]}"
+    expect_status 1
+    [[ ! -e none.tsv ]] || fail "$tool: counts of a file without its last $cut bytes"
+  done
+  { : | $tool -c && cat whole && : | $tool -c && cat whole; } >"parts.fa.$ending"
+  cat many_lines.fa many_lines.fa >twice.fa
+  run count "parts.fa.$ending" --kmers 9 --out parts.tsv --sorted --quiet "${cpu[@]}"
+  expect_status 0
+  run count twice.fa --kmers 9 --out twice.tsv --sorted --quiet "${cpu[@]}"
+  cmp parts.tsv twice.tsv || fail "$tool: other counts of two parts and empty ones"
+done
+if command -v zstd >/dev/null; then
+  { printf '\x50\x2a\x4d\x18\x03\x00\x00\x00abc' && cat whole; } >skippable.fa.zst
+  run count skippable.fa.zst --kmers 9 --out parts.tsv --sorted --quiet "${cpu[@]}"
+  expect_status 0
+fi
+
+case_of "no more room than there can be k-mers"
+run count a.fa --kmers 4 --out - --sorted --set table.backend=cpu --set table.capacity=100G
+expect_status 0
+expect_rows out 'ACGT 1' 'CGTA 1'
+expect_err '^tessera: capacity = 100G: only 256 4-mers can exist, and the table has room for these$'
+run run "$specs/u64_map.ini" --set table.backend=cpu --set table.capacity=100G --kmers 4 --insert a.fa
+expect_status 0
+expect_out 'capacity 256, as many as there can be k-mers$'
+
 case_of "counts of 8 bits stop at 255"
 run count many.fa --kmers 3 --quiet --out all.tsv --sorted "${cpu[@]}"
 run count many.fa --kmers 3 --quiet --out few.tsv --sorted --set table.value_bits=8 "${cpu[@]}"

@@ -35,7 +35,7 @@ case_of "growth that ends at its limit reports the rest"
 run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --set table.growth_limit=1000 --insert pairs.tsv \
   --unplaced rest.csv --export all.tsv
 expect_status 3
-expect_err 'which growth could not: memory or growth_limit ended it, or the pairs meet'
+expect_err 'it grew to capacity [0-9]+: raise growth_limit .now 1000.'
 sed 1d rest.csv | tr ',' '\t' | sort -n - all.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
 
 case_of "growth ends before memory does where no size of a table helps"
@@ -63,9 +63,9 @@ expect_status 0
 
 case_of "--on-full that makes no sense is refused"
 refuses '--on-full maybe: must be grow, report or stop' "${quickstart[@]}" --insert pairs.tsv --on-full maybe
-refuses '--on-full grow means growth = double, which this table refuses: .*: a filter is made of' run "$specs/filter.ini" \
+refuses '--on-full grow means growth = double, which this table refuses: .*: it has no keys that could move to a larger one' run "$specs/filter.ini" \
   "${cpu[@]}" --insert pairs.tsv --on-full grow
-refuses '--on-full grow means growth = double, .*: a table of device_bytes may lie' run "$specs/larger.ini" "${cpu[@]}" \
+refuses '--on-full grow means growth = double, .*: a table in the host.s memory does not grow' run "$specs/larger.ini" "${cpu[@]}" \
   --insert pairs.tsv --on-full grow
 refuses '--on-full is about pairs that are inserted' "${quickstart[@]}" --find pairs.tsv --on-full grow
 

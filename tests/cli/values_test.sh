@@ -51,6 +51,7 @@ for bad in '7 12' '7' '7 zz112233445566778899aabbccddeeff'; do
   ((status != 0)) || fail "$bad is read"
   expect_err 'bad.tsv:1: .* 32 hexadecimal digits'
 done
+expect_err 'bad.tsv:1: character 1 of the value is no hexadecimal digit'
 run "${wide[@]}" --insert wide.tsv --export all.npy
 expect_err 'all.npy: .* name a file of text'
 run "${wide[@]}" --insert wide.tsv --value one

@@ -66,7 +66,7 @@ TEST_F(Prepare, CallsThatATableDoesNotHaveAreRefused) {
   auto spec = choice().entries().parse();
   tsr_error error = {};
   EXPECT_EQ(tsr_spec_prepare(spec.get(), nullptr, 90, TSR_PREPARE_APPLY, nullptr, &error), TSR_UNSUPPORTED);
-  EXPECT_NE(std::string(error.message).find("is for concurrency = mixed"), std::string::npos) << error.message;
+  EXPECT_NE(std::string(error.message).find("use concurrency = mixed"), std::string::npos) << error.message;
   EXPECT_EQ(tsr_spec_prepare(spec.get(), nullptr, 90, 1u << 30, nullptr, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_spec_prepare(spec.get(), nullptr, 70, TSR_PREPARE_INSERT, nullptr, &error), TSR_UNSUPPORTED);
 }

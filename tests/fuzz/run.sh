@@ -25,10 +25,10 @@ sources_of() {
     spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv)
-      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/number.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/{number,spec,spec_text}.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
-      ls core/{spec,compose,table,devices,cpu,cuda,user}/*.c | grep -v '^core/cpu/bulk.c$'
+      ls core/{spec,compose,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"
       ;;
     *)

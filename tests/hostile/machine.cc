@@ -11,6 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/batch/match.h"
+#include "core/batch/split.h"
 #include "core/compose/backend.h"
 #include "core/compose/compose.h"
 #include "core/kernels/scan.h"
@@ -170,22 +172,14 @@ void launch(const char *kernel, void **parameters) {
                 TSR_OK);
       return;
     }
-#define SPLIT_NAME(step) "tsr_split_" #step,
-  static const char *const steps[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
-  for (uint32_t step = 0; step < TSR_SPLIT_STEP_COUNT; step++)
-    if (strcmp(kernel, steps[step]) == 0) {
-      ASSERT_EQ(tsr_cpu_backend.split(nullptr, step, static_cast<tsr_split *>(parameters[0]), nullptr, nullptr),
-                TSR_OK);
-      return;
-    }
-#define MATCH_NAME(step) "tsr_match_" #step "_kernel",
-  static const char *const matches[] = {TSR_MATCH_STEPS(MATCH_NAME)};
-  for (uint32_t step = 0; step < TSR_MATCH_STEP_COUNT; step++)
-    if (strcmp(kernel, matches[step]) == 0) {
-      ASSERT_EQ(tsr_cpu_backend.match(nullptr, step, static_cast<tsr_match *>(parameters[0]), nullptr, nullptr),
-                TSR_OK);
-      return;
-    }
+  for (const tsr_steps *set : {&tsr_split_steps, &tsr_match_steps})
+    for (const tsr_step *step = set->step; step < set->step + set->count; step++)
+      if (strcmp(kernel, step->kernel) == 0) {
+        uint64_t n = *static_cast<uint64_t *>(parameters[0]); // the arguments begin with it
+        if (set == &tsr_split_steps && step->grid.block_items == 1) n = static_cast<tsr_split *>(parameters[0])->tiles;
+        ASSERT_EQ(tsr_cpu_backend.step(nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
+        return;
+      }
   ASSERT_STREQ(kernel, "tsr_scan_tiles"); // of as many numbers as one tile has
   const tsr_scan *scan = static_cast<tsr_scan *>(parameters[0]);
   ASSERT_EQ(scan->tiles, nullptr);

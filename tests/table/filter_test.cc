@@ -233,9 +233,9 @@ TEST(FilterRules, SpecsAreRefusedByTheLine) {
   options.plugins = plugins.c_str();
   const std::pair<const char *, const char *> cases[] = {
       {"table.layout=packed", "a filter is made of kind, key_bits, capacity, hasher and [filter]"},
-      {"table.growth=double", "a filter is made of"},
+      {"table.growth=double", "no keys that could move"},
       {"table.value_bits=32", "a filter is made of"},
-      {"filter.one_in=100", "there is one_in beside it"},
+      {"filter.one_in=100", "both say how many bits a key has"},
       {"filter.block_bytes=48", "must be 32 | 64"},
       {"filter.functions=9", "must be 1 .. 8"},
       {"filter.function=3", "did you mean functions?"},

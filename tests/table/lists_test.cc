@@ -505,7 +505,7 @@ TEST(ListSpec, IsChecked) {
   recipe.part[TSR_ROLE_LAYOUT] = "packed";
   recipe.parameters.clear();
   EXPECT_FALSE(compose(recipe, 1, &error));
-  expect_refused(error.status, TSR_INCOMPATIBLE, error, "no links");
+  expect_refused(error.status, TSR_INCOMPATIBLE, error, "do not link");
   recipe.part[TSR_ROLE_PROBING] = "linear";
   recipe.load_factor = "1.5";
   EXPECT_FALSE(compose(recipe, 1, &error));

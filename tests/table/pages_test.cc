@@ -185,7 +185,7 @@ TEST(PageBatches, PayFromASmallerShareOfAFullTableOn) {
 TEST(PagesAreRefused, WhereTheyCannotBe) {
   Recipe recipe = recipe_of("packed", "linear", {32, 32}, TSR_DUPLICATES_FIRST);
   EXPECT_NE(refusal_of(recipe, {"table.page_bytes=17"}).find("0 | auto | 1Ki .. 128Ki"), std::string::npos);
-  EXPECT_NE(refusal_of(recipe, {"table.page_batch=17"}).find("without page_bytes"), std::string::npos);
+  EXPECT_NE(refusal_of(recipe, {"table.page_batch=17"}).find("there are no pages"), std::string::npos);
   EXPECT_EQ(refusal_of(recipe, {"table.page_bytes=auto", "table.page_batch=auto"}), "");
   EXPECT_NE(refusal_of(recipe, {"table.page_bytes=1Ki", "layout.bucket_slots=32", "probing.max_probes=2",
                                 "table.probing=double_hashing", "probing.window_buckets=64"})

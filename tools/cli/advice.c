@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/spec/number.h"
+
 /* Whether [table] says a key, and something else of it than its default. */
 static bool says(const tsr_table *table, const char *key, const char *initial) {
   const char *value = tsr_spec_get(tsr_table_spec(table), "table", key);
@@ -25,27 +27,27 @@ static bool is_nearly_empty(tsr_table *table, const tsr_table_info *info, uint64
 const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]) {
   const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
   const bool keeps_all = kind && strncmp(kind, "multi", 5) == 0;
-  const char *more = grow;
-  if (says(table, "growth", "none"))
-    more = "which growth could not: memory or growth_limit ended it, or the pairs meet in tables of every size, by one "
-           "key's many pairs or a hasher that does not spread the keys";
-  else if (keeps_all && says(table, "page_bytes", "0"))
-    more = "leave page_bytes out where one key has many pairs, for they lie in one page however many pages there are";
+  const char *lists = keeps_all ? " Many pairs of one key need lists, as of specs/hashgraph_v2.ini." : "";
   tsr_table_info info = {0};
   tsr_table_describe(table, &info);
-  uint64_t pairs;
-  if (is_nearly_empty(table, &info, &pairs)) {
+  const char *limit = tsr_spec_get(tsr_table_spec(table), "table", "growth_limit");
+  uint64_t most = 0;
+  uint64_t pairs = 0;
+  if (is_nearly_empty(table, &info, &pairs))
     snprintf(advice, TSR_FULL_ADVICE_BYTES,
-             "only %" PRIu64 " of the table's %" PRIu64
-             " slots hold a pair, so the keys meet in few buckets: take another hasher, such as murmur3%s",
-             pairs, info.slots,
-             keeps_all ? ", or a scheme that has room for many pairs of one key" : ", or another seed");
-    return advice;
-  }
-  snprintf(advice, TSR_FULL_ADVICE_BYTES,
-           "raise capacity (now %" PRIu64 ") or lower load_factor, %s, or, where a few are too many, add --set "
-           "table.stash=1000 or raise [layout] bucket_slots%s",
-           info.capacity, more,
-           keeps_all ? ", of which the two largest keys have no more pairs than one bucket has" : "");
+             "only %" PRIu64 " of %" PRIu64 " slots hold a pair: the keys meet in few buckets.%s", pairs, info.slots,
+             keeps_all ? lists : " Choose another hasher or probing scheme.");
+  else if (says(table, "growth", "none") && limit && tsr_parse_u64(limit, &most) && most && info.capacity > most / 2)
+    snprintf(advice, TSR_FULL_ADVICE_BYTES, "it grew to capacity %" PRIu64 ": raise growth_limit (now %s)",
+             info.capacity, limit);
+  else if (says(table, "growth", "none"))
+    snprintf(advice, TSR_FULL_ADVICE_BYTES,
+             "it grew to capacity %" PRIu64 ", and there is no memory for more, or more does not help.%s",
+             info.capacity, keeps_all ? lists : " Choose another hasher or probing scheme.");
+  else if (keeps_all && says(table, "page_bytes", "0"))
+    snprintf(advice, TSR_FULL_ADVICE_BYTES, "leave page_bytes out, with which all pairs of a key share one page.%s",
+             lists);
+  else
+    snprintf(advice, TSR_FULL_ADVICE_BYTES, "raise capacity (now %" PRIu64 "), or %s", info.capacity, grow);
   return advice;
 }

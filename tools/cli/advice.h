@@ -7,7 +7,7 @@
 
 #include "core/tessera.h"
 
-enum { TSR_FULL_ADVICE_BYTES = 768 };
+enum { TSR_FULL_ADVICE_BYTES = 256 };
 
 /* "raise capacity (now 1000) or ...", by what the table is made of. grow: how this command lets it grow, as "let the table
  * grow: --on-full grow". Returns advice. */

@@ -99,8 +99,7 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
                  .reading = {.kmers = LETTERS},
                  .steps = steps,
                  .step_count = 2,
-                 .on_rows = take_matches,
-                 .context = &found};
+                 .listener = {take_matches, &found}};
   print_line(arguments, path, &job);
   tsr_exit failed = tsr_job_run(&job);
   if (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) print_matches(&found);

@@ -35,6 +35,38 @@ typedef struct tsr_job_step {
   double milliseconds;
 } tsr_job_step;
 
+/* Where what a job makes goes: paths, "-" for standard output; NULL: nowhere. */
+typedef struct tsr_job_outputs {
+  const char *save;     /* the table, in the end */
+  const char *rows;     /* of all finds */
+  const char *unplaced; /* pairs that found no room; they are counted in any case */
+  const char *pairs;    /* all pairs of the table, in the end */
+  const char *json;     /* the job as an object (job_json.h) */
+  bool is_sorted;       /* `pairs` */
+  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
+} tsr_job_outputs;
+
+/* What the spec's kind means for a job. */
+typedef struct tsr_job_kind {
+  bool is_multimap;
+  bool keeps_all; /* a multimap or a multiset */
+  bool is_filter; /* it keeps no pairs, and has no size */
+} tsr_job_kind;
+
+/* What a job has counted, in the end. */
+typedef struct tsr_job_totals {
+  const char *capacity_note; /* where the capacity comes from */
+  uint64_t first_capacity;   /* before it grew */
+  tsr_usage usage;
+  uint64_t unplaced, exported; /* pairs */
+} tsr_job_totals;
+
+/* Gets the rows of finds as they come. */
+typedef struct tsr_job_listener {
+  void (*on_rows)(void *context, const tsr_rows *rows); /* NULL: nobody listens */
+  void *context;
+} tsr_job_listener;
+
 typedef struct tsr_job {
   /* given; belongs to the caller */
   const tsr_spec *spec;
@@ -45,29 +77,18 @@ typedef struct tsr_job {
   tsr_on_full on_full;
   tsr_job_step *steps; /* verb and path */
   size_t step_count;
-  bool flushes;         /* packs lists before the table is saved */
-  bool is_quiet;        /* no report, no progress */
-  const char *load;     /* starts with the table saved there instead of an empty one; NULL: it does not */
-  const char *save;     /* where the table is saved in the end; NULL: nowhere */
-  const char *out;      /* where the rows of all finds go, "-" for standard output; NULL: nowhere */
-  const char *unplaced; /* where the pairs go that found no room; NULL: they are only counted */
-  const char *pairs;    /* where all pairs of the table go in the end; NULL: nowhere */
-  bool is_sorted;       /* these pairs */
-  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
-  const char *json;     /* where the job goes as an object (job_json.h); NULL: nowhere */
-  void (*on_rows)(void *context, const tsr_rows *rows); /* gets the rows of finds as they come; NULL: nobody does */
-  void *context;
+  bool flushes;     /* packs lists before the table is saved */
+  bool is_quiet;    /* no report, no progress */
+  const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
+  tsr_job_outputs outputs;
+  tsr_job_listener listener;
   /* made */
-  tsr_spec *own_spec;        /* a copy that says what on_full means, which `spec` is then; NULL: none */
-  FILE *report;              /* standard output, or standard error if something else goes there, or nothing if quiet */
-  const char *capacity_note; /* where the capacity comes from */
-  uint64_t first_capacity;   /* before it grew */
-  tsr_usage usage;           /* in the end */
-  uint64_t unplaced_count, exported_count;
+  tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */
+  FILE *report;       /* standard output, or standard error if something else goes there, or nothing if quiet */
+  tsr_job_totals totals;
   uint32_t key_bits, value_bits;
-  tsr_column_names names;      /* of the columns of outputs */
-  bool is_multimap, keeps_all; /* the second: a multiset too */
-  bool is_filter;              /* it keeps no pairs, and has no size */
+  tsr_column_names names; /* of the columns of outputs */
+  tsr_job_kind kind;
   tsr_table *table;
 } tsr_job;
 

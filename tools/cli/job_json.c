@@ -97,11 +97,11 @@ static void put_counts(FILE *out, const tsr_job *job, const tsr_job_step *step) 
   case TSR_JOB_FIND:
     put_number(out, "found", r->found);
     put_number(out, "missing", r->find_keys - r->found);
-    if (job->keeps_all) put_number(out, job->is_multimap ? "values" : "pairs", step->value_count);
+    if (job->kind.keeps_all) put_number(out, job->kind.is_multimap ? "values" : "pairs", step->value_count);
     break;
   default:
     put_number(out, "erased", r->erased); /* pairs: where a key has many, they do not tell how many keys were missing */
-    if (!job->keeps_all) put_number(out, "missing", r->erase_keys - r->erased);
+    if (!job->kind.keeps_all) put_number(out, "missing", r->erase_keys - r->erased);
     break;
   }
 }
@@ -133,16 +133,16 @@ static void put_operation(FILE *out, const tsr_job *job, const tsr_job_step *ste
 
 /* A filter has no size, but bits that say about how many keys set them. */
 static void put_end(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
-  if (job->is_filter) {
+  if (job->kind.is_filter) {
     fprintf(out, "\"keys\": %.0f, \"rate\": %.9f, \"rate_at_capacity\": %.9f}\n", filter->keys, filter->rate,
             filter->rate_at_capacity);
     return;
   }
-  put_number(out, "size", job->usage.pairs);
-  put_number(out, "tombstones", job->usage.tombstones);
-  put_number(out, "units", job->usage.units);
-  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n", (double)job->usage.pairs / (double)job->usage.slots,
-          job->usage.utilization);
+  put_number(out, "size", job->totals.usage.pairs);
+  put_number(out, "tombstones", job->totals.usage.tombstones);
+  put_number(out, "units", job->totals.usage.units);
+  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n",
+          (double)job->totals.usage.pairs / (double)job->totals.usage.slots, job->totals.usage.utilization);
 }
 
 static void put_job(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
@@ -161,7 +161,7 @@ static void put_job(FILE *out, const tsr_job *job, const tsr_filter_info *filter
 
 tsr_status tsr_job_write_json(const tsr_job *job, const char *path, tsr_error *error) {
   tsr_filter_info filter = {0};
-  tsr_status status = job->is_filter ? tsr_filter_describe(job->table, &filter, error) : TSR_OK;
+  tsr_status status = job->kind.is_filter ? tsr_filter_describe(job->table, &filter, error) : TSR_OK;
   if (status) return status;
   char *text = NULL;
   size_t bytes = 0;

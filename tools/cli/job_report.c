@@ -30,9 +30,9 @@ void tsr_report_composition(const tsr_job *job) {
     fprintf(out, " and values of %u bytes", info.value_bits / 8);
   else if (info.value_bits)
     fprintf(out, " and %u-bit values", info.value_bits);
-  if (job->is_filter)
+  if (job->kind.is_filter)
     fprintf(out, "\nparts    ");
-  else if (job->keeps_all)
+  else if (job->kind.keeps_all)
     fprintf(out, ", every pair kept\nparts    ");
   else if (strcmp(tsr_job_setting(job, "kind", "?"), "counter") == 0)
     fprintf(out, ", which stop at 2^%s - 1\nparts    ", tsr_job_setting(job, "value_bits", "?"));
@@ -41,13 +41,13 @@ void tsr_report_composition(const tsr_job *job) {
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (tsr_job_setting(job, parts[i], NULL))
       fprintf(out, "%s%s = %s", shown++ ? ", " : "", parts[i], tsr_job_setting(job, parts[i], ""));
-  if (job->is_filter)
+  if (job->kind.is_filter)
     fprintf(out, "\nroom     %" PRIu64 " blocks of %u bytes, ", info.buckets, info.bucket_bytes);
   else
     fprintf(out, "\nroom     %" PRIu64 " buckets of %u slots (%u bytes, %u lane%s) = %" PRIu64 " slots, ", info.buckets,
             info.bucket_slots, info.bucket_bytes, info.tile_lanes, info.tile_lanes == 1 ? "" : "s", info.slots);
   print_bytes(out, info.bytes);
-  fprintf(out, "; capacity %" PRIu64 "%s\n", info.capacity, job->capacity_note);
+  fprintf(out, "; capacity %" PRIu64 "%s\n", info.capacity, job->totals.capacity_note);
   fprintf(out, "backend  %s on %s (%s%s)\n", info.backend, info.device,
           *info.backend_reason ? "auto: " : "as the spec says", info.backend_reason);
   fflush(out);
@@ -77,14 +77,14 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   case TSR_JOB_FIND:
     fprintf(out, "%" PRIu64 " queries: %" PRIu64 " found, %" PRIu64 " missing", step->count, r->found,
             r->find_keys - r->found);
-    if (job->keeps_all)
-      fprintf(out, "; %" PRIu64 " %s%s", step->value_count, job->is_multimap ? "value" : "pair",
+    if (job->kind.keeps_all)
+      fprintf(out, "; %" PRIu64 " %s%s", step->value_count, job->kind.is_multimap ? "value" : "pair",
               step->value_count == 1 ? "" : "s");
     fprintf(out, "\n");
     break;
   default:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " erased", step->count, r->erased);
-    if (!job->keeps_all) fprintf(out, ", %" PRIu64 " missing", r->erase_keys - r->erased);
+    if (!job->kind.keeps_all) fprintf(out, ", %" PRIu64 " missing", r->erase_keys - r->erased);
     fprintf(out, "\n");
     break;
   }
@@ -127,21 +127,21 @@ static tsr_status report_filter(const tsr_job *job, tsr_error *error) {
 
 static void report_slots(const tsr_job *job) {
   tsr_table_info info = {0};
-  const tsr_usage *usage = &job->usage;
+  const tsr_usage *usage = &job->totals.usage;
   tsr_table_describe(job->table, &info);
   fprintf(job->report, "size     %" PRIu64 " in %" PRIu64 " slots: load factor %.3f", usage->pairs, usage->slots,
           (double)usage->pairs / (double)usage->slots);
   if (usage->units)
     fprintf(job->report, "; units: %" PRIu64 ", memory utilization %.3f", usage->units, usage->utilization);
   if (usage->tombstones) fprintf(job->report, "; tombstones: %" PRIu64, usage->tombstones);
-  if (info.capacity > job->first_capacity) fprintf(job->report, "; grown to capacity %" PRIu64, info.capacity);
+  if (info.capacity > job->totals.first_capacity) fprintf(job->report, "; grown to capacity %" PRIu64, info.capacity);
   fprintf(job->report, "\n");
 }
 
 tsr_status tsr_report_size(const tsr_job *job, tsr_error *error) {
   tsr_table_info info = {0};
   tsr_status status = TSR_OK;
-  if (job->is_filter)
+  if (job->kind.is_filter)
     status = report_filter(job, error);
   else
     report_slots(job);
@@ -157,5 +157,5 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
           step->report.not_placed, step->count, info.slots,
           tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice),
-          job->unplaced ? "" : "; --unplaced FILE lists the pairs");
+          job->outputs.unplaced ? "" : "; --unplaced FILE lists the pairs");
 }

@@ -48,6 +48,33 @@ static tsr_status check(const tsr_job *job, const tsr_spec *spec, tsr_error *err
   return status;
 }
 
+/* From now on the job's spec is this one. */
+static void take_spec(tsr_job *job, tsr_spec *spec) {
+  tsr_spec_free(job->own_spec);
+  job->spec = job->own_spec = spec;
+}
+
+/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
+static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
+  char text[48];
+  uint64_t said;
+  tsr_spec *capped = NULL;
+  const bool keeps_all = strncmp(tsr_job_setting(job, "kind", ""), "multi", 5) == 0;
+  if (!job->reading.kmers || job->load || keeps_all || !has_capacity(job)) return TSR_OK;
+  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
+  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
+  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
+  tsr_status status = tsr_spec_copy(job->spec, &capped, error);
+  if (status == TSR_OK) status = tsr_spec_set(capped, text, error);
+  if (status) {
+    tsr_spec_free(capped);
+    return status;
+  }
+  take_spec(job, capped);
+  job->totals.capacity_note = ", as many as there can be k-mers";
+  return TSR_OK;
+}
+
 /* Makes the spec say what on_full means. Growth that nobody asked for is left away where the parts refuse it, and where a
  * loaded table has its own. */
 static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
@@ -55,17 +82,19 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
   const bool is_asked = job->on_full != TSR_FULL_AS_SAID;
   const bool grows = job->on_full == TSR_FULL_GROW || !is_asked;
   if (!is_asked && (is_said || job->load)) return TSR_OK;
-  tsr_status status = tsr_spec_copy(job->spec, &job->own_spec, error);
-  if (status == TSR_OK)
-    status = tsr_spec_set(job->own_spec, grows ? "table.growth=double" : "table.growth=none", error);
-  if (status) return status;
+  tsr_spec *settled = NULL;
+  tsr_status status = tsr_spec_copy(job->spec, &settled, error);
+  if (status == TSR_OK) status = tsr_spec_set(settled, grows ? "table.growth=double" : "table.growth=none", error);
   tsr_error why;
-  status = check(job, job->own_spec, &why);
-  if (status && is_asked)
-    return tsr_fail(error, status, "--on-full %s means growth = %s, which this table refuses: %s",
-                    grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
-  if (status == TSR_OK) job->spec = job->own_spec;
-  return TSR_OK;
+  const tsr_status refused = status == TSR_OK ? check(job, settled, &why) : TSR_OK;
+  if (refused && is_asked)
+    status = tsr_fail(error, refused, "--on-full %s means growth = %s, which this table refuses: %s",
+                      grows ? "grow" : "report and stop", grows ? "double" : "none", why.message);
+  if (status || refused)
+    tsr_spec_free(settled);
+  else
+    take_spec(job, settled);
+  return status;
 }
 
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
@@ -84,8 +113,8 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 
 /* The library would refuse these, too, but after all files that come before were read. */
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
-  const char *asked = job->pairs ? "--export" : job->has_histogram ? "--histogram" : NULL;
-  if (!job->is_filter) return TSR_OK;
+  const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
+  if (!job->kind.is_filter) return TSR_OK;
   for (size_t i = 0; !asked && i < job->step_count; i++)
     if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
   if (!asked) return TSR_OK;
@@ -97,25 +126,27 @@ static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
 
 /* Refuses a wrong spec before any file is opened, and learns the widths that the files are read with. */
 static tsr_status read_spec(tsr_job *job, tsr_error *error) {
-  tsr_status status = check(job, job->spec, error);
+  tsr_status status = cap_capacity(job, error);
+  if (status == TSR_OK) status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
   if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
   if (status) return status;
-  job->is_filter = is_setting(job, "kind", "", "filter");
-  job->is_multimap = is_setting(job, "kind", "", "multimap");
-  job->keeps_all = job->is_multimap || is_setting(job, "kind", "", "multiset");
-  const char *duplicates = job->keeps_all ? "" : tsr_job_setting(job, "duplicates", "first");
+  job->kind.is_filter = is_setting(job, "kind", "", "filter");
+  job->kind.is_multimap = is_setting(job, "kind", "", "multimap");
+  job->kind.keeps_all = job->kind.is_multimap || is_setting(job, "kind", "", "multiset");
+  const char *duplicates = job->kind.keeps_all ? "" : tsr_job_setting(job, "duplicates", "first");
   if (is_setting(job, "kind", "", "counter") || strcmp(duplicates, "add") == 0 || strcmp(duplicates, "min") == 0 ||
-      strcmp(duplicates, "max") == 0 || job->has_histogram)
+      strcmp(duplicates, "max") == 0 || job->outputs.has_histogram)
     job->reading.signed_values = false;
-  const char *const outputs[][2] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  const char *const outputs[][2] = {
+      {"--out", job->outputs.rows}, {"--unplaced", job->outputs.unplaced}, {"--export", job->outputs.pairs}};
   for (size_t i = 0; status == TSR_OK && i < sizeof outputs / sizeof outputs[0]; i++)
     status = tsr_rows_check_values(outputs[i][0], outputs[i][1], job->value_bits, error);
   if (status == TSR_OK) status = check_filter(job, error);
   if (status) return status;
-  if (job->has_histogram && job->value_bits > 64 && !job->keeps_all)
+  if (job->outputs.has_histogram && job->value_bits > 64 && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
-  if (job->has_histogram && !job->value_bits && !job->keeps_all)
+  if (job->outputs.has_histogram && !job->value_bits && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--histogram: in a set each key is there once: use a multiset, or a counter");
   return check_value(job, error);
@@ -124,7 +155,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 
 static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
-  const bool adds = !job->keeps_all && is_setting(job, "duplicates", "first", "add");
+  const bool adds = !job->kind.keeps_all && is_setting(job, "duplicates", "first", "add");
   const bool counts = is_setting(job, "kind", "", "counter");
   const bool is_natural = job->reading.value_rule == TSR_VALUE_NATURAL;
   tsr_stream_file file = {.path = step->path, .options = job->reading, .is_inserted = step->verb == TSR_JOB_INSERT};
@@ -207,7 +238,8 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   bool is_exact;
   tsr_status status = TSR_OK;
   *capacity = tsr_stream_capacity(r->stream, &is_exact);
-  job->capacity_note = is_exact || !may_grow(job) ? ", the size of the input" : ", expected of the input, and it grows";
+  job->totals.capacity_note =
+      is_exact || !may_grow(job) ? ", the size of the input" : ", expected of the input, and it grows";
   if (!is_exact && !may_grow(job)) status = count_inputs(r, capacity, error);
   for (size_t i = 0; !*capacity && i < job->step_count; i++)
     *capacity = job->steps[i].verb == TSR_JOB_INSERT; /* a table of nothing has room for one */
@@ -218,39 +250,23 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   return status;
 }
 
-/* A table of k-mers needs no more room than there can be k-mers, whatever its spec says, unless it keeps equal ones. */
-static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
-  char text[48];
-  uint64_t said;
-  if (!job->reading.kmers || job->keeps_all || job->is_filter || !has_capacity(job)) return TSR_OK;
-  const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
-  if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
-  snprintf(text, sizeof text, "table.capacity=%" PRIu64, possible);
-  tsr_status status = job->own_spec ? TSR_OK : tsr_spec_copy(job->spec, &job->own_spec, error);
-  if (status == TSR_OK) status = tsr_spec_set(job->own_spec, text, error);
-  if (status) return status;
-  job->spec = job->own_spec;
-  job->capacity_note = ", as many as there can be k-mers";
-  return TSR_OK;
-}
-
 static tsr_status compose(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_options options = {.plugins = job->plugins};
   tsr_table_info info = {0};
   tsr_status status = TSR_OK;
-  job->capacity_note = "";
+  if (!job->totals.capacity_note) job->totals.capacity_note = "";
   if (job->load) {
     bool was_rehashed = false;
     status = tsr_load_as(job->load, job->spec, job->plugins, &job->table, &was_rehashed, error);
-    if (status == TSR_OK && !was_rehashed) job->capacity_note = ", as saved";
+    if (status == TSR_OK && !was_rehashed) job->totals.capacity_note = ", as saved";
   } else {
-    status = has_capacity(job) ? cap_capacity(job, error) : find_capacity(r, &options.capacity, error);
+    if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
     if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
   }
   if (status) return status;
   tsr_table_describe(job->table, &info);
-  job->first_capacity = info.capacity;
+  job->totals.first_capacity = info.capacity;
   return TSR_OK;
 }
 
@@ -265,7 +281,7 @@ static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_err
       r->inserted + r->not_placed + r->found; /* of a multimap more pairs than keys may be erased */
   const uint64_t before = running->pairs;
   uint64_t after = 0;
-  tsr_status status = job->is_filter ? TSR_OK : tsr_size(job->table, &after, error);
+  tsr_status status = job->kind.is_filter ? TSR_OK : tsr_size(job->table, &after, error);
   if (status) return status;
   if (asked != step->count || answered > asked)
     return tsr_fail(error, TSR_BAD_PLUGIN,
@@ -273,7 +289,7 @@ static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_err
                     " inserted, %" PRIu64 " not placed, %" PRIu64
                     " found: a part breaks the contract, see `tessera conform`",
                     step->path, step->count, asked, r->inserted, r->not_placed, r->found);
-  if (!job->is_filter && after != before + r->inserted - r->erased)
+  if (!job->kind.is_filter && after != before + r->inserted - r->erased)
     return tsr_fail(error, TSR_BAD_PLUGIN,
                     "%s: the sums do not agree: %" PRIu64 " pairs before, %" PRIu64 " inserted, %" PRIu64
                     " erased, and the table holds %" PRIu64
@@ -334,14 +350,14 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_report_step(job, step);
   tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
-  job->unplaced_count += step->report.not_placed;
+  job->totals.unplaced += step->report.not_placed;
   return check_sums(r, step, error);
 }
 
 static tsr_status run_steps(running *r, tsr_error *error) {
   tsr_chunk chunk = {.count = 0};
   tsr_status status = TSR_OK;
-  if (r->job->load && !r->job->is_filter) status = tsr_size(r->job->table, &r->pairs, error);
+  if (r->job->load && !r->job->kind.is_filter) status = tsr_size(r->job->table, &r->pairs, error);
   for (size_t i = 0; status == TSR_OK && i < r->job->step_count; i++) status = run_step(r, i, &chunk, error);
   return status;
 }
@@ -352,8 +368,9 @@ static bool is_standard(const char *path) { return path && strcmp(path, "-") == 
 
 /* Where the report goes: to nobody if it is not wanted. */
 static tsr_status open_report(tsr_job *job, tsr_error *error) {
-  const bool is_taken = job->has_histogram || is_standard(job->out) || is_standard(job->json) ||
-                        is_standard(job->unplaced) || is_standard(job->pairs);
+  const bool is_taken = job->outputs.has_histogram || is_standard(job->outputs.rows) ||
+                        is_standard(job->outputs.json) || is_standard(job->outputs.unplaced) ||
+                        is_standard(job->outputs.pairs);
   job->report = job->is_quiet ? fopen("/dev/null", "w") : is_taken ? stderr : stdout;
   return job->report ? TSR_OK : tsr_fail(error, TSR_IO, "--quiet: /dev/null cannot be written");
 }
@@ -385,8 +402,10 @@ static tsr_status open_rows(running *r, tsr_error *error) {
   numbers.signed_values = false;
   numbers.names[1] = "";
   tsr_status status = TSR_OK;
-  if (job->out) status = tsr_rows_open(job->out, job->value_bits ? &values : &numbers, &r->worker.out, error);
-  if (status == TSR_OK && job->unplaced) status = tsr_rows_open(job->unplaced, &pairs, &r->worker.unplaced, error);
+  if (job->outputs.rows)
+    status = tsr_rows_open(job->outputs.rows, job->value_bits ? &values : &numbers, &r->worker.out, error);
+  if (status == TSR_OK && job->outputs.unplaced)
+    status = tsr_rows_open(job->outputs.unplaced, &pairs, &r->worker.unplaced, error);
   return status;
 }
 
@@ -404,16 +423,16 @@ static tsr_status close_rows(running *r, tsr_status former, tsr_error *error) {
 
 static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
-  if (!job->pairs && !job->has_histogram) return TSR_OK;
+  if (!job->outputs.pairs && !job->outputs.has_histogram) return TSR_OK;
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
-  if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
-  if (status == TSR_OK && job->pairs) status = tsr_pairs_write(&pairs, 0, job->pairs, error);
-  if (status == TSR_OK && job->pairs)
-    fprintf(job->report, "export   %s\n         %" PRIu64 " pairs\n", job->pairs, pairs.count);
-  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(&pairs, !job->keeps_all, error);
+  if (status == TSR_OK && job->outputs.is_sorted) status = tsr_pairs_sort(&pairs, error);
+  if (status == TSR_OK && job->outputs.pairs) status = tsr_pairs_write(&pairs, 0, job->outputs.pairs, error);
+  if (status == TSR_OK && job->outputs.pairs)
+    fprintf(job->report, "export   %s\n         %" PRIu64 " pairs\n", job->outputs.pairs, pairs.count);
+  if (status == TSR_OK && job->outputs.has_histogram) status = tsr_pairs_histogram(&pairs, !job->kind.keeps_all, error);
   tsr_pairs_free(&pairs);
   return status;
 }
@@ -431,10 +450,10 @@ static void show_saving(void *progress, uint64_t done_bytes, uint64_t whole_byte
 
 static tsr_status save(const tsr_job *job, tsr_error *error) {
   tsr_progress progress;
-  if (!job->save) return TSR_OK;
-  if (!job->is_quiet) tsr_say("saving %s", job->save);
+  if (!job->outputs.save) return TSR_OK;
+  if (!job->is_quiet) tsr_say("saving %s", job->outputs.save);
   tsr_progress_begin(&progress, "saving", "bytes", job->is_quiet);
-  tsr_status status = tsr_table_save_watched(job->table, job->save, show_saving, &progress, error);
+  tsr_status status = tsr_table_save_watched(job->table, job->outputs.save, show_saving, &progress, error);
   tsr_progress_end(&progress);
   return status;
 }
@@ -456,7 +475,7 @@ static tsr_status run(running *r, tsr_error *error) {
   if (status == TSR_OK) status = open_rows(r, error);
   if (status == TSR_OK) status = run_steps(r, error);
   if (status == TSR_OK && job->flushes) status = flush(job, error);
-  if (status == TSR_OK && !job->is_filter) status = tsr_table_usage(job->table, &job->usage, error);
+  if (status == TSR_OK && !job->kind.is_filter) status = tsr_table_usage(job->table, &job->totals.usage, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
   status = close_rows(r, status, error);
@@ -481,7 +500,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_stream_close(r.stream);
   free(r.files);
   if (status) return failed;
-  return job->unplaced_count ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  return job->totals.unplaced ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {

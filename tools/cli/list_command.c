@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera list and tessera describe: the plugins on the search path, from their own descriptors, and the keys of
- * [table], [devices] and [filter]. The tables in the README files are its output (tests/docs/update_tables.sh).
+ * tessera list and tessera describe: the plugins on the search path, from their own descriptors, the keys of [table],
+ * [devices], [filter] and [values], and what does not go together. The tables in the pages are its output
+ * (tests/docs/update_tables.sh).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,41 @@ static void print_plugins_markdown(const described *d) {
       print_parameter_markdown(&plugins[i], &plugins[i].parameters[k]);
 }
 
+/* ---- describe compatible --------------------------------------------------------------------- */
+
+static void print_incompatible(const tsr_incompatible *pair) {
+  printf("%s does not go with %s\n", pair->feature, pair->other);
+  printf("  because      %s\n  way out      %s\n", pair->reason, pair->way_out);
+  printf("  %-12s %s\n\n", pair->law ? "cannot" : "not built", pair->law ? pair->law : "");
+}
+
+static void print_incompatible_markdown(const tsr_incompatible *pair) {
+  printf("|");
+  print_cell(pair->feature);
+  print_cell(pair->other);
+  print_cell(pair->reason);
+  print_cell(pair->way_out);
+  if (pair->law)
+    printf(" cannot: %s |\n", pair->law);
+  else
+    printf(" not built |\n");
+}
+
+static void describe_compatible(bool as_markdown) {
+  tsr_incompatible pair;
+  size_t count = 0, not_built = 0;
+  if (as_markdown)
+    printf("| this | does not go with | because | way out | cannot, or not built |\n|---|---|---|---|---|\n");
+  for (; tsr_incompatible_at(count, &pair); count++) {
+    not_built += !pair.law;
+    if (as_markdown)
+      print_incompatible_markdown(&pair);
+    else
+      print_incompatible(&pair);
+  }
+  if (!as_markdown) printf("%zu pairs, %zu of them not built; all others go together\n", count, not_built);
+}
+
 /* ---- describe: what was asked for ------------------------------------------------------------ */
 
 static tsr_exit not_found(const tsr_plugin_info *plugins, size_t count, const char *what) {
@@ -234,9 +270,14 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
     describe_settings(what, as_markdown);
     return TSR_EXIT_OK;
   }
+  if (strcmp(what, "compatible") == 0) {
+    describe_compatible(as_markdown);
+    return TSR_EXIT_OK;
+  }
   if (!strchr(what, '/') && !tsr_is_role(what, strlen(what)))
     return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
-                         "the keys of [table], and devices, filter and values those of these sections",
+                         "the keys of [table], devices, filter and values those of these sections, and compatible what "
+                         "does not go together",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
   tsr_exit failed = check_role(role);
@@ -262,6 +303,7 @@ static const tsr_option describe_options[] = {
 const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options}, run_list};
 const tsr_command tsr_describe_command = {{"describe", "ROLE/NAME",
                                            "Tells what a plugin is and its parameters; ROLE: all of it; table, "
-                                           "devices, filter, values: the keys of that section.",
+                                           "devices, filter, values: the keys of that section; compatible: "
+                                           "what does not go together.",
                                            describe_options},
                                           run_describe};

@@ -74,15 +74,16 @@ static tsr_status check_save(const char *path, tsr_error *error) {
 
 /* A table may be saved where it was loaded from: it is read whole before. */
 static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job) {
-  const tsr_named_path outputs[] = {{"--out", job->out},
-                                    {"--json", job->json},
-                                    {"--unplaced", job->unplaced},
-                                    {"--export", job->pairs},
-                                    {"--histogram", job->has_histogram ? "-" : NULL},
-                                    {"--save", job->save}};
+  const tsr_named_path outputs[] = {{"--out", job->outputs.rows},
+                                    {"--json", job->outputs.json},
+                                    {"--unplaced", job->outputs.unplaced},
+                                    {"--export", job->outputs.pairs},
+                                    {"--histogram", job->outputs.has_histogram ? "-" : NULL},
+                                    {"--save", job->outputs.save}};
   enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
   const tsr_named_path load = {"--load", job->load};
-  const tsr_named_path rows[] = {{"--out", job->out}, {"--unplaced", job->unplaced}, {"--export", job->pairs}};
+  const tsr_named_path rows[] = {
+      {"--out", job->outputs.rows}, {"--unplaced", job->outputs.unplaced}, {"--export", job->outputs.pairs}};
   enum { ROWS = sizeof rows / sizeof rows[0] };
   tsr_error error;
   tsr_named_path *inputs = calloc(job->step_count + 1, sizeof *inputs);
@@ -94,7 +95,7 @@ static tsr_exit check_outputs(const tsr_arguments *arguments, const tsr_job *job
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < ROWS; i++)
     status = tsr_rows_check_name(rows[i].option, rows[i].path, &error);
-  if (status == TSR_OK) status = check_save(job->save, &error);
+  if (status == TSR_OK) status = check_save(job->outputs.save, &error);
   if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS, inputs, count, &error);
   if (status == TSR_OK) status = tsr_outputs_check(outputs, OUTPUTS - 1, &load, 1, &error);
   free(inputs);
@@ -142,15 +143,15 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   uint64_t letters = 0;
   bool has_find = false, has_insert = false;
   job->plugins = tsr_arguments_value(arguments, "--plugins");
-  job->out = tsr_arguments_value(arguments, "--out");
-  job->json = tsr_arguments_value(arguments, "--json");
+  job->outputs.rows = tsr_arguments_value(arguments, "--out");
+  job->outputs.json = tsr_arguments_value(arguments, "--json");
   job->spec_path = arguments->operands[0];
   job->load = tsr_arguments_value(arguments, "--load");
-  job->save = tsr_arguments_value(arguments, "--save");
-  job->unplaced = tsr_arguments_value(arguments, "--unplaced");
-  job->pairs = tsr_arguments_value(arguments, "--export");
-  job->is_sorted = tsr_arguments_has(arguments, "--sorted");
-  job->has_histogram = tsr_arguments_has(arguments, "--histogram");
+  job->outputs.save = tsr_arguments_value(arguments, "--save");
+  job->outputs.unplaced = tsr_arguments_value(arguments, "--unplaced");
+  job->outputs.pairs = tsr_arguments_value(arguments, "--export");
+  job->outputs.is_sorted = tsr_arguments_has(arguments, "--sorted");
+  job->outputs.has_histogram = tsr_arguments_has(arguments, "--histogram");
   job->is_quiet = tsr_arguments_has(arguments, "--quiet");
   job->flushes = tsr_arguments_has(arguments, "--flush");
   job->reading.canonical = tsr_arguments_has(arguments, "--canonical");
@@ -170,8 +171,9 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
     return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
   if (!job->step_count && !job->load)
     return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
-  if (job->out && !has_find) return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->out);
-  if (job->is_sorted && !job->pairs)
+  if (job->outputs.rows && !has_find)
+    return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->outputs.rows);
+  if (job->outputs.is_sorted && !job->outputs.pairs)
     return tsr_say_usage("--sorted is about the pairs of --export: give --export FILE");
   for (size_t i = 0; i < sizeof about_inserts / sizeof about_inserts[0]; i++)
     if (!has_insert && tsr_arguments_has(arguments, about_inserts[i]))
@@ -201,7 +203,7 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
       job.spec = spec;
       failed = tsr_job_run(&job);
       const bool is_done = failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED;
-      status = is_done && job.json ? tsr_job_write_json(&job, job.json, &error) : TSR_OK;
+      status = is_done && job.outputs.json ? tsr_job_write_json(&job, job.outputs.json, &error) : TSR_OK;
       if (status) failed = tsr_say_error(status, &error);
       tsr_spec_free(spec);
     }

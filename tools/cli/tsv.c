@@ -231,6 +231,8 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
     snprintf(advice, room, "its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE");
   else if (is_signed && is_all_of(shown, "-0123456789"))
     snprintf(advice, room, "with --signed they are -2^%u to 2^%u - 1", bits - 1, bits - 1);
+  else if (shown[0] == '+' && is_all_of(shown + 1, "0123456789"))
+    snprintf(advice, room, "write %s", shown + 1);
   else if (shown[0] == '-' && is_all_of(shown, "-0123456789"))
     snprintf(advice, room, "numbers below 0 are read with --signed");
   else if ((tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant)) && meant <= limit)

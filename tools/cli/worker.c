@@ -13,13 +13,13 @@
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
 static bool keeps_rows(const tsr_worker *w, tsr_job_verb verb) {
-  return verb == TSR_JOB_FIND && (w->out || w->job->on_rows);
+  return verb == TSR_JOB_FIND && (w->out || w->job->listener.on_rows);
 }
 
 static bool lists_unplaced(const tsr_worker *w, tsr_job_verb verb) { return verb == TSR_JOB_INSERT && w->unplaced; }
 
 /* Of a multimap a find gives all values of a key, of a set or multiset its number of pairs. */
-static bool finds_values(const tsr_worker *w) { return w->job->is_multimap; }
+static bool finds_values(const tsr_worker *w) { return w->job->kind.is_multimap; }
 
 static bool finds_numbers(const tsr_worker *w) { return !w->job->value_bits; }
 
@@ -106,7 +106,7 @@ uint32_t tsr_worker_calls(const tsr_worker *worker) {
                                                 : TSR_PREPARE_FIND;
   const uint32_t of_verb[TSR_JOB_VERBS] = {
       [TSR_JOB_INSERT] = TSR_PREPARE_INSERT, [TSR_JOB_FIND] = finds, [TSR_JOB_ERASE] = TSR_PREPARE_ERASE};
-  uint32_t calls = worker->job->is_filter ? 0 : TSR_PREPARE_SIZE; /* its sums are checked */
+  uint32_t calls = worker->job->kind.is_filter ? 0 : TSR_PREPARE_SIZE; /* its sums are checked */
   for (size_t i = 0; i < worker->job->step_count; i++) calls |= of_verb[worker->job->steps[i].verb];
   return calls;
 }
@@ -209,7 +209,7 @@ static tsr_status list_unplaced(const tsr_worker *w, uint64_t n, tsr_error *erro
 
 static void put_rows(const tsr_worker *w, const tsr_rows *rows) {
   if (w->out) tsr_rows_add(w->out, rows);
-  if (w->job->on_rows) w->job->on_rows(w->job->context, rows);
+  if (w->job->listener.on_rows) w->job->listener.on_rows(w->job->listener.context, rows);
 }
 
 /* A row a key: its value, if it was found. */
@@ -288,7 +288,7 @@ static tsr_status put_all_values(const tsr_worker *w, const tsr_chunk *chunk, ts
 
 static tsr_status put_found(const tsr_worker *w, tsr_job_step *step, const tsr_chunk *chunk, tsr_error *error) {
   if (finds_numbers(w))
-    return keeps_rows(w, step->verb) || w->job->keeps_all ? put_numbers(w, step, chunk, error) : TSR_OK;
+    return keeps_rows(w, step->verb) || w->job->kind.keeps_all ? put_numbers(w, step, chunk, error) : TSR_OK;
   if (finds_values(w)) {
     uint64_t total = 0;
     tsr_status status = tsr_memory_copy(w->job->table, &total, w->numbers + chunk->count, sizeof total, error);

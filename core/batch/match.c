@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matching on the CPU (match.h): a thread works on a range of items, or on a page, as a block does on a GPU.
+ * The steps of match.h as data, and what the CPU does otherwise than item by item: a thread works on a page as a block does on
+ * a GPU.
  */
-#include "core/batch/match_cpu.h"
+#include "core/batch/match.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-#include "core/cpu/parallel.h"
-
-typedef struct match_job {
-  const tsr_match *match;
-  uint32_t step;
-} match_job;
 
 /* Relaxed, as all here: counts are read after the team has joined. */
 static void add_rows(const tsr_match *m, uint64_t rows) {
   if (rows && !m->begins) __atomic_fetch_add(m->total, rows, __ATOMIC_RELAXED);
 }
-
-/* ---- Items ----------------------------------------------------------------------------------- */
 
 static void rank_item(const tsr_match *m, uint64_t i) {
   const uint64_t rank = __atomic_fetch_add(&m->groups[m->leaders[i]], 1, __ATOMIC_RELAXED);
@@ -27,32 +19,14 @@ static void rank_item(const tsr_match *m, uint64_t i) {
 }
 
 /* The first row's pair is searched for, the others' come next. */
-static void write_rows(const tsr_match *m, uint64_t begin, uint64_t end) {
+static void rows_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_match *m = argument;
+  (void)table;
   uint64_t p = begin < end ? tsr_match_pair_of(m, begin, 0, m->lefts) : 0;
   for (uint64_t r = begin; r < end; r++) {
     while (m->begins[p + 1] <= r) p++;
     tsr_match_row(m, r, p);
   }
-}
-
-static void work_items(void *argument, uint64_t begin, uint64_t end) {
-  const match_job *job = argument;
-  const tsr_match *m = job->match;
-  uint64_t rows = 0;
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_group; i++) m->leaders[i] = tsr_match_lead(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_rank; i++) rank_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_place; i++) tsr_match_place_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_look; i++) rows += tsr_match_look_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_found; i++) rows += tsr_match_found_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_alone; i++) rows += tsr_match_alone_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_sketch; i++) rows += tsr_match_sketch_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_stray; i++) tsr_match_stray_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_bounds; i++) tsr_match_bounds_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_fold; i++) tsr_match_fold_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_mark; i++) tsr_match_mark_item(m, i);
-  for (uint64_t i = begin; i < end && job->step == TSR_MATCH_emit; i++) tsr_match_emit_item(m, i);
-  if (job->step == TSR_MATCH_rows) write_rows(m, begin, end);
-  add_rows(m, rows);
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
@@ -143,19 +117,42 @@ static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
   return look_page(m, right[0], left[0], left[1], g);
 }
 
-static void work_pages(void *argument, uint64_t begin, uint64_t end) {
-  const tsr_match *m = ((const match_job *)argument)->match;
+static void pages_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_match *m = argument;
   page_groups g;
+  (void)table;
   g.vacant = tsr_match_vacant(m);
   g.none = g.vacant + 1;
   for (uint64_t page = begin; page < end; page++)
     if (!match_page(m, page, &g)) __atomic_store_n(m->gave_up, 1, __ATOMIC_RELAXED);
 }
+#define wide_pages_range pages_range
 
-void tsr_cpu_match(uint32_t step, const tsr_match *match) {
-  match_job job = {match, step};
-  if (step == TSR_MATCH_pages || step == TSR_MATCH_wide_pages)
-    tsr_parallel_each(match->n, work_pages, &job);
-  else
-    tsr_parallel_for(match->n, work_items, &job);
+/* ---- As data --------------------------------------------------------------------------------- */
+
+/* A page's index on a GPU: keys, whether a left pair of each has come, and how many right pairs, if that counts. */
+static void fit_index(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_match *m = argument;
+  const uint32_t groups = TSR_MATCH_INDEX_BYTES / m->key_bytes;
+  (void)table;
+  grid->shared_bytes =
+      TSR_MATCH_INDEX_BYTES + groups / 8 + (tsr_match_counts(m) ? groups * (uint32_t)sizeof(uint16_t) : 0);
 }
+
+#define EACH(step) TSR_STEP_RANGE(step##_range, tsr_match, tsr_match_##step##_item)
+#define ROWS(step)                                                                                                     \
+  static void step##_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {           \
+    uint64_t rows = 0;                                                                                                 \
+    (void)table;                                                                                                       \
+    for (uint64_t i = begin; i < end; i++) rows += tsr_match_##step##_item(argument, i);                               \
+    add_rows(argument, rows);                                                                                          \
+  }
+#define NOTHING(step, ...)
+TSR_MATCH_STEPS(EACH, ROWS, NOTHING)
+TSR_STEP_RANGE(rank_range, tsr_match, rank_item)
+
+#define ROW(name, ...)                                                                                                 \
+  {.set = &tsr_match_steps, .kernel = "tsr_match_" #name "_kernel", .range = name##_range, __VA_ARGS__},
+static const tsr_step steps[] = {TSR_MATCH_STEPS(ROW, ROW, ROW)};
+extern const tsr_image tsr_match_images[];
+const tsr_steps tsr_match_steps = {tsr_match_images, steps, TSR_MATCH_STEP_COUNT};

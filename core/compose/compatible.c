@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of what does not go together (compatible.h), and the one sentence that they become.
+ */
+#include "core/compose/compatible.h"
+
+#include <string.h>
+
+#include "core/tessera_tools.h"
+
+/* ---- Laws ------------------------------------------------------------------------------------ */
+
+#define MEANING "every setting and call has an effect, and no two contradict"
+#define ONCE "a key is in a map or set once, whatever races"
+#define KEEPS "a multiset and a multimap keep every pair"
+#define WHOLE "whoever looks while others insert sees whole pairs, and misses no key"
+#define ENDS "a find ends at the first empty slot, and misses nothing behind it"
+#define IN_PAGE "all that the keys of a page need is in that page"
+#define BYTES "a value of value_bytes means no more than its bytes"
+#define NO_KEYS "a filter keeps bits and no keys"
+#define NO_WAIT "a call that is captured waits for nothing and allocates nothing"
+#define NOT_BUILT NULL
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* R(feature, the other, law, reason, way out). A spec that has several is refused by the first. */
+#define SETTING_ROWS(R)                                                                                                \
+  R(GROWTH, FILTER, NO_KEYS, "it has no keys that could move to a larger one", "raise capacity")                       \
+  R(PAGES, FILTER, NOT_BUILT, "all blocks of a filter are one array already", "remove the line")                       \
+  R(DEVICES, FILTER, NOT_BUILT, "a filter is on one device", "use device, and tsr_filter_merge")                       \
+  R(DEVICE_BYTES, FILTER, NOT_BUILT, "a filter is on one device, all of it", "lower [filter] bits_per_key")            \
+  R(MIXED, FILTER, MEANING, "its calls may overlap anyway", "remove the line")                                         \
+  R(SLOT_KEY, FILTER, MEANING, "a filter is made of kind, key_bits, capacity, hasher and [filter]", "remove the line") \
+  R(BITS_PER_KEY, ONE_IN, MEANING, "both say how many bits a key has", "remove one")                                   \
+  R(BUCKETS, NO_MULTIMAP, MEANING, "only a multimap has several values of a key", "use inline, or kind = multimap")    \
+  R(MIXED, BUCKETS, NOT_BUILT, "an insert writes its key first and then its value, and a find could come between",     \
+    "use phased, or values = inline")                                                                                  \
+  R(PAGES, BUCKETS, NOT_BUILT, "most of what an insert writes there is in no page", "remove the line")                 \
+  R(DEVICES, BUCKETS, NOT_BUILT, "lists of values are on one device", "use values = inline, or device")                \
+  R(VALUE_BYTES, NO_MAP, MEANING, "only a map or multimap has values of so many bytes", "remove the line")             \
+  R(VALUE_BITS, VALUE_BYTES, MEANING, "both say how large a value is", "remove one")                                   \
+  R(NUMBERS, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                                 \
+    "use first, replace or promise_unique, or value_bits")                                                             \
+  R(MIXED, VALUE_BYTES, NOT_BUILT,                                                                                     \
+    "a value is stored apart from its slot, and a find could come before it is written", "use phased, or value_bits")  \
+  R(BUCKETS, VALUE_BYTES, NOT_BUILT, "buckets hold values of value_bits", "use inline, or value_bits")                 \
+  R(DEVICE_BYTES, VALUE_BYTES, NOT_BUILT, "rows are in no page that could travel", "remove one")                       \
+  R(VALUE_BITS, NO_VALUES, MEANING, "a set has no values", "remove the line")                                          \
+  R(NARROW, NO_COUNTER, NOT_BUILT, "only counts are narrower than 32 bits", "use 32 or 64")                            \
+  R(POLICY, COUNTER, MEANING, "a counter adds up what it counts, and has no such policy", "remove the line")           \
+  R(POLICY, KEEPS_ALL, MEANING, "it keeps every pair, and has no such policy", "remove the line")                      \
+  R(COMBINES, NO_VALUES, MEANING, "a set has no values to combine", "use first or promise_unique")                     \
+  R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
+  R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
+    "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
+  R(DEVICE_BYTES, NO_PAGES, MEANING, "a table that does not fit the device comes page by page",                        \
+    "add page_bytes = auto")                                                                                           \
+  R(GROWTH, DEVICE_BYTES, NOT_BUILT, "a table in the host's memory does not grow", "use none, or remove device_bytes") \
+  R(STASH, DEVICE_BYTES, NOT_BUILT, "a stash has pairs of all pages, and few are on the device at a time",             \
+    "remove one")                                                                                                      \
+  R(MIXED, DEVICE_BYTES, NOT_BUILT, "a batch has the pages that it works on to itself",                                \
+    "use phased, or remove device_bytes")                                                                              \
+  R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in the host's memory", "remove one")          \
+  R(PAGE_BATCH, NO_PAGES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
+  R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
+
+#define PART_ROWS(R)                                                                                                   \
+  R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be told again from its hash",                                           \
+    "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
+  R(NO_ALLOCATOR, BUCKETS, MEANING, "lists of values are made of an allocator's units",                                \
+    "add `allocator = NAME`; `tessera list allocator` shows them")                                                     \
+  R(LINKS, BUCKETS, NOT_BUILT, "both would take the allocator's units",                                                \
+    "use a layout whose buckets do not link, or values = inline")                                                      \
+  R(NO_ALLOCATOR, LINKS, MEANING, "its buckets go on in units of one",                                                 \
+    "add `allocator = NAME`; `tessera list allocator` shows them")                                                     \
+  R(PAGES, LINKS, IN_PAGE, "its buckets go on in units of an allocator, which are in no page", "remove the line")      \
+  R(PAGES, TABLE_MEMORY, IN_PAGE, "that memory is in no page", "remove the line, or use another layout")               \
+  R(KEEPS_IN_PAGES, GROWTH, KEEPS, "a page holds all pairs of a key, and growing makes more pages and none larger",    \
+    "use growth = none, or no pages")                                                                                  \
+  R(OVERLOAD, NO_LINKS, MEANING, "its buckets hold no more pairs than they have slots",                                \
+    "use at most 1, or a layout whose buckets link")                                                                   \
+  R(ALLOCATOR, TAKES_NO_UNITS, MEANING, "nothing would be taken from it",                                              \
+    "remove the line, or use a layout whose buckets link")                                                             \
+  R(LINKS, MANY_BUCKETS, ENDS, "a list that gets longer has empty slots, where walks of other keys would end",         \
+    "use a scheme of one bucket a key, or a layout without links")                                                     \
+  R(MOVES, BUCKETS, NOT_BUILT,                                                                                         \
+    "the lists' handles are stored with the slots, and this scheme moves keys without them",                           \
+    "use one that moves nothing, or values = inline")                                                                  \
+  R(LISTS, BUCKETS, NOT_BUILT, "it makes lists of whole batches, and looks for no key meanwhile",                      \
+    "use another scheme, or values = inline")                                                                          \
+  R(BUCKETS, ALL_REGIONS, NOT_BUILT, "the lists' handles need a region", "use another layout")                         \
+  R(BEFORE, ALL_REGIONS, NOT_BUILT, "the filter needs a region", "use another layout, or none")                        \
+  R(FEW_BUCKETS, KEEPS_ALL, KEEPS, "they cannot hold any number of its pairs",                                         \
+    "use a scheme whose walk passes every bucket, or kind = set or map")                                               \
+  R(LISTS, LOOKS, NOT_BUILT, "while it makes lists of whole batches it looks for no key",                              \
+    "use kind = multiset or multimap, or duplicates = promise_unique")                                                 \
+  R(LISTS, MIXED, WHOLE, "lists of whole batches are made anew, and nothing may overlap that",                         \
+    "use concurrency = phased")                                                                                        \
+  R(LISTS, SHORT_KEYS, NOT_BUILT, "its buckets are in no page, and this layout needs pages", "use another layout")     \
+  R(LISTS, PAGES, NOT_BUILT, "its buckets are in no page", "remove page_bytes")                                        \
+  R(LISTS, NO_PUT, NOT_BUILT, "pairs are written by put", "use a layout that has it (`tessera list layout`)")          \
+  R(LISTS, TABLE_MEMORY, NOT_BUILT, "a bucket that moves takes only its own memory along", "use another layout")       \
+  R(MIXED, MOVES, WHOLE, "a find could miss a pair on its way",                                                        \
+    "use concurrency = phased, or a scheme that moves nothing")                                                        \
+  R(MIXED, LATE_VALUES, WHOLE, "a find could read between the two",                                                    \
+    "use concurrency = phased, or a layout of whole pairs")                                                            \
+  R(TILES, HOST_PAGES, NOT_BUILT, "on the few pages that are on the device tiles of one lane work",                    \
+    "set [layout] tile_lanes = 1")
+
+#define CALL_ROWS(R)                                                                                                   \
+  R(CALL_KEYS, FILTER, NO_KEYS, "a filter keeps bits and no keys",                                                     \
+    "use tsr_insert, tsr_contains, tsr_clear, tsr_filter_merge or tsr_filter_describe, or another kind")               \
+  R(CALL_OF_FILTERS, NO_FILTER, MEANING, "the table has keys", "make one of kind = filter")                            \
+  R(CALL_FIND, FILTER, NO_KEYS, "a filter has no values", "use tsr_contains")                                          \
+  R(CALL_FIND, NO_VALUES, MEANING, "a set has no values", "use tsr_contains")                                          \
+  R(CALL_FIND_ALL, FILTER, NO_KEYS, "a filter has no values", "use tsr_count_all")                                     \
+  R(CALL_FIND_ALL, NO_VALUES, MEANING, "a set has no values", "use tsr_count_all")                                     \
+  R(CALL_FIND_OR_INSERT, PROMISE, MEANING, "such an insert looks for no key", "use another policy, such as first")     \
+  R(CALL_FIND_OR_INSERT, COUNTER, MEANING, "a counter counts each key that it is given",                               \
+    "use tsr_insert, then tsr_find")                                                                                   \
+  R(CALL_FIND_OR_INSERT, KEEPS_ALL, MEANING, "it keeps every pair, so that no key counts as present",                  \
+    "use tsr_insert, or kind = set or map")                                                                            \
+  R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
+  R(CALL_ERASE_VALUES, VALUE_BYTES, BYTES, "no two rows are compared",                                                 \
+    "pass values = NULL, which erases any one pair of a key, or use tsr_erase")                                        \
+  R(CALL_APPLY, PHASED, MEANING, "inserts, finds and erases must not overlap there",                                   \
+    "use concurrency = mixed, or one call for each kind of operation")                                                 \
+  R(CALL_APPLY, INDEPENDENT, NOT_BUILT, "a key may be on any device",                                                  \
+    "use split = hash, or one call for each kind of operation")                                                        \
+  R(CALL_FLUSH, NO_LINKS, MEANING, "there are no lists to pack", "use tsr_rehash, which drops erased slots too")       \
+  R(CALL_FLUSH, STASH, ENDS, "empty slots would cut off the pairs in the stash",                                       \
+    "use tsr_rehash, which drops erased slots too")                                                                    \
+  R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
+    "use tsr_rehash, which drops erased slots too")                                                                    \
+  R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
+  R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
+    "use an inner join and combine what the rows mean, or count")                                                      \
+  R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \
+  R(CALL_CAPTURED, GROWTH, NO_WAIT, "an insert into a table that grows waits, to see what fits", "use growth = none")  \
+  R(CALL_CAPTURED, VALUE_BYTES, NOT_BUILT, "the host counts the rows, and allocates memory for them",                  \
+    "make this call before or after")                                                                                  \
+  R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
+  R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
+  R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
+  R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
+    "raise [table] device_bytes, or use a smaller capacity")                                                           \
+  R(CALL_KERNEL, BUCKETS, NOT_BUILT, "a kernel of a user's own does not reach lists of values",                        \
+    "use values = inline, or tsr_insert and tsr_find_all")                                                             \
+  R(KERNEL_ALL, PHASED, MEANING, "inserts, finds and erases must not overlap there",                                   \
+    "use concurrency = mixed, or declare one of them, such as TSR_TABLE(NAME, finds), and write a kernel for each")    \
+  R(KERNEL_INSERTS, LISTS, NOT_BUILT, "lists of whole batches take no single pair",                                    \
+    "insert by tsr_insert, or use another scheme")                                                                     \
+  R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
+    "use a layout that stores pairs whole, or duplicates = first")
+
+typedef struct feature {
+  const char *section, *key;
+  bool is_class;
+  const char *text;
+} feature;
+
+#define FEATURE(name, section, key, is_class, text) {section, key, is_class, text},
+static const feature features[TSR_FEATURES] = {FEATURE(NOTHING, "", "", 0, "") TSR_SETTING_FEATURES(FEATURE)
+                                                   TSR_PART_FEATURES(FEATURE) TSR_CALL_FEATURES(FEATURE)};
+
+typedef struct row {
+  tsr_feature first, other;
+  const char *law, *reason, *way_out;
+} row;
+
+#define ROW(first, other, law, reason, way_out) {TSR_HAS_##first, TSR_HAS_##other, law, reason, way_out},
+static const row rows[] = {SETTING_ROWS(ROW) PART_ROWS(ROW) CALL_ROWS(ROW)};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+bool tsr_incompatible_at(size_t i, tsr_incompatible *pair) {
+  if (!pair || i >= ROWS) return false;
+  const row *r = &rows[i];
+  *pair = (tsr_incompatible){features[r->first].text, features[r->other].text, r->law, r->reason, r->way_out};
+  return true;
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+bool tsr_is_key_of_filter(const char *key) {
+  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
+  size_t at = 0;
+  while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
+  return at < sizeof keys / sizeof keys[0];
+}
+
+/* The entry that asks for a feature; NULL: none, it is so by default. */
+static const tsr_spec_entry *entry_of(const tsr_spec *spec, tsr_feature which) {
+  if (which != TSR_HAS_SLOT_KEY) return tsr_spec_find(spec, features[which].section, features[which].key);
+  for (size_t i = 0; i < tsr_spec_count(spec); i++) {
+    const tsr_spec_entry *entry = tsr_spec_at(spec, i);
+    if (strcmp(entry->section, "table") == 0 && !tsr_is_key_of_filter(entry->key)) return entry;
+  }
+  return NULL;
+}
+
+enum { NAME_BYTES = 512 };
+
+/* Behind the words of an entry or a call, what they mean here. */
+static void add_class(tsr_feature which, char *name) {
+  const size_t length = strlen(name);
+  if (features[which].is_class) snprintf(name + length, NAME_BYTES - length, " (%s)", features[which].text);
+}
+
+/* Where the spec asks for it. Where nothing does, the spec as a whole. */
+static void name_place(const tsr_spec *spec, tsr_feature which, char *name) {
+  const tsr_spec_entry *entry = entry_of(spec, which);
+  if (!entry) {
+    snprintf(name, NAME_BYTES, "%s: %s", tsr_spec_name(spec), features[which].text);
+    return;
+  }
+  tsr_spec_where(entry, name, NAME_BYTES);
+  add_class(which, name);
+}
+
+static void name_other(const tsr_spec *spec, tsr_feature which, char *name) {
+  const tsr_spec_entry *entry = entry_of(spec, which);
+  if (!entry) {
+    snprintf(name, NAME_BYTES, "%s", features[which].text);
+    return;
+  }
+  if (strcmp(entry->section, "table") == 0)
+    snprintf(name, NAME_BYTES, "%s = %s", entry->key, entry->value);
+  else
+    snprintf(name, NAME_BYTES, "[%s] %s = %s", entry->section, entry->key, entry->value);
+  add_class(which, name);
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+static tsr_status refuse(const row *r, const char *name, const char *other, tsr_status as, tsr_error *error) {
+  return tsr_fail(error, as, "%s does not go with %s: %s; %s", name, other, r->reason, r->way_out);
+}
+
+tsr_status tsr_compatible_check(const tsr_traits *traits, const tsr_spec *spec, tsr_status as, tsr_error *error) {
+  char name[NAME_BYTES], other[NAME_BYTES];
+  size_t i = 0;
+  while (i < ROWS && !(traits->has[rows[i].first] && traits->has[rows[i].other])) i++;
+  if (i == ROWS) return TSR_OK;
+  const row *r = &rows[i];
+  const bool is_first = entry_of(spec, r->first) != NULL;
+  name_place(spec, is_first ? r->first : r->other, name);
+  name_other(spec, is_first ? r->other : r->first, other);
+  return refuse(r, name, other, as, error);
+}
+
+tsr_status tsr_compatible_refuse(tsr_feature first, tsr_feature other, const char *call, tsr_error *error) {
+  char name[NAME_BYTES];
+  size_t i = 0;
+  while (i < ROWS && !(rows[i].first == first && rows[i].other == other)) i++;
+  if (i == ROWS) return TSR_OK;
+  snprintf(name, sizeof name, "%s", call);
+  add_class(first, name);
+  return refuse(&rows[i], name, features[other].text, TSR_UNSUPPORTED, error);
+}
+
+void tsr_compatible_refuse_calls(tsr_traits *traits) {
+  for (uint32_t i = TSR_FIRST_CALL; i < TSR_FEATURES; i++) traits->has[i] = false;
+  for (size_t i = 0; i < ROWS; i++)
+    if (rows[i].first >= TSR_FIRST_CALL && traits->has[rows[i].other]) traits->has[rows[i].first] = true;
+}
+
+tsr_status tsr_compatible_explain(const tsr_traits *traits, tsr_feature feature, const char *call, tsr_error *error) {
+  size_t i = 0;
+  while (i < ROWS && !(rows[i].first == feature && traits->has[rows[i].other])) i++;
+  return i < ROWS ? tsr_compatible_refuse(feature, rows[i].other, call, error) : TSR_OK;
+}

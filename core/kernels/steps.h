@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a step is: something done for each of n items, by a kernel on a GPU and by a team of threads on the CPU. Steps of one
+ * argument and one image are a set, and a set is three files: NAME.h lists its steps, one row each with the grid, and has
+ * what an item does; NAME.cu has its kernels; NAME.c says the same to the host. A step whose items are worked on one by
+ * one needs a row and a function in NAME.h, which nvcc and the host's compiler both read. Where a GPU does better than that,
+ * the step has a kernel in NAME.cu and a range in NAME.c. tsr_backend.step runs any of them. Compiles as C11 and CUDA C.
+ * Examples: wide.h, wide.cu, wide.c.
+ */
+#ifndef TSR_STEPS_H
+#define TSR_STEPS_H
+
+#ifdef __CUDACC__
+
+#include "plugins/table.h"
+
+/* Of what an item does. */
+#define TSR_STEP_FUNCTION static __device__ __forceinline__
+
+/* A kernel's head; its argument is `a`. */
+#define TSR_STEP_KERNEL(name, argument, bounds)                                                                        \
+  extern "C" __global__ void bounds name(const __grid_constant__ argument a)
+
+static __device__ __forceinline__ uint64_t tsr_step_thread() {
+  return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
+}
+
+/* A kernel that gives each of a.n items a thread. */
+#define TSR_STEP_EACH(name, argument, item)                                                                            \
+  TSR_STEP_KERNEL(name, argument, __launch_bounds__(TSR_BLOCK_THREADS)) {                                              \
+    if (tsr_step_thread() < a.n) item(&a, tsr_step_thread());                                                          \
+  }
+
+/* The row of a step that needs nothing there. */
+#define TSR_STEP_NOTHING(...)
+
+/* Declares a set, for the host. */
+#define TSR_STEPS(set)
+
+/* Writes of several threads to one place, any of which will do. Relaxed: a later step reads it. */
+#define TSR_STEP_STORE(pointer, value) (*(pointer) = (value))
+
+#else
+
+#include "plugins/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#define TSR_STEPS(set) extern "C" const tsr_steps set;
+#else
+#define TSR_STEPS(set) extern const tsr_steps set;
+#endif
+
+#define TSR_STEP_FUNCTION static inline
+#define TSR_STEP_STORE(pointer, value) __atomic_store_n(pointer, value, __ATOMIC_RELAXED)
+
+/* The grid of a launch on a GPU. */
+typedef struct tsr_grid {
+  uint32_t threads;      /* of a block; 0: TSR_BLOCK_THREADS */
+  uint32_t block_items;  /* that a block works on; 0: as many as it has threads */
+  uint32_t blocks;       /* 0: as many as the items need, */
+  uint32_t blocks_max;   /* ... but at most these; 0: any number */
+  uint32_t shared_bytes; /* of a block, in addition to what the kernel declares */
+} tsr_grid;
+
+typedef struct tsr_cpu_table tsr_cpu_table; /* what the cpu backend has of a table (../cpu/bulk.h) */
+
+/* Items `begin` to before `end`, by one thread of the CPU. table: NULL in a step of no table. Where a block of the GPU has one
+ * item, a thread gets one item at a time; otherwise many. */
+typedef void tsr_step_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end);
+
+typedef struct tsr_steps tsr_steps;
+
+typedef struct tsr_step {
+  const tsr_steps *set;
+  const char *kernel;
+  tsr_step_range *range;
+  tsr_grid grid;
+  /* Writes what depends on the argument into the grid; NULL: nothing does. table: NULL in a step of no table. */
+  void (*fit)(const tsr_shape *table, const void *argument, tsr_grid *grid);
+} tsr_step;
+
+struct tsr_steps {
+  const tsr_image *images; /* only their end without nvcc */
+  const tsr_step *step;
+  uint32_t count;
+};
+
+/* A range of a step whose items are worked on one by one. */
+#define TSR_STEP_RANGE(name, argument_type, item)                                                                      \
+  static void name(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {                   \
+    const argument_type *const a = (const argument_type *)argument;                                                    \
+    (void)table;                                                                                                       \
+    for (uint64_t i = begin; i < end; i++) item(a, i);                                                                 \
+  }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+#endif
