@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A page that is empty, made by counting: in one whose items have distinct keys a bucket's slots can be given out in their
- * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Included
- * by batch.cu. Why it is done so: ../design/0014-pages.md.
+ * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Why it is done so: ../design/0014-pages.md.
  *
  * First each item tries the first bucket of its walk. Items that find it full are listed, and try the next buckets when
  * all others are done, so that no warp waits for a few of its lanes. What no bucket of its walk has room for is listed
@@ -10,6 +9,10 @@
  * belong. Counts are halves of words, in shared memory behind the page. The atomics are relaxed: they give out slots and
  * places, and a barrier comes before anybody reads what is put there.
  */
+#ifndef TSR_BATCH_COUNTED_CUH
+#define TSR_BATCH_COUNTED_CUH
+
+#include "core/batch/items.cuh"
 
 struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
@@ -440,3 +443,5 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
   }
   return hits;
 }
+
+#endif

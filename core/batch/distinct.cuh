@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Before pages are made: what the items of a page offer for one key becomes one item, in a set of the page's keys in
- * shared memory. So a page that many items meet in is made as one of distinct keys is. Included by batch.cu. Why it is
+ * shared memory. So a page that many items meet in is made as one of distinct keys is. Why it is
  * done so: ../design/0014-pages.md.
  */
+#ifndef TSR_BATCH_DISTINCT_CUH
+#define TSR_BATCH_DISTINCT_CUH
+
+#include "core/batch/order.cuh"
 
 /* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
  * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
@@ -200,3 +204,5 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   set_write(&a, set, a.begins[page], &block.count);
   set_end(&a, &block, (uint32_t)first);
 }
+
+#endif

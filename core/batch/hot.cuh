@@ -2,9 +2,13 @@
  *
  * Keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch shows them;
  * the partition's first pass combines the values of each, a tile at a time in shared memory, instead of moving its
- * items; and each is inserted as one pair, by random access, after all pages. Included by batch.cu. Why it is done so:
+ * items; and each is inserted as one pair, by random access, after all pages. Why it is done so:
  * ../design/0014-pages.md.
  */
+#ifndef TSR_BATCH_HOT_CUH
+#define TSR_BATCH_HOT_CUH
+
+#include "core/batch/items.cuh"
 
 /* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first` and
  * `replace` the item that is told that its pair was inserted expects its own value there. */
@@ -192,3 +196,5 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     if (slot != HOT_NONE) hot_answer(&c, &a, i, key, slot);
   }
 }
+
+#endif

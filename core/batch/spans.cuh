@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
- * in shared memory. So few threads meet at the slot of a key that the batch repeats. Included by batch.cu. Why it is
+ * in shared memory. So few threads meet at the slot of a key that the batch repeats. Why it is
  * done so: ../design/0012-hot-keys.md.
  */
+#ifndef TSR_BATCH_SPANS_CUH
+#define TSR_BATCH_SPANS_CUH
+
+#include "core/batch/distinct.cuh"
 
 /* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
  * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
@@ -128,7 +132,8 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
 }
 
 /* All of a block's work. tells: of span_take. */
-static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block, uint32_t tells) {
+static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t tells) {
+  __shared__ span_block block;
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(a, &scratch);
@@ -136,38 +141,45 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block 
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
-  if (threadIdx.x == 0) block->made = block->repeats = 0;
+  if (threadIdx.x == 0) block.made = block.repeats = 0;
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
     set.keys[at] = (io_key)TSR_EMPTY_KEY;
     set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
     set.items[at] = 0;
   }
   __syncthreads();
-  span_take(&c, a, set, block, begin, begin, judged, tells);
+  span_take(&c, a, set, &block, begin, begin, judged, tells);
   __syncthreads();
-  const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
+  const uint32_t repeat = (uint64_t)block.repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
-  span_take(&c, a, set, block, begin, judged, rest, tells);
+  span_take(&c, a, set, &block, begin, judged, rest, tells);
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
     const uint32_t is_used = set.keys[at] != (io_key)TSR_EMPTY_KEY;
-    const uint32_t place = span_put(a, block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
+    const uint32_t place = span_put(a, &block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
     if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
   }
   __syncthreads();
-  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
+  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 
-/* The linker takes the second form, with more registers, where the first one spills. */
-#define PAGES_SPANS(name, tells, bounds)                                                                               \
-  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
-    __shared__ span_block block;                                                                                       \
-    span_work(&a, &block, tells);                                                                                      \
-  }
-PAGES_SPANS(tsr_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
-PAGES_SPANS(tsr_roomy_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, 1))
-PAGES_SPANS(tsr_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
-PAGES_SPANS(tsr_roomy_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 1))
+/* The linker takes the roomy form, with more registers, where the first one spills. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
+    tsr_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 0);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
+    tsr_roomy_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 0);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
+    tsr_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 1);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
+    tsr_roomy_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 1);
+}
 
 /* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
  * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
@@ -227,4 +239,6 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
   }
 }
+#endif
+
 #endif

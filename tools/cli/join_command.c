@@ -91,6 +91,13 @@ static bool needs_values(const join_job *job, uint32_t side) {
   return !job->only_counts && (side == 0 ? shows_left && !job->is_aggregate : shows_right || is_combined);
 }
 
+/* Whatever other columns hold is passed over. */
+static void read_keys_alone(tsr_dataset_options *options) {
+  options->value_rule = TSR_VALUE_CONSTANT;
+  options->value_column = NULL;
+  if (!options->key_column) options->key_column = "@1";
+}
+
 static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, tsr_error *error) {
   const char *path = job->arguments->operands[side];
   tsr_stream_file file = {.path = path, .options = job->reading[side], .is_inserted = true};
@@ -98,7 +105,7 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   bool is_settled = false, is_exact;
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
-  if (!needs_values(job, side)) file.options.value_rule = TSR_VALUE_CONSTANT;
+  if (!needs_values(job, side)) read_keys_alone(&file.options);
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
