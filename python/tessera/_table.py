@@ -533,9 +533,12 @@ class Table:
         keys = adapter.select(keys, mask)
         number = int(keys.shape[0])
         if number:
+            size, slots = self._size(handle), self._info().slots
+            advice = "create the table with a larger capacity or growth = double, or rehash it"
+            if size < slots // 4:
+                advice = f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
             raise Full(
-                f"{number} pair{'s' * (number > 1)} found no room: create the table with a larger capacity or growth = "
-                "double, or rehash it",
+                f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
                 adapter.select(values, mask) if values is not None else None,
             )
