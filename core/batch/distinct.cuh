@@ -86,7 +86,7 @@ static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, 
           group[r] += 1 + set_hash(key[r]) % STEPS;
           group[r] -= group[r] < groups ? 0 : groups;
         } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
-          tsr_combine_at((tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
+          tsr_combine_at(c, (tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
           if (results)
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
@@ -143,14 +143,16 @@ struct set_block {
   uint32_t count, fails;
 };
 
-static __device__ __forceinline__ void set_end(const tsr_pages *a, set_block *block, uint32_t at) {
+static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_pages *a, set_block *block, uint32_t at) {
   __syncthreads();
+  bulk_tell_overflows(c, a->bulk.tally, !block->fails);
   if (threadIdx.x == 0) a->distinct[at] = block->fails ? TSR_NO_SET : block->count;
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_distinct_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ set_block block;
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
@@ -159,18 +161,20 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
   set_write(&a, set, begin, &block.count);
-  set_end(&a, &block, blockIdx.x);
+  set_end(&c, &a, &block, blockIdx.x);
 }
 
 /* A page of one piece is what it is. */
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_merge_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ set_block block;
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
@@ -182,6 +186,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t pieces = a.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
@@ -194,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   }
   __syncthreads();
   set_write(&a, set, a.begins[page], &block.count);
-  set_end(&a, &block, (uint32_t)first);
+  set_end(&c, &a, &block, (uint32_t)first);
 }
 
 #endif

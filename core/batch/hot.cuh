@@ -126,7 +126,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
                                                  const void *values, uint64_t i) {
   const uint32_t slot = hot_find(hot.keys, key);
   if (slot == TSR_SET_NONE) return false;
-  tsr_combine_at((tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
+  tsr_combine_at(c, (tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
                  TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload));
   return true;
 }
@@ -135,7 +135,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
-      tsr_combine_at((tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
+      tsr_combine_at(c, (tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
 }
 
 /* ---- What became of them --------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t 
 }
 
 static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
-  return kernel_context(&a->bulk.state, scratch);
+  return kernel_context(&a->bulk.state, scratch, &a->bulk.tally->overflows);
 }
 
 /* What such items offer. */

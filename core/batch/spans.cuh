@@ -88,7 +88,7 @@ static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr
     const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
     own->item[r].policy = TSR_FACT(c, duplicates);
     const uint32_t same = MERGES_ALONE ? merge_group(own->item[r].key, mine) : 1u << merge_lane();
-    if (MERGES_ALONE && combines) merge_payloads_of(&own->item[r], mine, same);
+    if (MERGES_ALONE && combines) merge_payloads_of(c, &own->item[r], mine, same);
     own->items[r] = tsr_count_bits(same);
     const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
     if (walk_is_reserved(own->item[r].key))
@@ -116,7 +116,7 @@ static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set s
         const io_key found = set_claim(&set.keys[at[r]], key);
         if (found == (io_key)TSR_EMPTY_KEY || found == key) {
           if (combines)
-            tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), own->item[r].payload);
+            tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), own->item[r].payload);
           else if (found != key)
             set.sums[at[r]] = (io_payload)own->item[r].payload;
           atomicAdd(&set.items[at[r]], own->items[r]);
@@ -160,12 +160,14 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
 static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t tells) {
   __shared__ span_block block;
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(a, &scratch);
   const span_set set = span_set_in();
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
+  bulk_hold_overflows(&c, &overflows);
   if (threadIdx.x == 0) block.made = block.repeats = 0;
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
     set.keys[at] = (io_key)TSR_EMPTY_KEY;
@@ -185,6 +187,7 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t te
     if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
   }
   __syncthreads();
+  bulk_tell_overflows(&c, a->bulk.tally, repeat);
   if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 

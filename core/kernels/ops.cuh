@@ -97,7 +97,7 @@ TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const
  * and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered; if
  * another key's pair was evicted and found none, the first lane alone hands that back. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
-  const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(item, mine) : merge_lane();
+  const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(c, item, mine) : merge_lane();
   if (kind == OP_COMBINE)
     run(c, item, mine && leader == merge_lane(), OP_COMBINE, 0, 0);
   else

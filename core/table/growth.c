@@ -612,7 +612,11 @@ static tsr_status insert_combined(tsr_table *t, uint64_t n, const char *keys, co
                      {.users = values, .bytes = first * (shape->value_bits / 8)}};
   tsr_span_list list = {.n = 0};
   tsr_status status = tsr_stage_in(t, all, 2, call->stream, error);
-  const tsr_bulk batch = {.state = t->store.state, .n = first, .keys = all[0].devices, .values = all[1].devices};
+  const tsr_bulk batch = {.state = t->store.state,
+                          .n = first,
+                          .keys = all[0].devices,
+                          .values = all[1].devices,
+                          .tally = t->tallies + TSR_BULK_insert}; /* of sums that overflow */
   if (status == TSR_OK) status = tsr_spans_list(t, &batch, call->stream, &list, error);
   const bool is_whole = list.counts || first == n;
   *taken = is_whole ? first : n;

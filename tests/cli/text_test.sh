@@ -63,6 +63,8 @@ for first in id,amount _a,_b 'user id,n' 'ключ,значение' ',amount' '
 done
 put in.tsv 'id\tamount\n12\t1\n'
 gives map in.tsv '12:1,'
+run run map.ini "${cpu[@]}" --insert in.tsv
+expect_err '^tessera: in.tsv: its first row names the columns: id, amount$'
 put in.csv 'a,b\n12,1\n'
 gives map in.csv '12:1,' --key a
 gives map in.csv '1:12,' --key b
