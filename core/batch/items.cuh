@@ -6,6 +6,7 @@
 #define TSR_BATCH_ITEMS_CUH
 
 #include "core/batch/bins.cuh"
+#include "core/batch/set.cuh"
 #include "core/batch/steps.h"
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
@@ -51,7 +52,7 @@ static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t 
 }
 
 static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
-  return kernel_context(&a->bulk.state, scratch);
+  return kernel_context(&a->bulk.state, scratch, &a->bulk.tally->overflows);
 }
 
 /* What such items offer. */

@@ -158,6 +158,7 @@ template <uint32_t ROWS>
 static __device__ __forceinline__ void page_insert_all(const tsr_pages *a) {
   __shared__ bulk_statistics statistics;
   __shared__ uint32_t gives_up;
+  __shared__ unsigned long long overflows;
   __shared__ page_left left;
   const uint64_t page = blockIdx.x, begin = a->begins[page];
   const uint32_t made = a->distinct ? distinct_items(a, page) : 0, has_set = made != TSR_NO_SET;
@@ -167,6 +168,7 @@ static __device__ __forceinline__ void page_insert_all(const tsr_pages *a) {
   const uint32_t counts = page_counts(&c, a, end - begin), looks = looks_first(&c) && !counts;
   uint32_t hits = 0, fails = 0, stops = 0;
   bulk_begin_statistics(&c, &statistics);
+  bulk_hold_overflows(&c, &overflows);
   if (threadIdx.x == 0) gives_up = !has_set || (a->barred && a->barred[page]);
   page_prefetch_items(a, begin, end);
   if (counts && seeks_repeats(&c, a)) page_find_repeats(&c, a, begin, (uint32_t)(end - begin), &left, &gives_up);
@@ -196,6 +198,7 @@ static __device__ __forceinline__ void page_insert_all(const tsr_pages *a) {
   __syncthreads();
   if (keeps && begin < end) page_store(a, page);
   if (rests && threadIdx.x == 0) a->rest[1 + atomicAdd(a->rest, 1u)] = (uint32_t)page;
+  bulk_tell_overflows(&c, a->bulk.tally, keeps);
   bulk_add(a->bulk.tally, keeps ? hits : 0);
   if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a->bulk.tally);
 }

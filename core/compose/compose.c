@@ -365,21 +365,22 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
-  t->shape =
-      (tsr_shape){.kind = (uint32_t)settings->kind,
-                  .key_bits = (uint32_t)settings->key_bits,
-                  .value_bits = (uint32_t)settings->value_bits,
-                  .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
-                  .sm = sm,
-                  .duplicates = (uint32_t)settings->duplicates,
-                  .concurrency = (uint32_t)settings->concurrency,
-                  .statistics = (uint32_t)settings->statistics,
-                  .capacity = settings->capacity,
-                  .slots_min = (uint64_t)ceil(
-                      (double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
-                      settings->load_factor),
-                  .seed = settings->seed,
-                  .pages = 1};
+  t->shape = (tsr_shape){
+      .kind = (uint32_t)settings->kind,
+      .key_bits = (uint32_t)settings->key_bits,
+      .value_bits = (uint32_t)settings->value_bits,
+      .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
+      .sm = sm,
+      .duplicates = (uint32_t)settings->duplicates,
+      .tells_overflow = settings->duplicates == TSR_DUPLICATES_ADD && settings->overflow == TSR_OVERFLOW_REPORT,
+      .concurrency = (uint32_t)settings->concurrency,
+      .statistics = (uint32_t)settings->statistics,
+      .capacity = settings->capacity,
+      .slots_min =
+          (uint64_t)ceil((double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
+                         settings->load_factor),
+      .seed = settings->seed,
+      .pages = 1};
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
