@@ -172,7 +172,7 @@ TEST_P(Multi, IsRebuiltSavedAndLoaded) {
   recipe.capacity = 3000;
   ASSERT_NO_FATAL_FAILURE(create(recipe));
   Batch batch = batch_of(3000, 400, &random);
-  batch.keys[5] = batch.keys[6] = 0xFFFFFFFFu;
+  for (size_t i = 0; i < 130; i++) batch.keys[5 + 20 * i] = i % 3 ? 0xFFFFFFFEu + i % 3 - 1 : 0;
   const std::vector<uint64_t> keys = batch.keys;
   ASSERT_NO_FATAL_FAILURE(insert(batch));
   tsr_error error = {};
