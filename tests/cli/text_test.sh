@@ -113,6 +113,17 @@ refuses_file map in.csv '^tessera: in.csv:1: text follows a field in quotes'
 put in.csv 'k,note\n1,"a\nb"\nx,y\n'
 refuses_file set in.csv "^tessera: in.csv:4: the key 'x'" --key k
 
+put in.csv '# words\nid,n\n1,10\n#N/A,20\n'
+refuses_file map in.csv "^tessera: in.csv:4: the key '#N/A' is no whole number"
+put in.tsv '1\t10\n# words\n2\t20\n'
+gives map in.tsv '1:10,2:20,'
+
+case_of "quoted fields of several lines come first in a row, too"
+put in.tsv 'note\tid\n"a\nb"\t5\n"\n"\t6\n'
+gives set in.tsv '5,6,' --key id
+put in.txt 'my id\n5\n'
+gives set in.txt '5,' --separator tab
+
 case_of "nulls are refused, or left out and counted"
 put in.csv 'id,amount\n1,10\n\\N,20\n3,\\N\n4,\n,\n5,50\n'
 refuses_file map in.csv '^tessera: in.csv:3: has no key'
