@@ -52,10 +52,10 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
     h->ends[i] = at;
     if (!is_here(t, i)) continue;
     tsr_table *shard = t->shards->members[i - t->shards->transport.first].shard;
-    shard->watch = t->watch;
-    shard->watch_context = t->watch_context;
+    shard->listener.watch = t->listener.watch;
+    shard->listener.context = t->listener.context;
     status = tsr_save_write(file, path, at, shard, &bytes, error);
-    shard->watch = NULL;
+    shard->listener.watch = NULL;
     at += bytes;
     h->ends[i] = at;
   }

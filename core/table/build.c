@@ -58,7 +58,7 @@ tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const vo
     (void)cleared; /* the first failure is what the caller hears of */
     return status;
   }
-  t->insert_keys += n;
-  tsr_tally_add(&t->counted, &tally);
+  t->done.insert_keys += n;
+  tsr_tally_add(&t->done.counted, &tally);
   return TSR_OK;
 }

@@ -125,7 +125,7 @@ tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
   tsr_request r = {.op = TSR_CALL_CLEAR, .call.stream = stream};
   tsr_status status = tsr_call_begin(t, &r, error);
   if (status) return status;
-  t->knows_pairs = false;
+  t->known.is_known = false;
   status = tsr_call_enter(t, TSR_PHASE_ALONE, &r.call, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
   if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_clear(t, stream, error);

@@ -44,19 +44,19 @@ typedef enum tsr_phase {
   TSR_PHASE_ALONE
 } tsr_phase;
 
-enum { TSR_USERS_MAX = 8 }; /* streams that work in one phase before the ninth has to wait for the first */
+enum { TSR_USES_MAX = 8 }; /* streams that work in one phase before the ninth has to wait for the first */
 
-typedef struct tsr_user {
+typedef struct tsr_stream_use {
   void *stream;
   tsr_event *event; /* after its last operation in this phase */
-} tsr_user;
+} tsr_stream_use;
 
 /* Which phase the table is in and who works in it. */
 typedef struct tsr_order {
   tsr_phase phase;
   tsr_event *gate; /* the start of this phase: after all of the former one */
-  tsr_user users[TSR_USERS_MAX];
-  uint32_t user_count, oldest_user;
+  tsr_stream_use uses[TSR_USES_MAX];
+  uint32_t use_count, oldest_use;
 } tsr_order;
 
 enum {
@@ -132,6 +132,30 @@ typedef struct tsr_form {
 
 extern const tsr_form tsr_form_store, tsr_form_shards;
 
+/* Who hears of the save under way; NULL: nobody. */
+typedef struct tsr_listener {
+  tsr_watch *watch;
+  void *context;
+} tsr_listener;
+
+typedef struct tsr_timer {
+  tsr_event *from, *to;
+} tsr_timer;
+
+/* What calls have done since the report was reset, as far as the host counts it. */
+typedef struct tsr_done {
+  tsr_tally counted; /* of inserts that used TSR_TALLY_COUNTED */
+  uint64_t insert_keys, find_keys, erase_keys;
+  uint64_t cleanings;
+} tsr_done;
+
+/* How many pairs a table that grows has, and what was erased when that was counted. */
+typedef struct tsr_known {
+  bool is_known;
+  bool erases_unseen; /* a graph may have erased, which erase_keys does not count */
+  uint64_t pairs, erased_then, erase_keys_then;
+} tsr_known;
+
 struct tsr_table {
   const tsr_form *form;
   struct tsr_shards *shards; /* tsr_form_shards alone: then the store below says what a shard is, and has no memory */
@@ -146,17 +170,11 @@ struct tsr_table {
   tsr_wide wide;
   tsr_order order;
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
-  tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */
-  uint64_t insert_keys, find_keys, erase_keys;
-  uint64_t cleanings; /* since the report was reset */
-  /* growth: the size, what the tallies of erasing were at that time, and what erase_keys was */
-  uint64_t pairs, erased_then, erase_keys_then;
-  bool knows_pairs;   /* whether `pairs` is true */
-  bool erases_unseen; /* a graph may have erased, of which erase_keys does not tell */
-  tsr_watch *watch;   /* of the save under way; NULL: nobody listens */
-  void *watch_context;
+  tsr_done done;
+  tsr_known known;
+  tsr_listener listener;
+  tsr_timer timer;
   const char *joined; /* how the last join found matches here; NULL: there was none */
-  tsr_event *timer_from, *timer_to;
 };
 
 #endif

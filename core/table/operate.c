@@ -97,14 +97,14 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   switch (op) {
   case TSR_BULK_insert:
   case TSR_BULK_find_or_insert:
-    return &t->insert_keys;
+    return &t->done.insert_keys;
   case TSR_BULK_erase:
   case TSR_BULK_erase_pair:
-    return &t->erase_keys;
+    return &t->done.erase_keys;
   case TSR_BULK_apply:
     return NULL;
   default:
-    return &t->find_keys;
+    return &t->done.find_keys;
   }
 }
 
@@ -199,7 +199,7 @@ static bool grows(const tsr_table *t, const tsr_request *r) {
 static tsr_status operate_narrow(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
   if (erases) t->store.state.has_erased = t->wide.has_erased = 1;
-  if (r->op == TSR_BULK_apply) t->knows_pairs = false;
+  if (r->op == TSR_BULK_apply) t->known.is_known = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   return grows(t, r) ? insert_growing(t, r, error) : operate(t, r, error);
 }

@@ -214,7 +214,7 @@ static tsr_status write_region(stream *s, const tsr_table *t, tsr_save_row *r) {
     if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
     if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, s->buffer, step);
     s->done += step;
-    if (status == TSR_OK && t->watch) t->watch(t->watch_context, s->done, s->whole);
+    if (status == TSR_OK && t->listener.watch) t->listener.watch(t->listener.context, s->done, s->whole);
   }
   return status;
 }
@@ -274,10 +274,10 @@ tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
 
 tsr_status tsr_table_save_watched(tsr_table *t, const char *path, tsr_watch *watch, void *context, tsr_error *error) {
   if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
-  t->watch = watch;
-  t->watch_context = context;
+  t->listener.watch = watch;
+  t->listener.context = context;
   tsr_status status = t->form->save(t, path, error);
-  t->watch = NULL;
+  t->listener.watch = NULL;
   return status;
 }
 

@@ -128,7 +128,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   if (status == TSR_OK) status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
-  tsr_tally_add(&tallies[TSR_BULK_insert], &t->counted);
+  tsr_tally_add(&tallies[TSR_BULK_insert], &t->done.counted);
   tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_find_or_insert]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_count]);
@@ -136,12 +136,12 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
-  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+  *report = (tsr_report){.insert_keys = t->done.insert_keys + apply->asked[TSR_CLASS_INSERT],
                          .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
                          .not_placed = insert->not_placed + apply->not_placed,
-                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                         .find_keys = t->done.find_keys + apply->asked[TSR_CLASS_FIND],
                          .found = find->hits + apply->answered[TSR_CLASS_FIND],
-                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                         .erase_keys = t->done.erase_keys + apply->asked[TSR_CLASS_ERASE],
                          .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
                          .insert_probes = insert->probes,
                          .insert_probes_max = insert->probes_max,
@@ -157,7 +157,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max,
                          .insert_scratch_bytes = t->store.paged_bytes,
-                         .cleanings = t->cleanings,
+                         .cleanings = t->done.cleanings,
                          .erased_slots = t->store.erased_slots + t->store.may_erase,
                          .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
                                       tallies[TSR_BULK_combine].overflows};
@@ -174,9 +174,9 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
-  t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
-  t->erased_then = t->erase_keys_then = t->cleanings = 0;
-  t->counted = (tsr_tally){.hits = 0};
-  t->knows_pairs = false;
+  t->done.insert_keys = t->done.find_keys = t->done.erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
+  t->known.erased_then = t->known.erase_keys_then = t->done.cleanings = 0;
+  t->done.counted = (tsr_tally){.hits = 0};
+  t->known.is_known = false;
   return TSR_OK;
 }

@@ -148,7 +148,7 @@ static void announce(tsr_table *t, uint32_t does, uint64_t n) {
   tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
   if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
-  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
+  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->known.is_known = false;
 }
 
 /* Lets a call work on a table. */
