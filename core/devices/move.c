@@ -237,7 +237,7 @@ tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **ma
   return status;
 }
 
-/* ---- Dealing pairs like another table --------------------------------------------------------- */
+/* ---- Dealing pairs like another table -------------------------------------------------------- */
 
 /* As its parts were made for other keys, a shard may need more room. */
 tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {

@@ -19,7 +19,7 @@ _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLAC
                    (int)TSR_OP_ERASE == (int)TSR_APPLY_ERASE && (int)TSR_OP_FIND == (int)TSR_APPLY_FIND,
                "one number for an operation");
 
-/* ---- What it is ------------------------------------------------------------------------------- */
+/* ---- What it is ------------------------------------------------------------------------------ */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
