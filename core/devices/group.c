@@ -195,7 +195,7 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
                                  t->shards->chunk,
                                  t->backend->wires != NULL,
                                  bins,
-                                 t->store.composition->settings.value_bytes};
+                                 tsr_composition_value_bytes(t->store.composition)};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)

@@ -15,7 +15,7 @@
 #include "core/table/open.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 
 /* A plugin without device code sends backend = auto to the CPU and says why. */
 static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
@@ -29,6 +29,7 @@ static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, u
     status = t->backend->open(0, &t->device, &why);
     if (status == TSR_OK) status = tsr_store_compose(t, t->spec, options, &t->store.composition, &why);
   }
+  if (status == TSR_OK) t->values = tsr_values_of(t->store.composition);
   if (status && error) *error = why;
   return status;
 }
@@ -51,6 +52,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   tsr_table *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
+  t->values = &tsr_values_in_slots;
   t->form = settings.devices.count ? &tsr_form_shards : &tsr_form_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
@@ -74,7 +76,7 @@ tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   if (status) return status;
   t->tallies = tallies;
   status = tsr_order_open(t, error);
-  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_reserve(t, 0, error);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error);
   if (status == TSR_OK) status = tsr_clear(t, NULL, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
@@ -98,7 +100,7 @@ tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, ts
 
 void tsr_single_release(tsr_table *t) {
   tsr_order_close(t);
-  tsr_wide_free(t);
+  t->values->free(t);
   if (t->tallies) t->backend->free(t->device, t->tallies);
 }
 
@@ -128,7 +130,7 @@ tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
   t->known.is_known = false;
   status = tsr_call_enter(t, TSR_PHASE_ALONE, &r.call, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
-  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_clear(t, stream, error);
+  if (status == TSR_OK) status = t->values->clear(t, stream, error);
   return status ? status : tsr_call_leave(t, &r.call, error);
 }
 

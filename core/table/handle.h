@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, enlarge <- piece <-
- * growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
+ * before it: store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
+ * <- growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
  * store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
@@ -156,8 +156,11 @@ typedef struct tsr_known {
   uint64_t pairs, erased_then, erase_keys_then;
 } tsr_known;
 
+typedef struct tsr_values tsr_values;
+
 struct tsr_table {
   const tsr_form *form;
+  const tsr_values *values; /* what they are (values.h) */
   struct tsr_shards *shards; /* tsr_form_shards alone: then the store below says what a shard is, and has no memory */
   tsr_devices devices;       /* and which these are, the capacity of all together */
   uint64_t capacity;

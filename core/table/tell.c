@@ -9,15 +9,14 @@
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
 /* Of all memory; rows may be more than the composition plans, since those that are there stay. */
 static uint64_t bytes_of(const tsr_table *t) {
   const tsr_composition *composition = t->store.composition;
-  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
-         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare) + t->wide.bit_rows / 4;
+  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) + t->values->memory(t);
 }
 
 void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
@@ -73,10 +72,10 @@ tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void 
 
 tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   void *numbers = NULL;
-  if (!tsr_is_wide(t) || !values) return tsr_single_write_slots(t, size, keys, values, error);
+  if (!t->values->are_apart || !values) return tsr_single_write_slots(t, size, keys, values, error);
   tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
   if (status == TSR_OK) status = tsr_single_write_slots(t, size, keys, numbers, error);
-  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, 0, error);
+  if (status == TSR_OK) status = t->values->read(t, size, numbers, values, 0, error);
   if (numbers) t->backend->free(t->device, numbers);
   return status;
 }
@@ -96,7 +95,7 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
                        (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
                       8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
-                 (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
+                 (double)t->values->bytes(t);
   *usage = (tsr_usage){.pairs = tally.hits,
                        .tombstones = tally.tombstones,
                        .units = tally.units,

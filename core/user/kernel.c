@@ -147,7 +147,10 @@ static tsr_phase phase_of(uint32_t does) {
 static void announce(tsr_table *t, uint32_t does, uint64_t n) {
   tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
-  if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
+  if (does & TSR_DOES_ERASES) {
+    t->store.state.has_erased = 1;
+    t->values->note_erased(t);
+  }
   if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->known.is_known = false;
 }
 
