@@ -6,6 +6,7 @@
 #define TSR_BATCH_ITEMS_CUH
 
 #include "core/batch/bins.cuh"
+#include "core/batch/set.cuh"
 #include "core/batch/steps.h"
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
