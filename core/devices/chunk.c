@@ -4,7 +4,7 @@
  */
 #include "core/devices/chunk.h"
 
-#include "core/table/form.h"
+#include "core/table/single.h"
 
 /* ---- Leg 1: split ---------------------------------------------------------------------------- */
 

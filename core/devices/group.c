@@ -173,7 +173,7 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
                                       .gather = gather,
                                       .exchange = exchange,
                                       .agree = agree};
-  (*table)->form = &tsr_form_shards;
+  (*table)->methods = &tsr_methods_shards;
   (*table)->shards = shards;
   (*table)->capacity = settings.capacity;
   return tsr_shards_furnish(*table, make, from, error);

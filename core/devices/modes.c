@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/devices/batch.h"
-#include "core/table/form.h"
+#include "core/table/single.h"
 #include "core/table/values.h"
 
 /* ---- Independent ----------------------------------------------------------------------------- */

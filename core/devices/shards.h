@@ -3,7 +3,7 @@
  * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
  * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
  * those before it: transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join,
- * save <- form. Read next: batch.h.
+ * save <- methods. Read next: batch.h.
  */
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H

@@ -5,7 +5,7 @@
 #include "core/devices/values.h"
 
 #include "core/devices/chunk.h"
-#include "core/table/form.h"
+#include "core/table/single.h"
 
 /* How many values each member gets from each shard for this chunk: by the caller's offsets, which a count has made. */
 static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *firsts) {

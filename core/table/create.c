@@ -11,9 +11,9 @@
 
 #include "core/sized.h"
 #include "core/table/call.h"
-#include "core/table/form.h"
 #include "core/table/open.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/store.h"
 #include "core/table/values.h"
 
@@ -53,7 +53,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
   t->values = &tsr_values_in_slots;
-  t->form = settings.devices.count ? &tsr_form_shards : &tsr_form_store;
+  t->methods = settings.devices.count ? &tsr_methods_shards : &tsr_methods_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   status = tsr_spec_copy(spec, &t->spec, error);
@@ -67,7 +67,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   return compose_for_device(t, &of_shard, settings.backend, error);
 }
 
-tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->form->furnish(t, error); }
+tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->methods->furnish(t, error); }
 
 tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   void *tallies;
@@ -107,7 +107,7 @@ void tsr_single_release(tsr_table *t) {
 void tsr_table_destroy(tsr_table *t) {
   if (!t) return;
   if (t->device) {
-    t->form->release(t);
+    t->methods->release(t);
     tsr_store_free(t, &t->store, NULL);
     tsr_status waited = t->backend->synchronize(t->device, NULL, NULL); /* until then it may not be free */
     (void)waited;
@@ -120,7 +120,7 @@ void tsr_table_destroy(tsr_table *t) {
 
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_clear: the table is NULL");
-  return t->form->clear(t, stream, error);
+  return t->methods->clear(t, stream, error);
 }
 
 tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {

@@ -6,8 +6,8 @@
  */
 #include "core/sized.h"
 #include "core/table/filter.h"
-#include "core/table/form.h"
 #include "core/table/match.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
 #include "core/table/values.h"
 #include "core/tessera_tools.h"
@@ -281,7 +281,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table has key_bits = %u, the right one %u: they must be the same", l->key_bits,
                     r->key_bits);
-  if (left->form != right->form)
+  if (left->methods != right->methods)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
@@ -334,7 +334,7 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
   if (status == TSR_OK) status = check_tables(left, right, error);
   if (status == TSR_OK) status = check_rows(left, right, &kinds[kind], rows ? &known : NULL, error);
   if (status == TSR_OK && known.overflowed) *known.overflowed = 0;
-  return status ? status : left->form->join(left, right, kind, rows ? &known : NULL, count, error);
+  return status ? status : left->methods->join(left, right, kind, rows ? &known : NULL, count, error);
 }
 
 const char *tsr_join_way(const tsr_table *right) { return right ? right->joined : NULL; }

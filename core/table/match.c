@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 
 enum { LEFT, RIGHT, SIDES };
 

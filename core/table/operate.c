@@ -10,10 +10,10 @@
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/enlarge.h"
-#include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
 #include "core/table/values.h"
 

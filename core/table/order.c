@@ -5,7 +5,7 @@
  */
 #include "core/table/order.h"
 
-#include "core/table/form.h"
+#include "core/table/single.h"
 
 /* The phase that an operation is of. Where all may overlap there is one; where inserts and erases take turns a find
  * joins whichever of them runs. */
@@ -66,7 +66,7 @@ tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
 
 tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_wait: the table is NULL");
-  return t->form->wait(t, error);
+  return t->methods->wait(t, error);
 }
 
 tsr_status tsr_single_wait(tsr_table *t, tsr_error *error) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of one store tells of itself (form.h): what it is, its pairs, how it uses its memory, what its operations
+ * What a table of one store tells of itself (single.h): what it is, its pairs, how it uses its memory, what its operations
  * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
  */
 #include <string.h>
 
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
 #include "core/table/values.h"
 

@@ -5,8 +5,8 @@
  * <- growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
  * store.h.
  */
-#ifndef TSR_TABLE_HANDLE_H
-#define TSR_TABLE_HANDLE_H
+#ifndef TSR_TABLE_STRUCT_H
+#define TSR_TABLE_STRUCT_H
 
 #include "core/compose/backend.h"
 
@@ -103,9 +103,9 @@ typedef struct tsr_wide {
   bool is_in_bits;       /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
-/* How a table does what it is asked for, once the arguments have been judged: in one store (form.c), or in shards, which
+/* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
-typedef struct tsr_form {
+typedef struct tsr_methods {
   tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
   void (*release)(tsr_table *table);                         /* after all work */
   void (*describe)(const tsr_table *table, tsr_table_info *info);
@@ -128,9 +128,9 @@ typedef struct tsr_form {
   tsr_status (*report)(tsr_table *table, tsr_report *report, tsr_error *error);
   tsr_status (*report_reset)(tsr_table *table, tsr_error *error);
   tsr_status (*wait)(tsr_table *table, tsr_error *error);
-} tsr_form;
+} tsr_methods;
 
-extern const tsr_form tsr_form_store, tsr_form_shards;
+extern const tsr_methods tsr_methods_store, tsr_methods_shards;
 
 /* Who hears of the save under way; NULL: nobody. */
 typedef struct tsr_listener {
@@ -159,10 +159,11 @@ typedef struct tsr_known {
 typedef struct tsr_values tsr_values;
 
 struct tsr_table {
-  const tsr_form *form;
-  const tsr_values *values; /* what they are (values.h) */
-  struct tsr_shards *shards; /* tsr_form_shards alone: then the store below says what a shard is, and has no memory */
-  tsr_devices devices;       /* and which these are, the capacity of all together */
+  const tsr_methods *methods;
+  const tsr_values *values; /* the functions of what its values are (values.h) */
+  struct tsr_shards
+      *shards;         /* NULL unless tsr_methods_shards: then the store says what a shard is, and has no memory */
+  tsr_devices devices; /* and which these are, the capacity of all together */
   uint64_t capacity;
   const tsr_backend *backend;
   tsr_device *device;
