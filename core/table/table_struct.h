@@ -160,10 +160,9 @@ typedef struct tsr_values tsr_values;
 
 struct tsr_table {
   const tsr_methods *methods;
-  const tsr_values *values; /* the functions of what its values are (values.h) */
-  struct tsr_shards
-      *shards;         /* NULL unless tsr_methods_shards: then the store says what a shard is, and has no memory */
-  tsr_devices devices; /* and which these are, the capacity of all together */
+  const tsr_values *values;  /* the functions of what its values are (values.h) */
+  struct tsr_shards *shards; /* of tsr_methods_shards alone: the store then says what a shard is, and is empty */
+  tsr_devices devices;       /* and which these are, the capacity of all together */
   uint64_t capacity;
   const tsr_backend *backend;
   tsr_device *device;
