@@ -35,13 +35,6 @@ static __device__ __forceinline__ void set_clear(const tsr_ctx *c, key_set set) 
   }
 }
 
-/* Keys of a page have one digit of a hash in common, so that this is another one. */
-static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
-  uint32_t h = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x85EBCA6Bu;
-  h = (h ^ h >> 15) * 0x9E3779B1u;
-  return h ^ h >> 16;
-}
-
 /* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
  * their order, and only the first that is empty is taken: so no key gets two. */
 enum { SET_GROUP = 16 / sizeof(io_key) };
@@ -61,14 +54,14 @@ static __device__ __forceinline__ void set_look(const key_set *set, uint32_t gro
  * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
  * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
-                                               const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
-                                               uint64_t first, uint32_t *fails) {
+static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
+                                                 const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
+                                                 uint64_t first, uint32_t *fails) {
   enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
   const uint32_t groups = set.room / SET_GROUP;
   uint32_t group[ROWS];
 #pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) group[r] = __umulhi(set_hash(key[r]), groups);
+  for (uint32_t r = 0; r < ROWS; r++) group[r] = set_home(set_hash(key[r]), groups);
 #pragma unroll 1
   for (uint32_t tries = 0; lanes_any(rows); tries++) {
     if (tries == TRIES) {
@@ -88,8 +81,7 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
             found = seen[i];
           }
         const uint32_t place = group[r] * SET_GROUP + at;
-        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY)
-          found = atomicCAS(&set.keys[place], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
+        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY) found = set_swap(&set.keys[place], (io_key)key[r]);
         if (at == SET_GROUP) {
           group[r] += 1 + set_hash(key[r]) % STEPS;
           group[r] -= group[r] < groups ? 0 : groups;
@@ -127,7 +119,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
         *fails = 1;
         rows &= ~(1u << r);
       }
-    set_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
+    group_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
   }
 }
 

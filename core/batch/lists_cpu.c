@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk on the CPU (lists.h). Items of reserved keys are in no list: a later
- * step sees to them.
+ * Lists that are made in bulk on the CPU (lists.h).
  */
 #include "core/batch/lists_cpu.h"
 
@@ -50,14 +49,14 @@ static void tell(const tsr_pages *p, uint64_t placed) {
 static void make_page(const lists_job *job, uint64_t page) {
   const tsr_pages *p = job->pages;
   const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
-  const uint64_t left = p->bulk.state.lists - first, lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
+  const uint64_t left = p->bulk.state.lists + TSR_TAIL_RESERVED - first,
+                 lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) at[c.lists[i] - first]++;
   }
   for (uint64_t j = 0; j < lists; j++) {
     const uint64_t count = at[j];
@@ -69,12 +68,10 @@ static void make_page(const lists_job *job, uint64_t page) {
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST ? TSR_CPU_NO_SLOT : at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) c.slots[i] = at[c.lists[i] - first]++;
     placed += put_chunk(job, &c);
   }
   tell(p, placed);
-  if (placed < end - begin) __atomic_fetch_add(p->rest, 1, __ATOMIC_RELAXED);
 }
 
 static void make_pages(void *argument, uint64_t begin, uint64_t end) {
@@ -90,7 +87,7 @@ static void count_any(void *argument, uint64_t begin, uint64_t end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
   }
 }
 
@@ -107,9 +104,7 @@ static void place_any(void *argument, uint64_t begin, uint64_t end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST
-                       ? TSR_CPU_NO_SLOT
-                       : __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      c.slots[i] = __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
     placed += put_chunk(job, &c);
   }
   tell(job->pages, placed);
@@ -121,10 +116,4 @@ void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, 
   if (step == TSR_PAGES_any_count) tsr_parallel_for(n, count_any, &job);
   if (step == TSR_PAGES_any_begin) tsr_parallel_for(n, begin_any, &job);
   if (step == TSR_PAGES_any_place) tsr_parallel_for(n, place_any, &job);
-}
-
-bool tsr_cpu_is_in_list(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, const tsr_bulk *items, uint64_t i) {
-  uint32_t list;
-  bulk->lists(cpu, &items->state, items->keys, i, i + 1, &list);
-  return list != TSR_CPU_NO_LIST;
 }

@@ -11,7 +11,4 @@
 /* lists, any_count, any_begin or any_place; others have nothing to do here. n as for tsr_backend's page. */
 void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *pages, uint64_t n);
 
-/* Whether item i belongs to a list: those that do not are left to the step rest. */
-bool tsr_cpu_is_in_list(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, const tsr_bulk *items, uint64_t i);
-
 #endif

@@ -6,6 +6,7 @@
  * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
  */
 #include "core/batch/match.h"
+#include "core/batch/set.cuh"
 
 #include <cub/block/block_scan.cuh>
 
@@ -66,31 +67,15 @@ struct page_groups {
   uint32_t *seen, *ends;
 };
 
-static __device__ __forceinline__ uint32_t hash_of(uint32_t key) { /* MurmurHash3's finalizer of 32 bits */
-  key = (key ^ key >> 16) * 0x85EBCA6Bu;
-  key = (key ^ key >> 13) * 0xC2B2AE35u;
-  return key ^ key >> 16;
-}
-static __device__ __forceinline__ uint32_t hash_of(uint64_t key) { return (uint32_t)(tsr_match_hash(key) >> 32); }
-static __device__ __forceinline__ uint32_t swap_key(uint32_t *at, uint32_t key) { return atomicCAS(at, ~0u, key); }
-static __device__ __forceinline__ uint64_t swap_key(uint64_t *at, uint64_t key) {
-  return atomicCAS((unsigned long long *)at, ~0ull, (unsigned long long)key);
-}
-
-/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would lie too far away. */
+/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would be too far away. */
 template <class K>
 static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K key, bool makes) {
-  uint32_t e = hash_of(key) % page_groups<K>::COUNT;
-  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % page_groups<K>::COUNT) {
-    K seen = *(volatile K *)&g.keys[e];
-    if (seen == (K) ~(K)0) {
-      if (!makes) return TSR_MATCH_NONE;
-      seen = swap_key(&g.keys[e], key);
-      if (seen == (K) ~(K)0) return e;
-    }
-    if (seen == key) return e;
-  }
-  return TSR_MATCH_NONE;
+  enum { COUNT = page_groups<K>::COUNT };
+  static_assert(TSR_SET_NONE == TSR_MATCH_NONE, "no group");
+  const uint32_t at = set_home(set_hash(key), COUNT);
+  bool is_new;
+  return makes ? set_add(g.keys, COUNT, at, TSR_MATCH_PROBES, key, &is_new)
+               : set_find(g.keys, COUNT, at, TSR_MATCH_PROBES, key);
 }
 
 /* One more of a group; returns what its half of a word was. No half overflows, because a page has fewer pairs. */
@@ -144,14 +129,13 @@ static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint
   }
 }
 
-template <class K>
-static constexpr K none = (K) ~(K)0; /* of a free group; slots without a pair have it or the key below it */
+/* Slots without a pair have the key of a free group, or the one below it. */
 
 /* To be followed by a barrier. */
 template <class K>
 static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, bool counts) {
   for (uint32_t e = threadIdx.x; e < page_groups<K>::COUNT; e += TSR_MATCH_THREADS) {
-    g.keys[e] = none<K>;
+    g.keys[e] = set_free<K>();
     if (e < page_groups<K>::COUNT / 32) g.seen[e] = 0;
     if (counts && e < page_groups<K>::COUNT / 2) g.ends[e] = 0;
   }
@@ -167,7 +151,7 @@ static __device__ __forceinline__ bool group_right(const tsr_match &a, const pag
     next_keys(a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
-      if (key[r] >= none<K> - 1) continue;
+      if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
       fails |= e == TSR_MATCH_NONE;
       if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
@@ -185,7 +169,7 @@ static __device__ __forceinline__ void place_right(const tsr_match &a, const pag
     next_keys(a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
-      if (key[r] >= none<K> - 1) continue;
+      if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], false);
       if (e != TSR_MATCH_NONE)
         tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
@@ -207,7 +191,7 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
     for (uint32_t r = 0; r < BATCH; r++) {
       const uint64_t p = row + r * TSR_MATCH_THREADS + threadIdx.x;
       if (p >= left_end) continue;
-      if (key[r] >= none<K> - 1) {
+      if (key[r] >= set_free<K>() - 1) {
         tsr_match_tell(&a, p, 0, 0, 0);
         continue;
       }

@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < t.items; i += TSR_TILE_THREADS) {
     const tsr_key key = io_key_at(a.bulk.keys, item_place(&a.bulk, t.begin + i), 1);
-    if (has_hot && hot_find(hot, key) != HOT_NONE) continue;
+    if (has_hot && hot_find(hot, key) != TSR_SET_NONE) continue;
     atomicAdd(&count[bin_of(&c, &a, &t, key)], 1u);
   }
   __syncthreads();
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++) {
       uint32_t counts = r * TSR_COUNT_THREADS + threadIdx.x < items;
-      if (has_hot && hot_find(hot, key[r]) != HOT_NONE) counts = 0;
+      if (has_hot && hot_find(hot, key[r]) != TSR_SET_NONE) counts = 0;
       atomicAdd(&count[page_of_item(&c, a.pages, key[r])], counts);
     }
   }

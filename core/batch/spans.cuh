@@ -7,7 +7,7 @@
 #ifndef TSR_BATCH_SPANS_CUH
 #define TSR_BATCH_SPANS_CUH
 
-#include "core/batch/distinct.cuh"
+#include "core/batch/items.cuh"
 
 /* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
  * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
@@ -64,68 +64,93 @@ static __device__ __forceinline__ void span_note(const tsr_pages *a, uint64_t i,
   if (mine) __stcs(a->parts + i, part);
 }
 
-/* Adds the items to the set, or puts those that have no place there. Lanes of one key are merged first, for atomics of one
- * address take turns; all go on together, each at the next place of each of its rows. tells: it is noted what becomes of
- * each; a constant. */
+enum { SPAN_ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS };
+
+/* Some items of a thread, `items` of one key as one. */
+struct span_rows {
+  tsr_item item[SPAN_ROWS];
+  uint32_t items[SPAN_ROWS];
+};
+
+/* Reads rows of the span, from item `row` on. Lanes of one key are merged, for atomics of one address take turns. Returns a
+ * bit for each row that this thread has to work on; *reserved: those that the set cannot take. */
+static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr_pages *a, uint64_t row, uint64_t end,
+                                                     uint32_t combines, span_rows *own, uint32_t *reserved) {
+  uint32_t rows = 0;
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+    const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+    own->item[r].key = io_key_at(a->bulk.keys, i, i < end);
+    own->item[r].payload = offered_at(c, a->bulk.values, i, i < end);
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+    const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
+    own->item[r].policy = TSR_FACT(c, duplicates);
+    const uint32_t same = MERGES_ALONE ? merge_group(own->item[r].key, mine) : 1u << merge_lane();
+    if (MERGES_ALONE && combines) merge_payloads_of(c, &own->item[r], mine, same);
+    own->items[r] = tsr_count_bits(same);
+    const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
+    if (walk_is_reserved(own->item[r].key))
+      *reserved |= leads << r;
+    else
+      rows |= leads << r;
+  }
+  return rows;
+}
+
+/* Adds rows to the set, all together, each at the next place of its own. Returns those that have no place there. at: of each
+ * row, its place; *firsts: rows that made theirs; *repeats: more items that have the key of another one. */
+static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set set, const span_rows *own, uint32_t rows,
+                                                    uint32_t combines, uint32_t at[SPAN_ROWS], uint32_t *firsts,
+                                                    uint32_t *repeats) {
+  enum { TRIES = 4 };
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) at[r] = set_hash(own->item[r].key) % TSR_SPAN_ROOM;
+#pragma unroll 1
+  for (uint32_t tries = 0; tries < TRIES; tries++) {
+#pragma unroll
+    for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+      if (rows >> r & 1u) {
+        const io_key key = (io_key)own->item[r].key;
+        const io_key found = set_claim(&set.keys[at[r]], key);
+        if (found == (io_key)TSR_EMPTY_KEY || found == key) {
+          if (combines)
+            tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), own->item[r].payload);
+          else if (found != key)
+            set.sums[at[r]] = (io_payload)own->item[r].payload;
+          atomicAdd(&set.items[at[r]], own->items[r]);
+          *repeats += own->items[r] - (found != key);
+          *firsts |= (uint32_t)(found != key) << r;
+          rows &= ~(1u << r);
+        } else {
+          at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
+        }
+      }
+      lanes_meet();
+    }
+  }
+  return rows;
+}
+
+/* Adds the items to the set, or puts those that have no place there. tells: it is noted what becomes of each; a constant. */
 static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
                                                  uint64_t span, uint64_t begin, uint64_t end, uint32_t tells) {
-  enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
   const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
 #pragma unroll 1
-  for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
-    tsr_item item[ROWS];
-    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, firsts = 0, repeats = 0;
+  for (uint64_t row = begin; row < end; row += SPAN_ROWS * TSR_SPAN_THREADS) {
+    span_rows own;
+    uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0, repeats = 0;
+    uint32_t rows = span_read(c, a, row, end, combines, &own, &reserved);
+    rows = span_add(c, set, &own, rows, combines, at, &firsts, &repeats);
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
-      item[r].key = io_key_at(a->bulk.keys, i, i < end);
-      item[r].payload = offered_at(c, a->bulk.values, i, i < end);
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
-      item[r].policy = TSR_FACT(c, duplicates);
-      const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
-      if (MERGES_ALONE && combines) merge_payloads_of(c, &item[r], mine, same);
-      items[r] = tsr_count_bits(same);
-      const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
-      if (walk_is_reserved(item[r].key))
-        reserved |= leads << r;
-      else
-        rows |= leads << r;
-      at[r] = set_hash(item[r].key) % TSR_SPAN_ROOM;
-    }
-#pragma unroll 1
-    for (uint32_t tries = 0; tries < TRIES; tries++) {
-#pragma unroll
-      for (uint32_t r = 0; r < ROWS; r++) {
-        if (rows >> r & 1u) {
-          const io_key key = (io_key)item[r].key;
-          io_key found = *(volatile io_key *)&set.keys[at[r]];
-          if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, key);
-          if (found == (io_key)TSR_EMPTY_KEY || found == key) {
-            if (combines)
-              tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
-            else if (found != key)
-              set.sums[at[r]] = (io_payload)item[r].payload;
-            atomicAdd(&set.items[at[r]], items[r]);
-            repeats += items[r] - (found != key);
-            firsts |= (uint32_t)(found != key) << r;
-            rows &= ~(1u << r);
-          } else {
-            at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
-          }
-        }
-        lanes_meet();
-      }
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
+    for (uint32_t r = 0; r < SPAN_ROWS; r++) {
       const uint32_t puts = (rows | reserved) >> r & 1u;
-      const uint32_t place = span_put(a, block, span, puts, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+      const uint32_t place =
+          span_put(a, block, span, puts, (io_key)own.item[r].key, (io_payload)own.item[r].payload, own.items[r]);
       const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
       const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
-      if (tells) span_note(a, i, i < end, item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
+      if (tells) span_note(a, i, i < end, own.item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
     }
     if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
   }

@@ -25,8 +25,7 @@
  * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
  * becomes one list.
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
- * what is in none. */
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count)                                                                                                             \
   F(count_pages)                                                                                                       \
@@ -55,8 +54,7 @@
   F(large_place)                                                                                                       \
   F(any_count)                                                                                                         \
   F(any_begin)                                                                                                         \
-  F(any_place)                                                                                                         \
-  F(any_rest)
+  F(any_place)
 
 #define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };

@@ -93,7 +93,7 @@ typedef struct tsr_backend {
   tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
   /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that
    * there can be, of tiles the segments, of bar the stash's buckets, of any_begin the lists and one more, of answer,
-   * any_count, any_place and any_rest the items, of sample, choose and hot_answer, too, of large_ the most large pages
+   * any_count and any_place the items, of sample, choose and hot_answer, too, of large_ the most large pages
    * that there can be, else the pages. */
   tsr_status (*page)(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
                      tsr_error *error);

@@ -263,13 +263,6 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
       __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
-/* Of lists that were made in bulk: what is in none. */
-static void launch_rest(void *argument, uint64_t begin, uint64_t end) {
-  const launch_job *job = argument;
-  for (uint64_t i = begin; i < end; i++)
-    if (!tsr_cpu_is_in_list(&job->program->cpu, job->program->bulk, job->bulk, i)) launch_range(argument, i, i + 1);
-}
-
 static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
   (void)stream;
   (void)error;
@@ -292,12 +285,8 @@ static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages 
   if (step == TSR_PAGES_mark)
     return cpu_launch(program, program->cpu.core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &pages->bulk, stream,
                       error);
-  if (step == TSR_PAGES_rest || step == TSR_PAGES_any_rest) {
-    launch_job job = {program, &pages->bulk, TSR_BULK_insert, tsr_parallel_threads() == 1};
-    if (program->cpu.shape->has_lists && (step == TSR_PAGES_any_rest || pages->rest[0]))
-      tsr_parallel_for(pages->bulk.n, launch_rest, &job);
-  } else if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter ||
-             step == TSR_PAGES_answer) {
+  if (step == TSR_PAGES_rest) return TSR_OK;
+  if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter || step == TSR_PAGES_answer) {
     tsr_cpu_partition(&program->cpu, program->bulk, step, pages, n);
   } else {
     tsr_cpu_lists(&program->cpu, program->bulk, step, pages, n);

@@ -68,7 +68,7 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   tsr_probe probe;
   if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
   if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
-  if (operation == TSR_BULK_retrieve && (HAS_CHAINS(c) || is_noted(bulk, i))) return;
+  if (operation == TSR_BULK_retrieve && VALUE(c, is_noted, bulk, i)) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 

@@ -234,7 +234,9 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
   else if (shown[0] == '+' && is_all_of(shown + 1, "0123456789"))
     snprintf(advice, room, "write %s", shown + 1);
   else if (shown[0] == '-' && is_all_of(shown, "-0123456789"))
-    snprintf(advice, room, "numbers below 0 are read with --signed");
+    snprintf(advice, room, "%s",
+             t->options->signed_keys ? "values that a table counts, adds up or compares are not below 0"
+                                     : "numbers below 0 are read with --signed");
   else if ((tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant)) && meant <= limit)
     snprintf(advice, room, "write %llu", (unsigned long long)meant);
   else if (tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant))
