@@ -35,7 +35,7 @@ static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, u
 
 /* What [table] devices names, `all` counted. */
 static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) {
-  tsr_devices devices = settings->devices;
+  tsr_devices devices = settings->sharing.devices;
   if (devices.count != TSR_DEVICES_ALL) return devices;
   devices.count = tsr_device_count(t->backend);
   for (uint32_t i = 0; i < devices.count; i++) devices.numbers[i] = (uint8_t)i;
@@ -51,7 +51,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   tsr_table *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
-  t->form = settings.devices.count ? &tsr_form_shards : &tsr_form_store;
+  t->form = settings.sharing.devices.count ? &tsr_form_shards : &tsr_form_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   status = tsr_spec_copy(spec, &t->spec, error);
@@ -62,7 +62,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->capacity = settings.capacity;
   tsr_options of_shard = *options;
   if (t->devices.count) of_shard.capacity = tsr_settings_shard_capacity(&settings, t->devices.count);
-  return compose_for_device(t, &of_shard, settings.backend, error);
+  return compose_for_device(t, &of_shard, settings.target.backend, error);
 }
 
 tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->form->furnish(t, error); }

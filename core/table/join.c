@@ -92,7 +92,8 @@ static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
   tsr_status status = t->backend->copy(t->device, &overflowed, j->match.overflowed, sizeof overflowed, NULL, j->error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, j->error);
   if (status == TSR_OK && rows->overflowed) *rows->overflowed += overflowed;
-  return status || !overflowed || rows->overflowed || rows->saturates ? status : tsr_join_refuse_overflow(overflowed, j->error);
+  return status || !overflowed || rows->overflowed || rows->saturates ? status
+                                                                      : tsr_join_refuse_overflow(overflowed, j->error);
 }
 
 /* Combines the right values of each left key, and finds the keys that have any; *count: how many these are. */
@@ -285,7 +286,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
                     "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
-      left->store.composition->settings.device != right->store.composition->settings.device)
+      left->store.composition->settings.target.device != right->store.composition->settings.target.device)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table is on %s (%s), the right one on %s (%s): both must be on one device",
                     left->backend->name, left->device->info.name, right->backend->name, right->device->info.name);
