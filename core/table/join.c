@@ -269,12 +269,8 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 /* ---- The call -------------------------------------------------------------------------------- */
 
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
-  const tsr_feature wants[] = {TSR_HAS_CALL_KEYS, TSR_HAS_CALL_JOIN};
-  tsr_status status = TSR_OK;
-  for (size_t i = 0; status == TSR_OK && i < sizeof wants / sizeof wants[0]; i++) {
-    status = tsr_table_admits(left, wants[i], "tsr_join", error);
-    if (status == TSR_OK) status = tsr_table_admits(right, wants[i], "tsr_join", error);
-  }
+  tsr_status status = tsr_table_admits(left, TSR_HAS_CALL_KEYS, "tsr_join", error);
+  if (status == TSR_OK) status = tsr_table_admits(right, TSR_HAS_CALL_KEYS, "tsr_join", error);
   if (status) return status;
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)

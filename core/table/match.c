@@ -16,7 +16,10 @@
 enum { LEFT, RIGHT, SIDES };
 
 static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composition->shape; }
-static bool keeps_all(const tsr_table *t) { return shape_of(t)->duplicates == TSR_DUPLICATES_KEEP; }
+/* Whether a key may have several pairs, in slots or in a list of values: written out they are alike. */
+static bool keeps_all(const tsr_table *t) {
+  return shape_of(t)->kind == TSR_KIND_MULTISET || shape_of(t)->kind == TSR_KIND_MULTIMAP;
+}
 
 /* ---- Memory and steps ------------------------------------------------------------------------ */
 
