@@ -6,7 +6,7 @@
 #ifndef TSR_BATCH_GROUP_H
 #define TSR_BATCH_GROUP_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
  * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those

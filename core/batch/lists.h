@@ -5,7 +5,7 @@
 #ifndef TSR_BATCH_LISTS_H
 #define TSR_BATCH_LISTS_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Makes the lists of bulk->n pairs, and of those that the table has: where it has any, it waits for the device, takes them
  * out and makes all lists anew. Pairs beyond the table's slots go where lists leave room, or are handed back. bulk: with

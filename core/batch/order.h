@@ -7,7 +7,7 @@
 #define TSR_BATCH_ORDER_H
 
 #include "core/batch/plan.h"
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Items that one piece of a batch may have: their numbers have 32 bits. */
 #define TSR_PIECE_MAX (1ull << 31)

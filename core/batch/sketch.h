@@ -5,7 +5,7 @@
 #ifndef TSR_BATCH_SKETCH_H
 #define TSR_BATCH_SKETCH_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Between which numbers it is; outside of them in one case of a million. */
 typedef struct tsr_different {

@@ -7,7 +7,7 @@
 #define TSR_BATCH_TRAVEL_H
 
 #include "core/batch/plan.h"
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Enqueues the operation; waits for the device once for each part of the batch that its memory has room for, since the host
  * has to know which pages have keys. bulk: with state and tally. *began: false, and nothing was done: a find that has no

@@ -9,7 +9,7 @@
 #ifndef TSR_BATCH_WINDOWS_H
 #define TSR_BATCH_WINDOWS_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 typedef struct tsr_window {
   void *memory;

@@ -253,15 +253,17 @@ static bool has_signed_aggregates(const join_job *job) {
 }
 
 static tsr_status put_out(join_job *job, tsr_error *error) {
+  const bool is_signed = !job->only_counts && has_signed_aggregates(job);
   uint64_t count = 0;
-  tsr_status status = job->only_counts             ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
-                      : has_signed_aggregates(job) ? write_signed_aggregates(job, &count, error)
-                                                   : write_rows(job, &count, error);
+  tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
+                      : is_signed      ? write_signed_aggregates(job, &count, error)
+                                       : write_rows(job, &count, error);
   if (status) return status;
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
-    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
+    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s",
+            tsr_join_way(is_signed ? job->left : job->right));
   if (job->overflowed && !job->saturates)
     tsr_say("%" PRIu64 " sum%s passed 2^64 - 1; these rows are wrong. Use --saturate, which stops sums there",
             job->overflowed, job->overflowed == 1 ? "" : "s");
@@ -372,7 +374,10 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
   if (job->saturates && (!aggregate || job->kind != TSR_JOIN_SUM))
     return tsr_say_usage("--saturate: only the sums of --aggregate sum can overflow: leave it out");
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
-  return read_reading(arguments, job);
+  const tsr_exit failed = read_reading(arguments, job);
+  if (!failed && job->saturates && job->reading[1].signed_values)
+    return tsr_say_usage("--saturate and --signed: a sum with a sign that does not fit is an error: leave out one");
+  return failed;
 }
 
 /* Before anything is read: --out replaces none of the inputs. */
