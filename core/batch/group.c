@@ -53,7 +53,8 @@ tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void
   lay_out(s, bulk->n, *memory, &p, tells ? &told : NULL);
   *bulk = told;
   bulk->spans = (tsr_spans){p.distinct, p.keys_to, p.values_to, p.places_to, p.piece_log2};
-  return t->backend->page(t->store.code->program, tells ? TSR_PAGES_told_spans : TSR_PAGES_spans, &p,
+  return t->backend->step(t->device, t->store.code->program,
+                          &tsr_pages_steps.step[tells ? TSR_PAGES_told_spans : TSR_PAGES_spans], &p,
                           spans_of(bulk->n, p.piece_log2), stream, error);
 }
 
@@ -66,8 +67,8 @@ tsr_status tsr_spans_answer(const tsr_table *t, const tsr_bulk *bulk, const tsr_
                  .unplaced_values = bulk->unplaced_values};
   if (!tsr_wants_answers(bulk)) return TSR_OK;
   lay_out(&t->store.composition->shape, bulk->n, memory, &p, &p.bulk);
-  return t->backend->page(t->store.code->program, TSR_PAGES_spans_answer, &p, spans_of(bulk->n, p.piece_log2), stream,
-                          error);
+  return t->backend->step(t->device, t->store.code->program, &tsr_pages_steps.step[TSR_PAGES_spans_answer], &p,
+                          spans_of(bulk->n, p.piece_log2), stream, error);
 }
 
 /* How many pairs all spans were made to, of n items. */
@@ -101,8 +102,8 @@ static tsr_status make_list(const tsr_table *t, const tsr_bulk *bulk, void *stre
   list->keys = p.keys_to;
   list->values = p.values_to;
   list->counts = p.places_to;
-  return t->backend->page(t->store.code->program, TSR_PAGES_spans_list, &p, spans_of(bulk->n, bulk->spans.log2), stream,
-                          error);
+  return t->backend->step(t->device, t->store.code->program, &tsr_pages_steps.step[TSR_PAGES_spans_list], &p,
+                          spans_of(bulk->n, bulk->spans.log2), stream, error);
 }
 
 tsr_status tsr_spans_list(const tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_span_list *list,

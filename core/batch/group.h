@@ -6,6 +6,7 @@
 #ifndef TSR_BATCH_GROUP_H
 #define TSR_BATCH_GROUP_H
 
+#include "core/batch/steps.h"
 #include "core/table/handle.h"
 
 /* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order

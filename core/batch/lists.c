@@ -74,8 +74,8 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
   uint64_t piece, bytes;
   *j = (job){.batch = *b,
              .sorts = s->sorts_lists != 0,
-             .partition = tsr_partition_plan(b->t, b->store->composition,
-                                             (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
+             .partition = tsr_partition_plan(b->store->composition, (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS,
+                                             has_answers)};
   tsr_status status = tsr_partition_allocate(b->t, j, lay_out, n, b->stream, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
   if (j->memory) status = b->t->backend->free_in(b->t->device, j->memory, b->stream, b->error);
@@ -133,7 +133,9 @@ static tsr_status scan(const tsr_work *b, uint32_t op, tsr_bulk *bulk, tsr_tally
   bulk->n = b->store->composition->shape.buckets;
   bulk->tally = on_device;
   tsr_status status = tsr_work_zero(b, on_device, sizeof *tally);
-  if (status == TSR_OK) status = backend->launch(b->store->code->program, op, bulk, b->stream, b->error);
+  if (status == TSR_OK)
+    status =
+        backend->step(b->t->device, b->store->code->program, TSR_BULK_STEP(op), bulk, bulk->n, b->stream, b->error);
   if (status == TSR_OK) status = backend->copy(b->t->device, tally, on_device, sizeof *tally, b->stream, b->error);
   return status ? status : backend->synchronize(b->t->device, b->stream, b->error);
 }
@@ -253,5 +255,6 @@ tsr_status tsr_lists_insert(const tsr_table *t, const tsr_store *store, const ts
   const tsr_bulk first = tsr_work_part(&b, bulk, 0, fits), left = tsr_work_part(&b, bulk, fits, bulk->n - fits);
   if (fits) status = store->is_clear ? make_first(&b, &first) : make_anew(&b, &first, held);
   if (status || left.n == 0) return status;
-  return t->backend->launch(store->code->program, TSR_BULK_insert, &left, stream, error);
+  return t->backend->step(t->device, store->code->program, TSR_BULK_STEP(TSR_BULK_insert), &left, left.n, stream,
+                          error);
 }

@@ -3,13 +3,13 @@
  * Lists that are made in bulk on the CPU (lists.h). Items of reserved keys are in no list: a later
  * step sees to them.
  */
-#include "core/batch/lists_cpu.h"
-
+#include "core/batch/steps.h"
+#include "core/batch/steps_cpu.h"
+#include "core/cpu/bulk.h"
 #include "core/cpu/parallel.h"
 
 typedef struct lists_job {
-  const tsr_cpu *cpu;
-  const tsr_cpu_bulk *bulk;
+  const tsr_cpu_table *table;
   const tsr_pages *pages;
 } lists_job;
 
@@ -24,14 +24,14 @@ typedef struct chunk {
 
 static void find_lists(const lists_job *job, chunk *c) {
   const tsr_pages *p = job->pages;
-  job->bulk->lists(job->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
+  job->table->bulk->lists(job->table->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
 /* Puts the chunk's pairs where c->slots says; returns how many there were. */
 static uint64_t put_chunk(const lists_job *job, const chunk *c) {
   const tsr_pages *p = job->pages;
   uint64_t placed = 0;
-  job->bulk->put(job->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
+  job->table->bulk->put(job->table->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
   for (uint64_t i = c->begin; i < c->end; i++) {
     if (c->slots[i - c->begin] == TSR_CPU_NO_SLOT) continue;
     if (p->bulk.results) p->bulk.results[i] = TSR_RESULT_INSERTED;
@@ -77,14 +77,15 @@ static void make_page(const lists_job *job, uint64_t page) {
   if (placed < end - begin) __atomic_fetch_add(p->rest, 1, __ATOMIC_RELAXED);
 }
 
-static void make_pages(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t page = begin; page < end; page++) make_page(argument, page);
+void tsr_lists_make(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job job = {table, argument};
+  for (uint64_t page = begin; page < end; page++) make_page(&job, page);
 }
 
 /* ---- By random access ------------------------------------------------------------------------ */
 
-static void count_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
+void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job list_job = {table, argument}, *const job = &list_job;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
@@ -94,13 +95,14 @@ static void count_any(void *argument, uint64_t begin, uint64_t end) {
   }
 }
 
-static void begin_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
-  for (uint64_t i = begin; i < end; i++) job->pages->offsets[i] = (uint32_t)job->pages->counts[i];
+void tsr_lists_any_begin(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_pages *p = argument;
+  (void)table;
+  for (uint64_t i = begin; i < end; i++) p->offsets[i] = (uint32_t)p->counts[i];
 }
 
-static void place_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
+void tsr_lists_any_place(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job list_job = {table, argument}, *const job = &list_job;
   uint64_t placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
@@ -115,16 +117,28 @@ static void place_any(void *argument, uint64_t begin, uint64_t end) {
   tell(job->pages, placed);
 }
 
-void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *pages, uint64_t n) {
-  lists_job job = {cpu, bulk, pages};
-  if (step == TSR_PAGES_lists) tsr_parallel_each(n, make_pages, &job);
-  if (step == TSR_PAGES_any_count) tsr_parallel_for(n, count_any, &job);
-  if (step == TSR_PAGES_any_begin) tsr_parallel_for(n, begin_any, &job);
-  if (step == TSR_PAGES_any_place) tsr_parallel_for(n, place_any, &job);
+/* ---- What is in no list ---------------------------------------------------------------------- */
+
+static bool is_in_list(const tsr_cpu_table *table, const tsr_bulk *items, uint64_t i) {
+  uint32_t list;
+  table->bulk->lists(table->cpu, &items->state, items->keys, i, i + 1, &list);
+  return list != TSR_CPU_NO_LIST;
 }
 
-bool tsr_cpu_is_in_list(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, const tsr_bulk *items, uint64_t i) {
-  uint32_t list;
-  bulk->lists(cpu, &items->state, items->keys, i, i + 1, &list);
-  return list != TSR_CPU_NO_LIST;
+void tsr_lists_any_rest(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_pages *p = argument;
+  for (uint64_t i = begin; i < end; i++)
+    if (!is_in_list(table, &p->bulk, i)) table->work(table->program, TSR_BULK_insert, &p->bulk, i, i + 1);
+}
+
+static void rest_items(void *argument, uint64_t begin, uint64_t end) {
+  const lists_job *job = argument;
+  tsr_lists_any_rest(job->table, job->pages, begin, end);
+}
+
+/* Pages of slots leave nothing on the CPU. */
+void tsr_lists_rest(const tsr_cpu_table *table, const void *argument, uint64_t n) {
+  lists_job job = {table, argument};
+  (void)n;
+  if (table->cpu->shape->has_lists && job.pages->rest[0]) tsr_parallel_for(job.pages->bulk.n, rest_items, &job);
 }

@@ -26,7 +26,7 @@ tsr_status tsr_mark_in_order(const tsr_table *t, const tsr_store *store, const t
   const tsr_work b = {t, store, stream, error};
   tsr_bulk keys = *bulk;
   keys.values = NULL;
-  tsr_partition partition = tsr_partition_plan(t, c, tsr_plan_mark_pages(c), false);
+  tsr_partition partition = tsr_partition_plan(c, tsr_plan_mark_pages(c), false);
   uint64_t piece, bytes;
   void *memory;
   tsr_status status = tsr_partition_allocate(t, &partition, lay_out, bulk->n, stream, &piece, &bytes, &memory);

@@ -22,12 +22,11 @@ tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool 
   return tsr_plan_batch(store->composition, &batch);
 }
 
-tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
-                                 bool has_answers) {
+tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers) {
   const tsr_shape *s = &composition->shape;
   tsr_partition p = {.composition = composition,
                      .pages = pages,
-                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : t->backend->tile_items,
+                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : TSR_CPU_TILE_ITEMS,
                      .passes = 1,
                      .has_answers = has_answers};
   while (1ull << p.log2_pages < pages) p.log2_pages++;
@@ -100,7 +99,8 @@ tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const tsr_pages *pages, uint64_t n) {
-  return b->t->backend->page(b->store->code->program, step, pages, n, b->stream, b->error);
+  return b->t->backend->step(b->t->device, b->store->code->program, &tsr_pages_steps.step[step], pages, n, b->stream,
+                             b->error);
 }
 
 tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) {

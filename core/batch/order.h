@@ -7,6 +7,7 @@
 #define TSR_BATCH_ORDER_H
 
 #include "core/batch/plan.h"
+#include "core/batch/steps.h"
 #include "core/table/handle.h"
 
 /* Items that one piece of a batch may have: their numbers have 32 bits. */
@@ -41,8 +42,7 @@ typedef struct tsr_partition {
 bool tsr_wants_answers(const tsr_bulk *bulk);
 /* The plan of a batch of n items for a store as it is. */
 tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers, bool is_recorded);
-tsr_partition tsr_partition_plan(const tsr_table *table, const tsr_composition *composition, uint64_t pages,
-                                 bool has_answers);
+tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers);
 /* Takes the next bytes of a block of memory, or only counts them where there is none. */
 void *tsr_partition_take(char *memory, uint64_t *used_bytes, uint64_t bytes);
 /* Lays the scratch memory for n items out, beginning at *used_bytes, or only counts its bytes. */

@@ -3,11 +3,13 @@
  * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
  * them in no particular order, as on a GPU.
  */
-#include "core/batch/order_cpu.h"
+#include "core/batch/steps_cpu.h"
 
 #include <string.h>
 
-#include "core/cpu/parallel.h"
+#include "core/batch/steps.h"
+#include "core/cpu/bulk.h"
+#include "core/kernels/facts.h"
 
 typedef struct partition_job {
   const tsr_cpu *cpu;
@@ -99,29 +101,47 @@ static void work_tile(const partition_job *job, uint64_t at) {
   if (job->step == TSR_PAGES_scatter) move_tile(job, &t, counts);
 }
 
-static void work_tiles(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t at = begin; at < end; at++) work_tile(argument, at);
+static void work_tiles(const tsr_cpu_table *table, const void *argument, uint32_t step, uint64_t begin, uint64_t end) {
+  const partition_job job = {table->cpu, table->bulk, argument, step};
+  for (uint64_t at = begin; at < end; at++) work_tile(&job, at);
 }
 
-static void answer_items(void *argument, uint64_t begin, uint64_t end) {
-  const partition_job *job = argument;
-  const tsr_pages *p = job->pages;
+void tsr_order_count(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  work_tiles(table, argument, TSR_PAGES_count, begin, end);
+}
+
+void tsr_order_scatter(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  work_tiles(table, argument, TSR_PAGES_scatter, begin, end);
+}
+
+void tsr_order_tiles(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_pages *p = argument;
+  (void)table;
+  for (uint64_t i = begin; i < end; i++)
+    p->tiles[i] = (p->ends[i + 1] - p->ends[i] + p->tile_items - 1) / p->tile_items;
+}
+
+void tsr_order_answer(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_pages *p = argument;
   for (uint64_t i = begin; i < end; i++) {
     const uint32_t place = p->places[i];
     if (p->results) p->results[place] = p->bulk.results[i];
     if (p->bulk.results[i] != TSR_RESULT_NOT_PLACED) continue;
-    if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, job->bulk->key_bits / 8);
+    if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, table->bulk->key_bits / 8);
     if (p->unplaced_values)
-      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, job->bulk->payload_bits / 8);
+      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, table->bulk->payload_bits / 8);
   }
 }
 
-void tsr_cpu_partition(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *p, uint64_t n) {
-  partition_job job = {cpu, bulk, p, step};
-  if (step == TSR_PAGES_answer)
-    tsr_parallel_for(n, answer_items, &job);
-  else if (step == TSR_PAGES_tiles)
-    for (uint64_t i = 0; i < n; i++) p->tiles[i] = (p->ends[i + 1] - p->ends[i] + p->tile_items - 1) / p->tile_items;
-  else
-    tsr_parallel_each(n, work_tiles, &job);
+void tsr_place_insert(const tsr_cpu_table *table, const void *argument, uint64_t n) {
+  const tsr_pages *p = argument;
+  (void)n;
+  table->launch(table->program, TSR_BULK_insert, &p->bulk);
+  if (table->cpu->core->combines_later) table->launch(table->program, TSR_BULK_combine, &p->bulk);
+}
+
+void tsr_mark_all(const tsr_cpu_table *table, const void *argument, uint64_t n) {
+  const tsr_pages *p = argument;
+  (void)n;
+  table->launch(table->program, table->cpu->core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &p->bulk);
 }

@@ -41,7 +41,7 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
   const bool has_answers = stages->answers;
   job j = {.batch = *work,
            .stages = stages,
-           .partition = tsr_partition_plan(work->t, composition, s->pages, has_answers),
+           .partition = tsr_partition_plan(composition, s->pages, has_answers),
            .needs_results = has_answers || composition->facts.combines_later,
            .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
            .seeks_hot = (stages->group & TSR_GROUP_HOT) != 0,
@@ -223,7 +223,8 @@ static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_pages *p) {
   if (j->stages->mark != TSR_MARK_PAGES) return TSR_OK;
   const tsr_status status = tsr_mark_pages(b, p);
   if (status || !j->seeks_hot) return status;
-  return b->t->backend->launch(b->store->code->program, TSR_BULK_mark, &hot.bulk, b->stream, b->error);
+  return b->t->backend->step(b->t->device, b->store->code->program, TSR_BULK_STEP(TSR_BULK_mark), &hot.bulk, hot.bulk.n,
+                             b->stream, b->error);
 }
 
 /* One piece of the batch, in its scratch memory. */

@@ -45,7 +45,7 @@ tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const ui
                             .total = memory};
   status = t->backend->fill(t->device, memory, 0, bytes, stream, error);
   if (status == TSR_OK)
-    status = t->backend->step(t->device, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, stream, error);
+    status = t->backend->step(t->device, NULL, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, stream, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, &set, sketch.total, sizeof set, stream, error);
   tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
   if (status == TSR_OK) status = waited;

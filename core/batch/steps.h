@@ -9,6 +9,7 @@
 #define TSR_BATCH_STEPS_H
 
 #include "core/kernels/bulk.h"
+#include "core/kernels/steps.h"
 
 /* The partition. count: how many items of each tile fall into each bin. count_pages: how many each page has, in one go, on
  * a GPU; bins: where the bins of a pass begin then. tiles: how many tiles each segment has. scatter:
@@ -26,43 +27,46 @@
  * becomes one list.
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
- * what is in none. */
+ * what is in none.
+ * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
+ * any_begin the lists and one more; of answer, any_count, any_place and any_rest the items; of sample, choose and hot_answer,
+ * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */
 #define TSR_PAGES_OPS(F)                                                                                               \
-  F(count)                                                                                                             \
-  F(count_pages)                                                                                                       \
+  F(count, .range = tsr_order_count, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1})                          \
+  F(count_pages, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1}, .fit = fit_pages_counts)                    \
   F(bins)                                                                                                              \
-  F(tiles)                                                                                                             \
-  F(scatter)                                                                                                           \
-  F(answer)                                                                                                            \
+  F(tiles, .range = tsr_order_tiles)                                                                                   \
+  F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
+  F(answer, .range = tsr_order_answer)                                                                                 \
   F(sample)                                                                                                            \
-  F(choose)                                                                                                            \
-  F(hot_answer)                                                                                                        \
-  F(mark)                                                                                                              \
-  F(rest)                                                                                                              \
-  F(spilled)                                                                                                           \
+  F(choose, .grid = {.threads = TSR_TILE_THREADS, .blocks = 1})                                                        \
+  F(hot_answer, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                               \
+  F(mark, .whole = tsr_mark_all, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_marks)            \
+  F(rest, .whole = tsr_lists_rest, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                          \
+  F(spilled, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                                  \
   F(bar)                                                                                                               \
-  F(distinct)                                                                                                          \
-  F(merge)                                                                                                             \
-  F(insert)                                                                                                            \
-  F(rest_combine)                                                                                                      \
-  F(spans)                                                                                                             \
-  F(told_spans)                                                                                                        \
-  F(spans_answer)                                                                                                      \
-  F(spans_list)                                                                                                        \
-  F(lists)                                                                                                             \
-  F(large_count)                                                                                                       \
-  F(large_sum)                                                                                                         \
-  F(large_place)                                                                                                       \
-  F(any_count)                                                                                                         \
-  F(any_begin)                                                                                                         \
-  F(any_place)                                                                                                         \
-  F(any_rest)
+  F(distinct, .grid = {.threads = TSR_SET_THREADS, .block_items = 1}, .fit = fit_set)                                  \
+  F(merge, .grid = {.threads = TSR_SET_THREADS, .block_items = 1}, .fit = fit_set)                                     \
+  F(insert, .whole = tsr_place_insert, .grid = {.threads = TSR_PAGES_THREADS, .block_items = 1}, .fit = fit_page,      \
+    .in_page = true, .roomier = {"tsr_medium_pages_insert_kernel", "tsr_roomy_pages_insert_kernel"})                   \
+  F(rest_combine, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                                           \
+  F(spans, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1}, .fit = fit_span,                                   \
+    .roomier = {"tsr_roomy_pages_spans_kernel"})                                                                       \
+  F(told_spans, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1}, .fit = fit_span,                              \
+    .roomier = {"tsr_roomy_pages_told_spans_kernel"})                                                                  \
+  F(spans_answer, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1})                                             \
+  F(spans_list, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1})                                               \
+  F(lists, .range = tsr_lists_make, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1}, .fit = fit_staged)       \
+  F(large_count, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(large_sum, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1})                                               \
+  F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(any_count, .range = tsr_lists_any_count)                                                                           \
+  F(any_begin, .range = tsr_lists_any_begin)                                                                           \
+  F(any_place, .range = tsr_lists_any_place)                                                                           \
+  F(any_rest, .range = tsr_lists_any_rest)
 
-#define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
+#define TSR_PAGES_ENUM(op, ...) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
-
-/* One kernel an operation; a word on both sides, as for bulk operations. */
-#define TSR_PAGES_KERNEL_NAME(op) "tsr_pages_" #op "_kernel",
 
 enum {
   TSR_PAGES_FAN_LOG2 = 9,          /* bins of a segment: more would make a tile's runs shorter than a sector */
@@ -96,7 +100,9 @@ enum {
   TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
-  TSR_TILE_THREADS = 512
+  TSR_TILE_THREADS = 512,
+  TSR_REST_BLOCKS = 1024,      /* of what few items may be left for */
+  TSR_CPU_TILE_ITEMS = 1 << 16 /* that a thread of the CPU orders at once */
 };
 
 /* Items that a block of the GPU orders at once: as many as its threads have registers for. */
@@ -194,5 +200,7 @@ typedef struct tsr_pages {
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_pages;
+
+TSR_STEPS(tsr_pages_steps)
 
 #endif

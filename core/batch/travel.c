@@ -39,15 +39,14 @@ static tsr_bulk own_arrays(uint32_t op, const tsr_bulk *bulk) {
   return own;
 }
 
-static job job_for(const tsr_table *t, const tsr_composition *c, const tsr_stages *stages, uint32_t op,
-                   const tsr_bulk *bulk) {
+static job job_for(const tsr_composition *c, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk) {
   const bool wants_unplaced = bulk->unplaced_keys || bulk->unplaced_values;
   const bool has_answers = bulk->results || wants_unplaced || bulk->values_out || bulk->counts;
   return (job){.op = op,
                .writes = stages->writes,
                .by_pages = stages->place == TSR_PLACE_PAGES,
                .has_results = bulk->results || wants_unplaced || c->facts.combines_later,
-               .partition = tsr_partition_plan(t, c, c->shape.pages, has_answers),
+               .partition = tsr_partition_plan(c, c->shape.pages, has_answers),
                .wants_values = bulk->values_out != NULL,
                .wants_counts = bulk->counts != NULL,
                .wants_unplaced = wants_unplaced};
@@ -105,9 +104,11 @@ static tsr_status copy_run(const job *j, const tsr_window *window, tsr_page_run 
 static tsr_status work_at_random(const job *j, const tsr_bulk *part) {
   const tsr_work *b = &j->batch;
   const tsr_backend *backend = b->t->backend;
-  const tsr_status status = backend->launch(b->store->code->program, j->op, part, b->stream, b->error);
+  const tsr_status status =
+      backend->step(b->t->device, b->store->code->program, TSR_BULK_STEP(j->op), part, part->n, b->stream, b->error);
   if (status || j->op != TSR_BULK_insert || !b->store->composition->facts.combines_later) return status;
-  return backend->launch(b->store->code->program, TSR_BULK_combine, part, b->stream, b->error);
+  return backend->step(b->t->device, b->store->code->program, TSR_BULK_STEP(TSR_BULK_combine), part, part->n, b->stream,
+                       b->error);
 }
 
 static tsr_status work_by_pages(const job *j, const tsr_pages *p, const tsr_state *state, tsr_page_run run,
@@ -134,7 +135,7 @@ static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *pla
                             .only = only_unplaced ? part->results : NULL,
                             .only_code = TSR_RESULT_NOT_PLACED};
   if (!ordered) return TSR_OK;
-  return b->t->backend->step(b->t->device, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
+  return b->t->backend->step(b->t->device, NULL, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
                              b->error);
 }
 
@@ -233,7 +234,7 @@ static void stop_copies(const job *j) {
 tsr_status tsr_travel(const tsr_table *t, tsr_store *store, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk,
                       void *stream, bool *began, tsr_error *error) {
   const tsr_bulk own = own_arrays(op, bulk);
-  job j = job_for(t, store->composition, stages, op, &own);
+  job j = job_for(store->composition, stages, op, &own);
   uint64_t piece, bytes;
   void *memory;
   j.batch = (tsr_work){t, store, stream, error};

@@ -31,7 +31,7 @@ static void *pass(void *gate) {
 
 static void try_threads(void) {
   enum { SPARE = 8, REST_MILLISECONDS = 20 }; /* for threads that have ended and still count */
-  if (omp_get_max_threads() == 1) return; /* a team of one starts none */
+  if (omp_get_max_threads() == 1) return;     /* a team of one starts none */
   const int wanted = omp_get_max_threads() - 1 + SPARE;
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* closed while threads are started, so that all run at once */
   pthread_t *threads = malloc((size_t)wanted * sizeof *threads);

@@ -11,7 +11,7 @@
 
 static tsr_status at_random(const tsr_table *t, const tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_error *error) {
-  return t->backend->launch(store->code->program, op, bulk, stream, error);
+  return t->backend->step(t->device, store->code->program, TSR_BULK_STEP(op), bulk, bulk->n, stream, error);
 }
 
 /* Both passes of an insert, where there was no memory to go page by page. */

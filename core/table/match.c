@@ -47,7 +47,8 @@ void tsr_joining_free(tsr_joining *j) {
 tsr_status tsr_joining_step(const tsr_joining *j, uint32_t step, uint64_t n) {
   tsr_match match = j->match;
   match.n = n;
-  return n ? j->left->backend->step(j->left->device, &tsr_match_steps.step[step], &match, n, NULL, j->error) : TSR_OK;
+  return n ? j->left->backend->step(j->left->device, NULL, &tsr_match_steps.step[step], &match, n, NULL, j->error)
+           : TSR_OK;
 }
 
 static tsr_status read_number(const tsr_joining *j, const void *from, void *to, uint64_t bytes) {
