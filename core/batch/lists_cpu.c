@@ -10,7 +10,7 @@
 
 typedef struct lists_job {
   const tsr_cpu_table *table;
-  const tsr_pages *pages;
+  const tsr_lists_step *pages;
 } lists_job;
 
 enum { CHUNK = 512 };
@@ -23,13 +23,13 @@ typedef struct chunk {
 } chunk;
 
 static void find_lists(const lists_job *job, chunk *c) {
-  const tsr_pages *p = job->pages;
+  const tsr_lists_step *p = job->pages;
   job->table->bulk->lists(job->table->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
 /* Puts the chunk's pairs where c->slots says; returns how many there were. */
 static uint64_t put_chunk(const lists_job *job, const chunk *c) {
-  const tsr_pages *p = job->pages;
+  const tsr_lists_step *p = job->pages;
   uint64_t placed = 0;
   job->table->bulk->put(job->table->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
   for (uint64_t i = c->begin; i < c->end; i++) {
@@ -41,15 +41,15 @@ static uint64_t put_chunk(const lists_job *job, const chunk *c) {
 }
 
 /* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
-static void tell(const tsr_pages *p, uint64_t placed) {
+static void tell(const tsr_lists_step *p, uint64_t placed) {
   if (placed) __atomic_fetch_add(&p->bulk.tally->hits, placed, __ATOMIC_RELAXED);
 }
 
 /* ---- In the order of pages ------------------------------------------------------------------- */
 
 static void make_page(const lists_job *job, uint64_t page) {
-  const tsr_pages *p = job->pages;
-  const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
+  const tsr_lists_step *p = job->pages;
+  const uint64_t begin = p->pages.begins[page], end = p->pages.begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
   const uint64_t left = p->bulk.state.lists - first, lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
   chunk c;
@@ -96,7 +96,7 @@ void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint6
 }
 
 void tsr_lists_any_begin(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  const tsr_pages *p = argument;
+  const tsr_lists_step *p = argument;
   (void)table;
   for (uint64_t i = begin; i < end; i++) p->offsets[i] = (uint32_t)p->counts[i];
 }
@@ -125,20 +125,30 @@ static bool is_in_list(const tsr_cpu_table *table, const tsr_bulk *items, uint64
   return list != TSR_CPU_NO_LIST;
 }
 
-void tsr_lists_any_rest(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  const tsr_pages *p = argument;
+static void insert_rest(const tsr_cpu_table *table, const tsr_bulk *bulk, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end; i++)
-    if (!is_in_list(table, &p->bulk, i)) table->work(table->program, TSR_BULK_insert, &p->bulk, i, i + 1);
+    if (!is_in_list(table, bulk, i)) table->work(table->program, TSR_BULK_insert, bulk, i, i + 1);
 }
 
+void tsr_lists_any_rest(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  insert_rest(table, &((const tsr_lists_step *)argument)->bulk, begin, end);
+}
+
+/* Items of the CPU's step `rest`. */
+typedef struct rest_job {
+  const tsr_cpu_table *table;
+  const tsr_bulk *bulk;
+} rest_job;
+
 static void rest_items(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
-  tsr_lists_any_rest(job->table, job->pages, begin, end);
+  const rest_job *job = argument;
+  insert_rest(job->table, job->bulk, begin, end);
 }
 
 /* Pages of slots leave nothing on the CPU. */
 void tsr_lists_rest(const tsr_cpu_table *table, const void *argument, uint64_t n) {
-  lists_job job = {table, argument};
+  const tsr_place_step *p = argument;
+  rest_job job = {table, &p->bulk};
   (void)n;
-  if (table->cpu->shape->has_lists && job.pages->rest[0]) tsr_parallel_for(job.pages->bulk.n, rest_items, &job);
+  if (table->cpu->shape->has_lists && p->rest[0]) tsr_parallel_for(p->bulk.n, rest_items, &job);
 }

@@ -259,12 +259,13 @@ static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *colu
 
 /* The pages of the run, where the steps can read them: a side that lies in the host's memory has a window of its own. */
 static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
-  const tsr_table *t = side == LEFT ? j->left : j->right;
+  tsr_table *t = side == LEFT ? j->left : j->right;
   *state = t->store.state;
   if (!t->store.windows) return TSR_OK;
   const tsr_window *window = &t->store.windows->window[side];
   *state = tsr_window_state(&t->store, window, run);
-  return tsr_window_copy(t, &t->store, window, run, run, false, NULL, j->error);
+  const tsr_work work = tsr_work_on(t, &t->store, NULL, j->error);
+  return tsr_window_copy(&work, window, run, run, false);
 }
 
 /* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */

@@ -22,7 +22,8 @@ inline std::string mark_in_order(const tsr_table *table, uint64_t n, const void 
   bulk.n = n;
   bulk.keys = keys;
   bulk.tally = table->tallies + TSR_TALLY_UNREAD;
-  if (tsr_mark_in_order(table, &table->store, &bulk, nullptr, &began, &error)) return error.message;
+  const tsr_work work = {table->backend, table->device, &table->store, nullptr, &error};
+  if (tsr_mark_in_order(&work, &bulk, &began)) return error.message;
   return began ? "" : "no memory";
 }
 
