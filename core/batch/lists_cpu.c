@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk on the CPU (lists.h). Items of reserved keys are in no list: a later
- * step sees to them.
+ * Lists that are made in bulk on the CPU (lists.h).
  */
 #include "core/batch/steps.h"
 #include "core/batch/steps_cpu.h"
@@ -50,14 +49,14 @@ static void tell(const tsr_lists_step *p, uint64_t placed) {
 static void make_page(const lists_job *job, uint64_t page) {
   const tsr_lists_step *p = job->pages;
   const uint64_t begin = p->pages.begins[page], end = p->pages.begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
-  const uint64_t left = p->bulk.state.lists - first, lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
+  const uint64_t left = p->bulk.state.lists + TSR_TAIL_RESERVED - first,
+                 lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) at[c.lists[i] - first]++;
   }
   for (uint64_t j = 0; j < lists; j++) {
     const uint64_t count = at[j];
@@ -69,12 +68,10 @@ static void make_page(const lists_job *job, uint64_t page) {
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST ? TSR_CPU_NO_SLOT : at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) c.slots[i] = at[c.lists[i] - first]++;
     placed += put_chunk(job, &c);
   }
   tell(p, placed);
-  if (placed < end - begin) __atomic_fetch_add(p->rest, 1, __ATOMIC_RELAXED);
 }
 
 void tsr_lists_make(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
@@ -91,7 +88,7 @@ void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint6
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
   }
 }
 
@@ -109,46 +106,8 @@ void tsr_lists_any_place(const tsr_cpu_table *table, const void *argument, uint6
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST
-                       ? TSR_CPU_NO_SLOT
-                       : __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      c.slots[i] = __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
     placed += put_chunk(job, &c);
   }
   tell(job->pages, placed);
-}
-
-/* ---- What is in no list ---------------------------------------------------------------------- */
-
-static bool is_in_list(const tsr_cpu_table *table, const tsr_bulk *items, uint64_t i) {
-  uint32_t list;
-  table->bulk->lists(table->cpu, &items->state, items->keys, i, i + 1, &list);
-  return list != TSR_CPU_NO_LIST;
-}
-
-static void insert_rest(const tsr_cpu_table *table, const tsr_bulk *bulk, uint64_t begin, uint64_t end) {
-  for (uint64_t i = begin; i < end; i++)
-    if (!is_in_list(table, bulk, i)) table->work(table->program, TSR_BULK_insert, bulk, i, i + 1);
-}
-
-void tsr_lists_any_rest(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  insert_rest(table, &((const tsr_lists_step *)argument)->bulk, begin, end);
-}
-
-/* Items of the CPU's step `rest`. */
-typedef struct rest_job {
-  const tsr_cpu_table *table;
-  const tsr_bulk *bulk;
-} rest_job;
-
-static void rest_items(void *argument, uint64_t begin, uint64_t end) {
-  const rest_job *job = argument;
-  insert_rest(job->table, job->bulk, begin, end);
-}
-
-/* Pages of slots leave nothing on the CPU. */
-void tsr_lists_rest(const tsr_cpu_table *table, const void *argument, uint64_t n) {
-  const tsr_place_step *p = argument;
-  rest_job job = {table, &p->bulk};
-  (void)n;
-  if (table->cpu->shape->has_lists && p->rest[0]) tsr_parallel_for(p->bulk.n, rest_items, &job);
 }

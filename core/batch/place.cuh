@@ -231,7 +231,7 @@ static __device__ __forceinline__ void work_on_rest(const tsr_place_step *a) {
                    end = end_of(a->pages.begins, a->pages.ends, page);
     for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {
       const uint64_t i = row + threadIdx.x;
-      const uint32_t mine = is_rest(&c, &a->bulk, a->is_hot, i, i < end);
+      const uint32_t mine = is_rest(&a->bulk, a->is_hot, i, i < end);
       hits += COMBINES ? bulk_combine(&c, &a->bulk, i, mine) : bulk_insert(&c, &a->bulk, i, mine);
     }
   }
