@@ -68,14 +68,14 @@ tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, ts
 static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
   tsr_device *device = m->shard->device;
   tsr_status status = TSR_OK;
-  for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++)
-    status = device->backend->stream_create(device, lane != TSR_LANE_WORK, &m->streams[lane], error);
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    tsr_slot *k = &m->slots[i];
-    if (status == TSR_OK) status = device->backend->event_create(device, true, &k->back_at, error);
-    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
-      status = device->backend->event_create(device, true, &k->ended[lane], error);
-      if (status == TSR_OK) status = device->backend->event_create(device, true, &k->begun[lane], error);
+  for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++)
+    status = device->backend->stream_create(device, leg != TSR_LEG_WORK, &m->streams[leg], error);
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
+    tsr_flight *k = &m->flights[i];
+    if (status == TSR_OK) status = device->backend->event_create(device, true, &k->times.back_at, error);
+    for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++) {
+      status = device->backend->event_create(device, true, &k->ended[leg], error);
+      if (status == TSR_OK) status = device->backend->event_create(device, true, &k->times.begun[leg], error);
     }
   }
   return status;
@@ -90,14 +90,14 @@ static void release_member(tsr_member *m) {
   if (!m->shard) return;
   tsr_device *device = m->shard->device;
   free_buffer(device, &m->bins);
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    tsr_slot *k = &m->slots[i];
-    tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
-                                  &k->values,  &k->back_values, &k->ordered_values};
-    if (k->back_at) device->backend->event_destroy(device, k->back_at);
-    for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
-      if (k->ended[lane]) device->backend->event_destroy(device, k->ended[lane]);
-      if (k->begun[lane]) device->backend->event_destroy(device, k->begun[lane]);
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
+    tsr_flight *k = &m->flights[i];
+    tsr_buffer *const others[] = {&k->numbers,         &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
+                                  &k->gathered.values, &k->gathered.back, &k->gathered.ordered};
+    if (k->times.back_at) device->backend->event_destroy(device, k->times.back_at);
+    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
+      if (k->ended[leg]) device->backend->event_destroy(device, k->ended[leg]);
+      if (k->times.begun[leg]) device->backend->event_destroy(device, k->times.begun[leg]);
     }
     for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
     for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
@@ -111,8 +111,8 @@ static void release_member(tsr_member *m) {
       free_buffer(device, &k->ordered[a]);
     }
   }
-  for (uint32_t lane = 0; lane < TSR_LANES; lane++)
-    if (m->streams[lane]) device->backend->stream_destroy(device, m->streams[lane]);
+  for (uint32_t leg = 0; leg < TSR_LEGS; leg++)
+    if (m->streams[leg]) device->backend->stream_destroy(device, m->streams[leg]);
   tsr_table_destroy(m->shard);
 }
 

@@ -173,7 +173,7 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
                                       .gather = gather,
                                       .exchange = exchange,
                                       .agree = agree};
-  (*table)->form = &tsr_form_shards;
+  (*table)->methods = &tsr_methods_shards;
   (*table)->shards = shards;
   (*table)->capacity = settings.capacity;
   return tsr_shards_furnish(*table, make, from, error);
@@ -195,7 +195,7 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
                                  t->shards->chunk,
                                  t->backend->wires != NULL,
                                  bins,
-                                 t->store.composition->settings.value_bytes};
+                                 tsr_composition_value_bytes(t->store.composition)};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)

@@ -20,9 +20,9 @@
 #include "core/devices/whole.h"
 #include "core/sized.h"
 #include "core/table/create.h"
-#include "core/table/form.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
+#include "core/table/single.h"
 
 typedef tsr_save_shards_head head_of_all;
 _Static_assert((int)TSR_SPLIT_SHARDS_MAX == 64 && (int)TSR_DEVICES_MAX == 64, "the arrays of a head");
@@ -52,10 +52,10 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
     h->ends[i] = at;
     if (!is_here(t, i)) continue;
     tsr_table *shard = t->shards->members[i - t->shards->transport.first].shard;
-    shard->watch = t->watch;
-    shard->watch_context = t->watch_context;
+    shard->listener.watch = t->listener.watch;
+    shard->listener.context = t->listener.context;
     status = tsr_save_write(file, path, at, shard, &bytes, error);
-    shard->watch = NULL;
+    shard->listener.watch = NULL;
     at += bytes;
     h->ends[i] = at;
   }
@@ -179,7 +179,8 @@ static void remember(const source *s, tsr_table *t) {
 
 static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
   const head_of_all *h = &s->head;
-  if (t->form != &tsr_form_shards) return damaged(s->path, "its spec is of one device, and it holds shards", error);
+  if (t->methods != &tsr_methods_shards)
+    return damaged(s->path, "its spec is of one device, and it holds shards", error);
   const bool replicates = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
   if (h->shards != (replicates ? 1 : t->devices.count))
     return damaged(s->path, "its head has another number of shards than its spec", error);

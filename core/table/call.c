@@ -110,8 +110,8 @@ tsr_status tsr_call_begin(tsr_table *t, tsr_request *r, tsr_error *error) {
   if (status) return status;
   t->store.in_graph = true;
   t->store.state.has_erased = 1;
-  t->store.is_clear = t->knows_pairs = false;
-  t->erases_unseen = true;
+  t->store.is_clear = t->known.is_known = false;
+  t->known.erases_unseen = true;
   return TSR_OK;
 }
 

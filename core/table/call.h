@@ -6,7 +6,7 @@
 #ifndef TSR_TABLE_CALL_H
 #define TSR_TABLE_CALL_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* What a request may ask for besides an operation TSR_BULK_. */
 enum { TSR_CALL_CLEAR = TSR_BULKS, TSR_CALL_KERNEL, TSR_CALL_FUNCTION, TSR_CALL_BUILD, TSR_CALL_PARTS, TSR_CALLS };

@@ -9,14 +9,17 @@
 
 #include <string.h>
 
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 
 enum { LEFT, RIGHT, SIDES };
 
 static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composition->shape; }
-static bool keeps_all(const tsr_table *t) { return shape_of(t)->duplicates == TSR_DUPLICATES_KEEP; }
+/* Whether a key may have several pairs, in slots or in a list of values: written out they are alike. */
+static bool keeps_all(const tsr_table *t) {
+  return shape_of(t)->kind == TSR_KIND_MULTISET || shape_of(t)->kind == TSR_KIND_MULTIMAP;
+}
 
 /* ---- Memory and steps ------------------------------------------------------------------------ */
 
@@ -200,7 +203,7 @@ static tsr_status find_all(tsr_joining *j) {
   m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
   status = tsr_launch(t, &t->store, op, &bulk, &(tsr_call_state){.stream = NULL}, j->error);
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
-  if (status == TSR_OK) t->find_keys += m->lefts;
+  if (status == TSR_OK) t->done.find_keys += m->lefts;
   return status ? status : left_phase;
 }
 

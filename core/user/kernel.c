@@ -50,7 +50,8 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
   for (size_t i = 0; i < count; i++) {
     const tsr_table *t = tables[i];
     if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: table %zu is NULL", kernel, i);
-    if (t->form != &tsr_form_store) return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
+    if (t->methods != &tsr_methods_store)
+      return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
     if (t->backend != tables[0]->backend ||
         t->store.composition->settings.device != tables[0]->store.composition->settings.device)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
@@ -147,8 +148,11 @@ static tsr_phase phase_of(uint32_t does) {
 static void announce(tsr_table *t, uint32_t does, uint64_t n) {
   tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
-  if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
-  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
+  if (does & TSR_DOES_ERASES) {
+    t->store.state.has_erased = 1;
+    t->values->note_erased(t);
+  }
+  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->known.is_known = false;
 }
 
 /* Lets a call work on a table. */

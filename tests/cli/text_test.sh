@@ -130,7 +130,14 @@ refuses_file map in.csv '^tessera: in.csv:3: has no key'
 gives map in.csv '1:10,5:50,' --null skip
 gives set in.csv '1,3,4,5,' --null skip
 run run map.ini "${cpu[@]}" --insert in.csv --null skip
-expect_err '^tessera: in.csv: 4 rows were left out, whose key or value is empty or \\N$'
+expect_err '^tessera: in.csv: 4 rows were left out, whose key or value is empty, \\N or -$'
+put l.tsv '1\t10\n2\t20\n'
+put r.tsv '1\t0\n'
+for form in csv tsv; do
+  run join l.tsv r.tsv --kind left --out "own.$form" --quiet "${cpu[@]}"
+  gives map "own.$form" '1:0,' --key @1 --value @3 --null skip
+done
+refuses_file map own.tsv '^tessera: own.tsv:[12]: has a key but no value' --key @1 --value @3
 refuses '--null ignore: must be refuse or skip' run map.ini --insert in.csv --null ignore
 
 case_of "numbers below 0"

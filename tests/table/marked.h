@@ -9,7 +9,7 @@
 
 extern "C" {
 #include "core/batch/mark.h"
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 }
 
 namespace tessera_test {

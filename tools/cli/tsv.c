@@ -286,10 +286,12 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* NULL as PostgreSQL and MySQL write it, or nothing. */
-static bool is_null(const tsr_tsv *t, field f) {
-  return f.begin == f.end || (f.end - f.begin == 2 && memcmp(row_of(t) + f.begin, "\\N", 2) == 0);
+static bool says(const tsr_tsv *t, field f, const char *text) {
+  return f.end - f.begin == strlen(text) && memcmp(row_of(t) + f.begin, text, f.end - f.begin) == 0;
 }
+
+/* Nothing, NULL as PostgreSQL and MySQL write it, or a missing value as this program does. */
+static bool is_null(const tsr_tsv *t, field f) { return f.begin == f.end || says(t, f, "\\N") || says(t, f, "-"); }
 
 /* What names a column and is no number, not even one written carelessly, nor a missing one. Letters beyond ASCII are
  * letters. */
@@ -316,10 +318,6 @@ static bool has_names(const tsr_tsv *t) {
     is_named = is_named || !is_empty;
   }
   return is_named;
-}
-
-static bool says(const tsr_tsv *t, field f, const char *text) {
-  return f.end - f.begin == strlen(text) && memcmp(row_of(t) + f.begin, text, f.end - f.begin) == 0;
 }
 
 /* The number of a column that is not given by name; 0: it is. */
