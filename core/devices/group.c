@@ -145,8 +145,8 @@ void tsr_group_destroy(tsr_group *group) {
 
 static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
   const char *what = NULL;
-  if (settings->devices.count > 1) what = "each process has one device: name one";
-  if (settings->split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
+  if (settings->sharing.devices.count > 1) what = "each process has one device: name one";
+  if (settings->sharing.split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
   return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
 }
 

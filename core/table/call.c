@@ -17,7 +17,7 @@ static bool has_devices(const tsr_table *t, const tsr_request *r) {
 
 static bool grows(const tsr_table *t, const tsr_request *r) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
-  return inserts && t->store.composition->settings.growth;
+  return inserts && t->store.composition->settings.upkeep.growth;
 }
 
 static bool uses_rows(const tsr_table *t, const tsr_request *r) {

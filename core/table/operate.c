@@ -173,7 +173,7 @@ static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */
 static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  const bool grows = t->store.composition->settings.growth != 0;
+  const bool grows = t->store.composition->settings.upkeep.growth != 0;
   const bool reads_later = r->values_out && (grows || !t->store.composition->shape.whole_pairs);
   tsr_request inserts = *r;
   if (reads_later) inserts.values_out = NULL;
@@ -193,7 +193,7 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* An insert into a table that grows is done in pieces, whose arrays growth.c stages. */
 static bool grows(const tsr_table *t, const tsr_request *r) {
-  return t->store.composition->settings.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
+  return t->store.composition->settings.upkeep.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
 }
 
 /* A request for what slots hold. */

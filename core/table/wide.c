@@ -218,7 +218,7 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
 }
 
 static bool replaces(const tsr_table *t, uint32_t op) {
-  return t->store.composition->settings.replaces_rows && op == TSR_BULK_insert;
+  return t->store.composition->settings.policy.replaces_rows && op == TSR_BULK_insert;
 }
 
 /* Before the insert, so that a pair which that hands back has its new value. The items whose keys are present get their rows'
