@@ -23,10 +23,14 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *regio
   return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
-uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  uint64_t bytes = t->lock_bytes + tsr_composition_row_bytes(t);
+uint64_t tsr_composition_store_bytes(const tsr_composition *t) {
+  uint64_t bytes = t->lock_bytes;
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);) bytes += tsr_region_bytes(t, at.region);
   return bytes;
+}
+
+uint64_t tsr_composition_bytes(const tsr_composition *t) {
+  return tsr_composition_store_bytes(t) + tsr_composition_row_bytes(t);
 }
 
 tsr_state tsr_composition_state(const tsr_composition *t) {

@@ -7,6 +7,7 @@
 #include "core/batch/plan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
+#include "core/table/values.h"
 
 /* ---- What cannot be recorded ----------------------------------------------------------------- */
 
@@ -22,7 +23,7 @@ static bool grows(const tsr_table *t, const tsr_request *r) {
 
 static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   const bool is_bulk = r->op < TSR_BULKS;
-  return t->store.composition->settings.value_bytes && (!is_bulk || r->values || r->values_out);
+  return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
 static bool makes_lists(const tsr_table *t, const tsr_request *r) {
@@ -71,6 +72,8 @@ typedef struct obstacle {
 /* In the order in which a caller can do something about them. */
 static const obstacle obstacles[] = {
     {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ...", TSR_HAS_NOTHING},
+    {TSR_CALL_LINK, NULL, "a table was rebuilt with other code since the kernel was linked: launch it once before",
+     TSR_HAS_NOTHING},
     {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch",
      TSR_HAS_NOTHING},
     {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before", TSR_HAS_NOTHING},
