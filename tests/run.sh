@@ -7,6 +7,7 @@
 #   tests/run.sh [JOB...] [BAZEL ARG...] some jobs, with arguments for `bazel test` (without JOB: the job default)
 #
 # The last line is `N passed, N failed, N skipped` and counts test cases; a job that runs nothing has failed.
+# What was built and has passed is kept for the next run (build_cache.sh).
 # Tests tagged `gpu` are not run here: tests/device is carried to a machine with a GPU. Read next: .bazelrc (the
 # configurations).
 
@@ -14,6 +15,8 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# shellcheck source-path=SCRIPTDIR source=build_cache.sh
+source tests/build_cache.sh
 jobs=(format default asan tsan nocuda)
 passed=0
 failed=0
@@ -49,7 +52,7 @@ bazel_test() {
   local name=$1 events status=0 files=() counts
   shift
   events=$(mktemp)
-  bazel test --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
+  bazel test ${build_cache:+"--disk_cache=$build_cache"} --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
     --build_event_json_file="$events" "$@" ${bazel_args[@]+"${bazel_args[@]}"} || status=$?
   mapfile -t files < <(grep -o '"name":"test.xml","uri":"file://[^"]*"' "$events" | sed 's|.*file://||; s|"$||')
   rm -f "$events"
@@ -126,9 +129,11 @@ if (($#)); then
 fi
 ((${#selected[@]})) || selected=("${jobs[@]}")
 
+find_build_cache
 for job in "${selected[@]}"; do
   echo "== $job"
   "job_$job"
 done
+trim_build_cache
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
