@@ -49,7 +49,8 @@ void expect_step_links(const tsr_composition *table, uint32_t step) {
   ASSERT_EQ(tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, &error), TSR_OK)
       << error.message;
   SCOPED_TRACE(std::string(kernels.names[0]) + " for sm_" + std::to_string(link.shape.sm));
-  ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, false, &made.link, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, linking::keeps_links(), &made.link, &error), TSR_OK)
+      << error.message;
   ASSERT_EQ(made.link.kernel_count, 1u);
   EXPECT_EQ(made.link.other_functions, 0u);
   EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);
