@@ -35,7 +35,7 @@ static tsr_status spec_of_shard(const tsr_table *t, uint32_t number, tsr_spec **
   if (status == TSR_OK) status = tsr_spec_put(spec, "table", "backend", t->backend->name, error);
   snprintf(value, sizeof value, "%u", number);
   if (status == TSR_OK) status = tsr_spec_put(spec, "table", "device", value, error);
-  const uint64_t limit = t->store.composition->settings.growth_limit, members = t->shards->transport.members;
+  const uint64_t limit = t->store.composition->settings.upkeep.growth_limit, members = t->shards->transport.members;
   const uint64_t least = t->store.composition->settings.capacity, part = limit / members;
   snprintf(value, sizeof value, "%llu", (unsigned long long)(part > least ? part : least));
   if (status == TSR_OK && limit && members > 1 && t->shards->split != TSR_SPLIT_REPLICATED)
@@ -48,7 +48,7 @@ static tsr_status spec_of_shard(const tsr_table *t, uint32_t number, tsr_spec **
 }
 
 uint32_t tsr_shard_device(const tsr_table *t, uint32_t i) {
-  return t->devices.count ? t->devices.numbers[i] : (uint32_t)t->store.composition->settings.device;
+  return t->devices.count ? t->devices.numbers[i] : (uint32_t)t->store.composition->settings.target.device;
 }
 
 tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, tsr_table **shard, tsr_error *error) {
@@ -125,9 +125,9 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   tsr_shards *s = t->shards;
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table of several devices");
   if (!in_group) s->transport.members = s->transport.here = t->devices.count;
-  s->split = (uint32_t)settings->split;
+  s->split = (uint32_t)settings->sharing.split;
   /* lists that are made in bulk are made anew by each insert, so that a batch has to come at once */
-  s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->chunk;
+  s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->sharing.chunk;
   s->seed = t->store.composition->shape.seed;
   s->is_empty = true;
   const uint32_t here = s->transport.here;
@@ -143,7 +143,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (in_group)
     s->transport.devices[0] = devices[0];
   else
-    tsr_local_transport(&s->transport, devices, here, settings->exchange == TSR_EXCHANGE_COPY);
+    tsr_local_transport(&s->transport, devices, here, settings->sharing.exchange == TSR_EXCHANGE_COPY);
   tsr_balance_evenly(s);
   return TSR_OK;
 }

@@ -29,7 +29,7 @@ tsr_status tsr_shards_build(tsr_table *t, uint64_t n, const void *keys, const vo
                             uint32_t tries, tsr_error *error) {
   const uint64_t seed = t->store.composition->shape.seed;
   tsr_report before, after;
-  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  if (t->store.composition->settings.upkeep.growth) return tsr_insert(t, n, keys, values, call, error);
   tsr_status status = tsr_shards_report(t, &before, error);
   for (uint32_t try = 1; status == TSR_OK; try++) {
     tsr_call this_call = *call;

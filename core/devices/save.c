@@ -174,14 +174,14 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
 static void remember(const source *s, tsr_table *t) {
   memcpy(t->shards->first_bin, s->head.first_bin, sizeof s->head.first_bin);
   t->shards->is_empty = false;
-  t->shards->is_stale = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
+  t->shards->is_stale = t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED;
 }
 
 static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
   const head_of_all *h = &s->head;
   if (t->methods != &tsr_methods_shards)
     return damaged(s->path, "its spec is of one device, and it holds shards", error);
-  const bool replicates = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
+  const bool replicates = t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED;
   if (h->shards != (replicates ? 1 : t->devices.count))
     return damaged(s->path, "its head has another number of shards than its spec", error);
   const tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
@@ -204,7 +204,7 @@ static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *e
 
 /* Whether there are as many devices as the file has shards, or copies of one. */
 static bool suits(const source *s, const tsr_table *t) {
-  return t->store.composition->settings.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
+  return t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
 }
 
 /* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is

@@ -50,7 +50,7 @@ tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const vo
                             uint32_t tries, tsr_error *error) {
   const uint64_t paged = t->store.paged_keys;
   tsr_tally tally;
-  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  if (t->store.composition->settings.upkeep.growth) return tsr_insert(t, n, keys, values, call, error);
   tsr_status status = build(t, n, keys, values, call, tries, &tally, error);
   if (t->store.paged_keys > paged) t->store.paged_keys = paged + (status ? 0 : n); /* of one try */
   if (status) {

@@ -36,7 +36,7 @@ static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, u
 
 /* What [table] devices names, `all` counted. */
 static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) {
-  tsr_devices devices = settings->devices;
+  tsr_devices devices = settings->sharing.devices;
   if (devices.count != TSR_DEVICES_ALL) return devices;
   devices.count = tsr_device_count(t->backend);
   for (uint32_t i = 0; i < devices.count; i++) devices.numbers[i] = (uint8_t)i;
@@ -53,7 +53,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
   t->values = &tsr_values_in_slots;
-  t->methods = settings.devices.count ? &tsr_methods_shards : &tsr_methods_store;
+  t->methods = settings.sharing.devices.count ? &tsr_methods_shards : &tsr_methods_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   status = tsr_spec_copy(spec, &t->spec, error);
@@ -64,7 +64,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->capacity = settings.capacity;
   tsr_options of_shard = *options;
   if (t->devices.count) of_shard.capacity = tsr_settings_shard_capacity(&settings, t->devices.count);
-  return compose_for_device(t, &of_shard, settings.backend, error);
+  return compose_for_device(t, &of_shard, settings.target.backend, error);
 }
 
 tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->methods->furnish(t, error); }

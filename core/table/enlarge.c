@@ -8,7 +8,7 @@
 #include "core/table/order.h"
 
 static uint64_t limit_of(const tsr_table *t) {
-  const uint64_t limit = t->store.composition->settings.growth_limit;
+  const uint64_t limit = t->store.composition->settings.upkeep.growth_limit;
   return !limit || limit > TSR_CAPACITY_MAX ? TSR_CAPACITY_MAX : limit;
 }
 
@@ -19,7 +19,7 @@ enum { SPARSE = 256, SPARSE_MIN = 1 << 20 };
 static uint64_t limit_of_insert(const tsr_growth *g) {
   const uint64_t limit = limit_of(g->t), pairs = g->t->known.pairs + g->to_come;
   const uint64_t sparse = pairs > SPARSE_MIN / SPARSE ? pairs * SPARSE : SPARSE_MIN;
-  return g->t->store.composition->settings.growth_limit || limit < sparse ? limit : sparse;
+  return g->t->store.composition->settings.upkeep.growth_limit || limit < sparse ? limit : sparse;
 }
 
 uint64_t tsr_growth_room(const tsr_growth *g) {

@@ -282,7 +282,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
                     "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
-      left->store.composition->settings.device != right->store.composition->settings.device)
+      left->store.composition->settings.target.device != right->store.composition->settings.target.device)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table is on %s (%s), the right one on %s (%s): both must be on one device",
                     left->backend->name, left->device->info.name, right->backend->name, right->device->info.name);

@@ -73,12 +73,13 @@ static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, co
   tsr_bulk made = *bulk;
   void *memory = NULL;
   tsr_status status = TSR_OK;
-  if (!call->is_recorded) status = tsr_spans_make(t, &made, call->stream, &memory, error);
+  const tsr_work work = tsr_work_on(t, &t->store, call->stream, error);
+  if (!call->is_recorded) status = tsr_spans_make(&work, &made, &memory);
   if (status == TSR_OK)
     status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, call, error)
                                                         : launch(t, TSR_BULK_insert, &made, call, error);
   if (!memory) return status;
-  if (status == TSR_OK) status = tsr_spans_answer(t, bulk, &made, call->stream, memory, error);
+  if (status == TSR_OK) status = tsr_spans_answer(&work, bulk, &made, memory);
   const tsr_status freed = t->backend->free_in(t->device, memory, call->stream, status ? NULL : error);
   return status ? status : freed;
 }
@@ -172,7 +173,7 @@ static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */
 static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  const bool grows = t->store.composition->settings.growth != 0;
+  const bool grows = t->store.composition->settings.upkeep.growth != 0;
   const bool reads_later = r->values_out && (grows || !t->store.composition->shape.whole_pairs);
   tsr_request inserts = *r;
   if (reads_later) inserts.values_out = NULL;
@@ -192,7 +193,7 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* An insert into a table that grows is done in pieces, whose arrays growth.c stages. */
 static bool grows(const tsr_table *t, const tsr_request *r) {
-  return t->store.composition->settings.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
+  return t->store.composition->settings.upkeep.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
 }
 
 /* A request for what slots hold. */

@@ -13,10 +13,9 @@
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-/* Of all memory; rows may be more than the composition plans, since those that are there stay. */
+/* Of all memory. Outside the store there may be more than the composition plans, since what is there stays. */
 static uint64_t bytes_of(const tsr_table *t) {
-  const tsr_composition *composition = t->store.composition;
-  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) + t->values->memory(t);
+  return tsr_composition_store_bytes(t->store.composition) + t->values->memory(t);
 }
 
 void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {

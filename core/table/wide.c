@@ -24,7 +24,7 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *r
   whole.row_count = t->wide.count;
   whole.row_bytes = (uint32_t)t->store.composition->settings.value_bytes;
   whole.word_bytes = word_of(whole.row_bytes, run->values);
-  return t->backend->step(t->device, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
+  return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -218,7 +218,7 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
 }
 
 static bool replaces(const tsr_table *t, uint32_t op) {
-  return t->store.composition->settings.replaces_rows && op == TSR_BULK_insert;
+  return t->store.composition->settings.policy.replaces_rows && op == TSR_BULK_insert;
 }
 
 /* Before the insert, so that a pair which that hands back has its new value. The items whose keys are present get their rows'
