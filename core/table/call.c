@@ -7,6 +7,7 @@
 #include "core/batch/plan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
+#include "core/table/values.h"
 
 /* ---- What cannot be recorded ----------------------------------------------------------------- */
 
@@ -17,12 +18,12 @@ static bool has_devices(const tsr_table *t, const tsr_request *r) {
 
 static bool grows(const tsr_table *t, const tsr_request *r) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
-  return inserts && t->store.composition->settings.growth;
+  return inserts && t->store.composition->settings.upkeep.growth;
 }
 
 static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   const bool is_bulk = r->op < TSR_BULKS;
-  return t->store.composition->settings.value_bytes && (!is_bulk || r->values || r->values_out);
+  return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
 static bool makes_lists(const tsr_table *t, const tsr_request *r) {
@@ -51,11 +52,12 @@ static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;
-  bool (*is_prepared)(tsr_program *, uint32_t) = t->backend->is_prepared;
+  bool (*is_prepared)(tsr_program *, const tsr_step *) = t->backend->is_prepared;
   tsr_program *p = t->store.code->program;
-  return !is_prepared(p, r->op) || (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_note)) ||
-         (combines && !is_prepared(p, TSR_BULK_combine)) ||
-         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_mark));
+  return !is_prepared(p, TSR_BULK_STEP(r->op)) ||
+         (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_note))) ||
+         (combines && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_combine))) ||
+         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_mark)));
 }
 
 enum { ANY_CALL = TSR_CALLS };
@@ -70,6 +72,8 @@ typedef struct obstacle {
 /* In the order in which a caller can do something about them. */
 static const obstacle obstacles[] = {
     {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ...", TSR_HAS_NOTHING},
+    {TSR_CALL_LINK, NULL, "a table was rebuilt with other code since the kernel was linked: launch it once before",
+     TSR_HAS_NOTHING},
     {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch",
      TSR_HAS_NOTHING},
     {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before", TSR_HAS_NOTHING},
@@ -109,8 +113,8 @@ tsr_status tsr_call_begin(tsr_table *t, tsr_request *r, tsr_error *error) {
   if (status) return status;
   t->store.in_graph = true;
   t->store.state.has_erased = 1;
-  t->store.is_clear = t->knows_pairs = false;
-  t->erases_unseen = true;
+  t->store.is_clear = t->known.is_known = false;
+  t->known.erases_unseen = true;
   return TSR_OK;
 }
 

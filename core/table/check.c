@@ -15,6 +15,7 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
+#include "core/kernels/pool.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/table/open.h"
@@ -83,9 +84,10 @@ static void print_devices(FILE *out, const tsr_spec *spec, uint32_t shards, uint
 
 static void print_filter(FILE *out, const tsr_composition *t) {
   const tsr_settings *s = &t->settings;
-  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->block_bytes, s->functions, bits);
+  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->filter.block_bytes, s->filter.functions, bits);
   fprintf(out, "%-12s %llu of %llu bytes; a key sets %llu bits of one of them\n", "blocks",
-          (unsigned long long)t->shape.buckets, (unsigned long long)s->block_bytes, (unsigned long long)s->functions);
+          (unsigned long long)t->shape.buckets, (unsigned long long)s->filter.block_bytes,
+          (unsigned long long)s->filter.functions);
   fprintf(out, "%-12s with %llu keys, %g bits for each, one absent key in %.0f seems present\n", "errs",
           (unsigned long long)s->capacity, bits, 1 / rate);
 }
@@ -187,8 +189,8 @@ static void print_memory(FILE *out, const tsr_composition *t) {
     fprintf(out,
             "%-12s of at least %llu value%s, each further bucket %g times as long, at most %u; room for %llu keys and "
             "%llu values of them\n",
-            "values", (unsigned long long)t->settings.first_values, t->settings.first_values == 1 ? "" : "s",
-            t->settings.values_growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
+            "values", (unsigned long long)t->settings.values.first, t->settings.values.first == 1 ? "" : "s",
+            t->settings.values.growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
             (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
@@ -239,15 +241,15 @@ static void print_constants(FILE *out, const tsr_composition *t) {
 static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
   tsr_device_info info = {0};
   tsr_error error = {TSR_OK, ""};
-  if (settings->backend == TSR_BACKEND_CPU) {
+  if (settings->target.backend == TSR_BACKEND_CPU) {
     snprintf(why, bytes, "cpu, as the spec says");
     return 0;
   }
-  if (tsr_device_describe((int)settings->device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
     snprintf(why, bytes, "cuda on %s", info.name);
     return info.sm;
   }
-  if (settings->backend == TSR_BACKEND_AUTO) {
+  if (settings->target.backend == TSR_BACKEND_AUTO) {
     snprintf(why, bytes, "cpu, because: %.900s", error.message);
     return 0;
   }
@@ -273,8 +275,8 @@ static tsr_status resolve(const char *call, const tsr_spec *spec, const tsr_opti
                          : tsr_settings_read(spec, &known, &settings, error);
   if (status) return status;
   r->sm = target_of(&settings, r->why, sizeof r->why);
-  r->shards = settings.devices.count != TSR_DEVICES_ALL
-                  ? settings.devices.count
+  r->shards = settings.sharing.devices.count != TSR_DEVICES_ALL
+                  ? settings.sharing.devices.count
                   : tsr_device_count(r->sm ? &tsr_cuda_backend : &tsr_cpu_backend);
   r->capacity = settings.capacity;
   if (r->shards) known.capacity = tsr_settings_shard_capacity(&settings, r->shards);
@@ -409,15 +411,15 @@ void tsr_resolution_free(tsr_resolution *resolution) {
 /* ---- link ------------------------------------------------------------------------------------ */
 
 /* What is told of a link of its own stands behind the kernels of the cubin. */
-static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernels, bool use_cache, tsr_link *link,
-                             tsr_error *error) {
+static tsr_status add_step(const tsr_composition *t, const tsr_step *step, bool use_cache, tsr_link *link,
+                           tsr_error *error) {
   tsr_link made = {0};
-  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, use_cache, &made, error);
+  tsr_status status = tsr_cuda_link_step(t, step, use_cache, &made, error);
   if (status) return status;
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = kernels->names[0]; /* lives as long as the library; the form does not matter */
+    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the form does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;
@@ -425,19 +427,6 @@ static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernel
   }
   tsr_link_free(&made);
   return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the facts of a kernel");
-}
-
-static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
-  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
-  tsr_kernels kernels;
-  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
-  return status ? status : add_kernel(&of_pages, &kernels, use_cache, link, error);
-}
-
-static tsr_status add_mark(const tsr_composition *t, bool use_cache, tsr_link *link, tsr_error *error) {
-  tsr_kernels kernels;
-  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
-  return status ? status : add_kernel(t, &kernels, use_cache, link, error);
 }
 
 tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
@@ -450,14 +439,15 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   tsr_status status = tsr_take_over("tsr_spec_link", &known, options, sizeof known, error);
   if (status == TSR_OK) status = compose(spec, &known, sm, &t, error);
   if (status) return status;
-  status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
-                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, 0,
-                                            (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
+  const tsr_steps *set = is_pool(spec) ? &tsr_pool_steps : &tsr_bulk_steps;
+  const uint32_t count = is_pool(spec) ? TSR_POOL_OPERATIONS : (uint32_t)TSR_BULKS_OF(&t->shape);
+  status = tsr_step_kernels(set->step, count, t->shape.key_bits, t->shape.payload_bits, &kernels, error);
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
-  if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
+    if (tsr_plan_has_step(t, step)) status = add_step(t, &tsr_pages_steps.step[step], use_cache, &ours, error);
+  if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert))
+    status = add_step(t, TSR_BULK_STEP(TSR_BULK_mark), use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

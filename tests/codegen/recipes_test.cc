@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include "core/batch/split.h"
+#include "core/batch/steps.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/pool.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -156,8 +157,13 @@ TEST(Recipes, ComposeAtOtherWidthsOrSayWhyNot) {
 
 // nvJitLink keeps a kernel whose name contains that of a wanted one.
 TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
-#define KERNEL_NAMES(op) TSR_BULK_KERNEL_NAME(op) TSR_BULK_MEDIUM_NAME(op) TSR_BULK_ROOMY_NAME(op)
-  const std::vector<std::string> names = {TSR_BULK_OPS(KERNEL_NAMES)};
+  std::vector<std::string> names;
+  for (const tsr_steps *set : {&tsr_bulk_steps, &tsr_pages_steps, &tsr_pool_steps})
+    for (const tsr_step *step = set->step; step < set->step + set->count; step++) {
+      names.push_back(step->kernel);
+      for (const char *form : step->roomier)
+        if (form) names.push_back(form);
+    }
   for (const std::string &one : names)
     for (const std::string &other : names)
       EXPECT_TRUE(one == other || one.find(other) == std::string::npos) << one << " " << other;
@@ -166,8 +172,10 @@ TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
 extern "C" const tsr_image tsr_scan_images[];
 
 TEST(Kernels, OfThePrefixSumLink) {
-  const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, {}, false};
+  tsr_step steps[2] = {};
+  steps[0].kernel = "tsr_scan_totals";
+  steps[1].kernel = "tsr_scan_tiles";
+  tsr_kernels kernels = {steps, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, false};
   for (uint32_t sm : {80u, 90u, 100u}) {
     linking::Link link;
     tsr_error error = {};
@@ -175,23 +183,6 @@ TEST(Kernels, OfThePrefixSumLink) {
         << error.message;
     if (sm < 90) link.link.other_functions = 0; // ptxas's, for the shuffles of CUB
     linking::expect_sound(link.link, 2, 255);
-  }
-}
-
-extern "C" const tsr_image tsr_split_images[];
-
-TEST(Kernels, OfTheSplitLink) {
-#define SPLIT_NAME(step) "tsr_split_" #step,
-  const char *const names[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
-  tsr_kernels kernels = {names, TSR_SPLIT_STEP_COUNT, tsr_split_images[0].device, tsr_split_images[0].device_bytes, {},
-                         false};
-  for (uint32_t sm : {80u, 90u, 100u}) {
-    linking::Link link;
-    tsr_error error = {};
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, linking::keeps_links(), &link.link, &error), TSR_OK)
-        << error.message;
-    if (sm < 90) link.link.other_functions = 0; // ptxas's, for shuffles
-    linking::expect_sound(link.link, TSR_SPLIT_STEP_COUNT, 255);
   }
 }
 

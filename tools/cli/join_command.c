@@ -13,6 +13,7 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
+#include "tools/cli/gather.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/reading.h"
@@ -63,7 +64,7 @@ static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
-static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, const char *path, tsr_error *error) {
+static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, const char *path, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
@@ -71,19 +72,20 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
   tsr_progress_begin(&progress, path, "pairs", job->is_quiet);
   while (status == TSR_OK && chunk.file < 1) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = tsr_insert(table, chunk.count, chunk.keys, chunk.values, NULL, error);
+    if (status == TSR_OK && chunk.count) status = tsr_gather_add(gather, &chunk, error);
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
   }
+  if (status == TSR_OK) status = tsr_gather_finish(gather, error);
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
-  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK) status = tsr_table_report(gather->table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
-                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(
+        error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s",
+        path, report.not_placed, tsr_advice_when_full(gather->table, "let it grow: --set table.growth=double", advice));
   job->overflows += report.overflows;
   if (status == TSR_OK && report.overflows)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
@@ -122,7 +124,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
-  if (status == TSR_OK) status = fill(job, stream, *table, path, error);
+  tsr_gather gather = {
+      .table = *table, .key_bytes = file.options.key_bits / 8, .value_bytes = file.options.value_bits / 8};
+  if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
+  tsr_gather_free(&gather);
   if (status == TSR_OK) note(job, side, &file, stream);
   tsr_stream_close(stream);
   return status;
@@ -248,15 +253,17 @@ static bool has_signed_aggregates(const join_job *job) {
 }
 
 static tsr_status put_out(join_job *job, tsr_error *error) {
+  const bool is_signed = !job->only_counts && has_signed_aggregates(job);
   uint64_t count = 0;
-  tsr_status status = job->only_counts             ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
-                      : has_signed_aggregates(job) ? write_signed_aggregates(job, &count, error)
-                                                   : write_rows(job, &count, error);
+  tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
+                      : is_signed      ? write_signed_aggregates(job, &count, error)
+                                       : write_rows(job, &count, error);
   if (status) return status;
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
-    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
+    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s",
+            tsr_join_way(is_signed ? job->left : job->right));
   if (job->overflowed && !job->saturates)
     tsr_say("%" PRIu64 " sum%s passed 2^64 - 1; these rows are wrong. Use --saturate, which stops sums there",
             job->overflowed, job->overflowed == 1 ? "" : "s");
@@ -367,7 +374,10 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
   if (job->saturates && (!aggregate || job->kind != TSR_JOIN_SUM))
     return tsr_say_usage("--saturate: only the sums of --aggregate sum can overflow: leave it out");
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
-  return read_reading(arguments, job);
+  const tsr_exit failed = read_reading(arguments, job);
+  if (!failed && job->saturates && job->reading[1].signed_values)
+    return tsr_say_usage("--saturate and --signed: a sum with a sign that does not fit is an error: leave out one");
+  return failed;
 }
 
 /* Before anything is read: --out replaces none of the inputs. */
