@@ -172,7 +172,7 @@ typedef struct tsr_values {
   for (tsr_values tsr_of_##value = tsr_pairs_of_##table(&(table), tsr_item() < tsr_items(), tsr_item());               \
        tsr_next_pair_in_##table(&(table), &tsr_of_##value, &(key), &(value), &(is_there));)
 /* inserts: as tsr_insert of tessera.h, by the spec's `duplicates`; returns what it did. A pair that found no room is
- * counted in the table's report. */
+ * counted in the table's report, and so is a sum past the largest value (overflow = report). */
 #define tsr_insert(table, mine, key, value) tsr_insert_in_##table(&(table), mine, key, value)
 /* inserts: the same, and what is handed back with TSR_WAS_NOT_PLACED, perhaps another pair that was in the table before,
  * is in *key and *value, both uint64_t. A row that is handed back is written when the kernel has ended; it stays as it

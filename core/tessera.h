@@ -122,7 +122,8 @@ typedef struct tsr_call {
 
 /* Inserts n pairs; a key that is present is treated by the spec's `duplicates`, a multiset or multimap keeps every pair.
  * values: NULL for a set, which else would drop them: TSR_BAD_ARGUMENT. A counter counts each key once where values is
- * NULL, else values[i] times; a count stops at 2^value_bits - 1. A full table is no error: see results, unplaced_*
+ * NULL, else values[i] times; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned; the spec's
+ * `overflow` says what a sum past the largest one becomes, and tsr_report.overflows how often that was. A full table is no error: see results, unplaced_*
  * and tsr_table_report. Where pairs move and values combine, a call without results takes n bytes of device memory for a
  * while. (The two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each.) */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -249,6 +250,10 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
   uint64_t cleanings;            /* inserts that rebuilt the table first, to be rid of erased slots (clean = auto) */
   uint64_t erased_slots;         /* there are at most so many now; tsr_table_usage counts them */
+  /* duplicates = add with overflow = report: how often a sum passed the largest value: for each key the true sum of its
+   * values / 2^value_bits. 0 means that all sums are right. Where an insert was done again, because pairs had found no
+   * room, some may count twice. */
+  uint64_t overflows;
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -167,7 +167,7 @@ TSR_API tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error 
  * left pairs whose keys are present, or absent, in the right table.
  * Those after them have keys without values, each once, however many pairs it has. UNION: the keys of either table;
  * INTERSECT: of both; DIFFERENCE: of the left one alone. SUM, MIN, MAX and COUNT: the keys of both, and for each, in
- * aggregates, that of all its right values: their sum modulo 2^64, the least, the greatest, how many. In SQL: SELECT key,
+ * aggregates, that of all its right values: their sum, the least, the greatest, how many. In SQL: SELECT key,
  * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. Values of value_bytes come as bytes; there is no
  * SUM, MIN or MAX of them (TSR_UNSUPPORTED). */
 enum {
@@ -193,6 +193,9 @@ typedef struct tsr_join_rows {
   void *right_values;   /* INNER and LEFT, where the right table has values */
   uint64_t missing;     /* LEFT: the right value where there is none; with value_bytes its bytes, over and over */
   uint64_t *aggregates; /* SUM to COUNT */
+  /* SUM: how many keys have a sum past 2^64 - 1; it comes modulo 2^64. NULL: such a join fails: TSR_BAD_ARGUMENT. */
+  uint64_t *overflowed;
+  uint64_t saturates; /* SUM: 1: such a sum is 2^64 - 1, and the join does not fail because of it */
 } tsr_join_rows;
 
 /* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in

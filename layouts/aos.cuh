@@ -72,13 +72,13 @@ TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint3
   }
   switch (policy) {
   case TSR_DUPLICATES_ADD:
-    tsr_combine_at(address, TSR_DUPLICATES_ADD, (tsr_payload)(0 - payload));
+    tsr_tell_overflow(c, policy, (tsr_payload)~tsr_add_payload(address, (tsr_payload)(0 - payload)), payload);
     break;
   case TSR_DUPLICATES_MAX:
-    tsr_combine_at(address, TSR_DUPLICATES_MIN, (tsr_payload)~payload);
+    tsr_combine_at(c, address, TSR_DUPLICATES_MIN, (tsr_payload)~payload);
     break;
   default:
-    tsr_combine_at(address, policy, payload);
+    tsr_combine_at(c, address, policy, payload);
     break;
   }
 #else
@@ -116,7 +116,7 @@ TSR_INLINE bool aos_erase(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot) 
   bool erased = aos_try(c, b, slot, TSR_ERASED_KEY);
 #if TSR_PAYLOAD_BITS > 0
   if (erased)
-    tsr_combine_at(&aos_address(c, b->ref, slot)->payload, TSR_DUPLICATES_REPLACE, (tsr_payload) ~(tsr_payload)0);
+    tsr_combine_at(c, &aos_address(c, b->ref, slot)->payload, TSR_DUPLICATES_REPLACE, (tsr_payload) ~(tsr_payload)0);
 #endif
   return erased;
 }

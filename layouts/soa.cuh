@@ -40,7 +40,7 @@ TSR_INLINE tsr_payload *soa_payload_address(const tsr_ctx *c, uint64_t ref, uint
 
 TSR_INLINE void soa_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t policy, tsr_payload payload) {
 #if TSR_PAYLOAD_BITS > 0
-  tsr_combine_at(soa_payload_address(c, ref, slot), policy, payload);
+  tsr_combine_at(c, soa_payload_address(c, ref, slot), policy, payload);
 #else
   (void)c, (void)ref, (void)slot, (void)policy, (void)payload; /* a set has no column of payloads */
 #endif

@@ -118,12 +118,13 @@ typedef struct tsr_sums {
   TSR_COUNTS(uint64_t)
 } tsr_sums;
 
-typedef struct tsr_scratch { /* memory of one thread, used only with statistics */
+typedef struct tsr_scratch { /* memory of one thread; all but the last is used only with statistics */
   tsr_counts key;            /* of the key in work */
   tsr_sums sum;              /* of the keys before it */
   uint32_t probes_max, moves_max;
   uint32_t aside;      /* buckets looked at for this lane's key, which the tile will come back to */
   uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */
+  uint64_t *overflows; /* with the fact tells_overflow: where sums past the largest value are counted */
 } tsr_scratch;
 
 #ifndef TSR_HAS_GLUE
@@ -948,6 +949,29 @@ TSR_INLINE tsr_payload tsr_combine(uint32_t policy, tsr_payload present, tsr_pay
   }
 }
 
+/* Whether the sum of two values passes the largest one, so that it comes out modulo 2^TSR_PAYLOAD_BITS. Counted over all
+ * additions of a key's values, in whatever order and groups they are made, that is their sum / 2^TSR_PAYLOAD_BITS. */
+TSR_INLINE uint32_t tsr_overflows(uint32_t policy, tsr_payload present, tsr_payload offered) {
+  return policy == TSR_DUPLICATES_ADD && (tsr_payload)(present + offered) < offered;
+}
+
+/* To be called wherever a value has been combined with another one: counts a sum that passed the largest value. */
+TSR_INLINE void tsr_tell_overflow(const tsr_ctx *c, uint32_t policy, tsr_payload present, tsr_payload offered) {
+  if (!TSR_FACT(c, tells_overflow) || !tsr_overflows(policy, present, offered)) return;
+#ifdef __CUDACC__
+  atomicAdd((unsigned long long *)c->scratch->overflows, 1ull); /* relaxed: a count orders nothing */
+#else
+  __atomic_fetch_add(c->scratch->overflows, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+/* tsr_combine, and tells of an overflow. */
+TSR_INLINE tsr_payload tsr_combine_and_tell(const tsr_ctx *c, uint32_t policy, tsr_payload present,
+                                            tsr_payload offered) {
+  tsr_tell_overflow(c, policy, present, offered);
+  return tsr_combine(policy, present, offered);
+}
+
 /* The value that changes nothing when it is combined: what a value column holds where no slot is claimed. */
 TSR_INLINE tsr_payload tsr_identity(uint32_t policy) {
   return policy == TSR_DUPLICATES_MIN ? (tsr_payload) ~(tsr_payload)0 : (tsr_payload)0;
@@ -972,19 +996,24 @@ TSR_INLINE void tsr_exchange_payload(tsr_payload *address, tsr_payload payload) 
 }
 #endif
 
-/* Combines into a value in memory, or gives a newly claimed slot its first one: under `first` and `replace` it stores.
- * One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past the largest one sets it
- * to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the last of all writes
- * leaves the largest. Nobody finds counts while they are added to. */
-TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payload offered) {
+/* Combines into a value in memory, and tells of an overflow; or gives a newly claimed slot its first value: under `first`
+ * and `replace` it stores. One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past
+ * the largest one sets it to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the
+ * last of all writes leaves the largest. Nobody finds counts while they are added to. */
+TSR_INLINE void tsr_combine_at(const tsr_ctx *c, tsr_payload *address, uint32_t policy, tsr_payload offered) {
 #if TSR_PAYLOAD_BITS > 0
   if (TSR_POLICY_COUNTS(policy)) {
     const tsr_payload seen = tsr_add_payload(address, offered), sum = (tsr_payload)(seen + offered);
     if (tsr_combine(policy, seen, offered) != sum) tsr_exchange_payload(address, tsr_value_max(policy));
     return;
   }
+  if (policy == TSR_DUPLICATES_ADD) { /* where nobody asks what was there, the GPU's atomic does not return it */
+    tsr_tell_overflow(c, policy, tsr_add_payload(address, offered), offered);
+    return;
+  }
 #endif
 #if TSR_PAYLOAD_BITS == 0
+  (void)c;
   (void)address;
   (void)policy;
   (void)offered;
@@ -998,9 +1027,6 @@ TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payloa
 #endif
   if (TSR_IN_PAGE) {
     switch (policy) {
-    case TSR_DUPLICATES_ADD:
-      TSR_SHARED_PAYLOAD_(add);
-      return;
     case TSR_DUPLICATES_MIN:
       TSR_SHARED_PAYLOAD_(min);
       return;
@@ -1013,9 +1039,6 @@ TSR_INLINE void tsr_combine_at(tsr_payload *address, uint32_t policy, tsr_payloa
     }
   }
   switch (policy) {
-  case TSR_DUPLICATES_ADD:
-    atomicAdd((word *)address, (word)offered);
-    break;
   case TSR_DUPLICATES_MIN:
     atomicMin((word *)address, (word)offered);
     break;

@@ -30,6 +30,7 @@
  *   update(c, b, slot, policy, payload)  combines a value into the slot that held the key; false if the slot has changed
  *                                      and nothing was done. policy: the table's; with whole_pairs any other, too. A
  *                                      value that another update of this key has replaced since counts as put before it.
+ *                                      It tells of a sum that overflows: tsr_combine_at does, or tsr_tell_overflow.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
  *   relink(c, ref, expected, desired)  compare-and-swap of that handle; returns what it found. Both with the fact

@@ -194,8 +194,8 @@ TSR_INLINE bool tsr_pair_put(const tsr_ctx *c, tsr_pair *words, uint32_t slot, t
 /* The owner's part of an update where keys stay: one atomic on the payload's half of the word, which cannot fail, so
  * that threads that meet at one key do not wait for each other's round trips. Nobody swaps the word meanwhile, because
  * a claim expects it empty. */
-TSR_INLINE void tsr_pair_combine(tsr_pair *word, uint32_t policy, tsr_payload payload) {
-  tsr_combine_at((tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
+TSR_INLINE void tsr_pair_combine(const tsr_ctx *c, tsr_pair *word, uint32_t policy, tsr_payload payload) {
+  tsr_combine_at(c, (tsr_payload *)((char *)word + sizeof(tsr_pair) / 2), policy, payload);
 }
 
 /* The owner's part where pairs may move, or be erased: one attempt at the whole word. Who loses it looks again, and then
@@ -209,13 +209,14 @@ TSR_INLINE bool tsr_pair_try_update(const tsr_ctx *c, tsr_pair *words, const tsr
   const tsr_pair found = tsr_pair_cas(c, words + tsr_slot_place(c, slot, sizeof(tsr_pair)), seen, desired);
   const bool is_overwritten = policy == TSR_DUPLICATES_REPLACE && TSR_FACT(c, duplicates) == TSR_DUPLICATES_REPLACE &&
                               !TSR_FACT(c, is_mixed) && tsr_pair_key(found) == tsr_pair_key(seen);
+  if (found == seen) tsr_tell_overflow(c, policy, tsr_pair_payload(seen), payload);
   return found == seen || is_overwritten;
 }
 
 TSR_INLINE bool tsr_pair_update(const tsr_ctx *c, tsr_pair *words, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                 tsr_payload payload) {
   if (tsr_keys_stay(c)) {
-    if (tsr_owns(c, slot)) tsr_pair_combine(words + tsr_slot_place(c, slot, sizeof(tsr_pair)), policy, payload);
+    if (tsr_owns(c, slot)) tsr_pair_combine(c, words + tsr_slot_place(c, slot, sizeof(tsr_pair)), policy, payload);
     return true;
   }
   return TSR_OWNER_DOES(c, slot, tsr_pair_try_update(c, words, b, slot, policy, payload)) != 0;

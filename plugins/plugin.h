@@ -82,17 +82,18 @@ typedef struct tsr_probing_facts {
 /* All of them, as plan() reads them: 0 where the writer has not had its turn. */
 typedef struct tsr_shape {
   /* from the spec, before any plan() */
-  uint32_t kind;         /* TSR_KIND_ */
-  uint32_t key_bits;     /* 32 or 64 */
-  uint32_t value_bits;   /* 0 (set), 32 or 64 */
-  uint32_t payload_bits; /* bits stored beside a key: 0, 32 or 64 */
-  uint32_t sm;           /* compute capability, 90 for Hopper; 0 = the cpu backend */
-  uint32_t duplicates;   /* TSR_DUPLICATES_ */
-  uint32_t concurrency;  /* TSR_CONCURRENCY_ */
-  uint32_t statistics;   /* 1: count probes */
-  uint64_t capacity;     /* pairs the user wants to store */
-  uint64_t slots_min;    /* capacity / load_factor, rounded up */
-  uint64_t seed;         /* a rebuild draws a new one */
+  uint32_t kind;           /* TSR_KIND_ */
+  uint32_t key_bits;       /* 32 or 64 */
+  uint32_t value_bits;     /* 0 (set), 32 or 64 */
+  uint32_t payload_bits;   /* bits stored beside a key: 0, 32 or 64 */
+  uint32_t sm;             /* compute capability, 90 for Hopper; 0 = the cpu backend */
+  uint32_t duplicates;     /* TSR_DUPLICATES_ */
+  uint32_t tells_overflow; /* 1: sums of TSR_DUPLICATES_ADD that pass the largest value are counted */
+  uint32_t concurrency;    /* TSR_CONCURRENCY_ */
+  uint32_t statistics;     /* 1: count probes */
+  uint64_t capacity;       /* pairs the user wants to store */
+  uint64_t slots_min;      /* capacity / load_factor, rounded up */
+  uint64_t seed;           /* a rebuild draws a new one */
   TSR_LAYOUT_FACTS(TSR_FACT_MEMBER)
   /* from the core, after the layout's plan() */
   uint64_t pages; /* equal parts of the table, each with all buckets of its keys' walks; 1 where that is all of it */

@@ -36,7 +36,7 @@ enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KIN
 enum {
   TSR_DUPLICATES_FIRST,   /* the entry stays; within one batch any one of the offered values wins */
   TSR_DUPLICATES_REPLACE, /* overwritten; within one batch any one of the offered values wins */
-  TSR_DUPLICATES_ADD,     /* sum modulo 2^value_bits */
+  TSR_DUPLICATES_ADD,     /* sum modulo 2^value_bits; with the fact tells_overflow sums that pass it are counted */
   TSR_DUPLICATES_MIN,
   TSR_DUPLICATES_MAX,
   TSR_DUPLICATES_PROMISE_UNIQUE, /* the caller promises new, distinct keys: nothing is looked up */
@@ -95,7 +95,8 @@ enum {
   F(is_paged)                                                                                                          \
   F(has_lists)                                                                                                         \
   F(in_page)                                                                                                           \
-  F(statistics)
+  F(statistics)                                                                                                        \
+  F(tells_overflow)
 
 /* A bucket is named by its index, or by this and the handle of the unit that it lies in. */
 #define TSR_UNIT_REF (1ull << 63)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A page that is empty, made by counting: in one whose items have distinct keys a bucket's slots can be given out in their
- * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Included
- * by batch.cu. Why it is done so: ../design/0014-pages.md.
+ * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Why it is done so: ../design/0014-pages.md.
  *
  * First each item tries the first bucket of its walk. Items that find it full are listed, and try the next buckets when
  * all others are done, so that no warp waits for a few of its lanes. What no bucket of its walk has room for is listed
@@ -10,6 +9,10 @@
  * belong. Counts are halves of words, in shared memory behind the page. The atomics are relaxed: they give out slots and
  * places, and a barrier comes before anybody reads what is put there.
  */
+#ifndef TSR_BATCH_COUNTED_CUH
+#define TSR_BATCH_COUNTED_CUH
+
+#include "core/batch/items.cuh"
 
 struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
@@ -104,20 +107,15 @@ static __device__ __forceinline__ void repeats_clear(const tsr_pages *a, page_le
   for (uint32_t at = threadIdx.x; at < TSR_PAGES_COUNTED_ITEMS / 32; at += blockDim.x) left->repeats[at] = 0;
 }
 
-/* Whether an earlier item had the key. Relaxed: whoever is first, one is, and a barrier comes before the set is gone. */
+/* Whether an earlier item had the key. */
 static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key key, uint32_t *gives_up) {
   enum { TRIES = 256 }; /* only keys that were made for it need more */
-  const uint32_t room = repeats_room(a), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
-  uint32_t at = __umulhi(mixed, room);
-#pragma unroll 1
-  for (uint32_t try_ = 0; try_ < TRIES; try_++) {
-    const io_key found = atomicCAS((io_key *)tsr_page_memory + at, (io_key)TSR_EMPTY_KEY, (io_key)key);
-    if (found == (io_key)TSR_EMPTY_KEY) return false;
-    if (found == (io_key)key) return true;
-    at = at + 1 == room ? 0 : at + 1;
-  }
-  *gives_up = 1;
-  return false;
+  const uint32_t room = repeats_room(a);
+  bool is_new;
+  if (set_add((io_key *)tsr_page_memory, room, set_home(set_hash(key), room), TRIES, (io_key)key, &is_new) ==
+      TSR_SET_NONE)
+    *gives_up = is_new = true;
+  return !is_new;
 }
 
 static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
@@ -440,3 +438,5 @@ static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, cons
   }
   return hits;
 }
+
+#endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Before pages are made: what the items of a page offer for one key becomes one item, in a set of the page's keys in
- * shared memory. So a page that many items meet in is made as one of distinct keys is. Included by batch.cu. Why it is
+ * shared memory. So a page that many items meet in is made as one of distinct keys is. Why it is
  * done so: ../design/0014-pages.md.
  */
+#ifndef TSR_BATCH_DISTINCT_CUH
+#define TSR_BATCH_DISTINCT_CUH
+
+#include "core/batch/order.cuh"
 
 /* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
  * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
@@ -31,13 +35,6 @@ static __device__ __forceinline__ void set_clear(const tsr_ctx *c, key_set set) 
   }
 }
 
-/* Keys of a page have one digit of a hash in common, so that this is another one. */
-static __device__ __forceinline__ uint32_t set_hash(tsr_key key) {
-  uint32_t h = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x85EBCA6Bu;
-  h = (h ^ h >> 15) * 0x9E3779B1u;
-  return h ^ h >> 16;
-}
-
 /* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
  * their order, and only the first that is empty is taken: so no key gets two. */
 enum { SET_GROUP = 16 / sizeof(io_key) };
@@ -57,14 +54,14 @@ static __device__ __forceinline__ void set_look(const key_set *set, uint32_t gro
  * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
  * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
-                                               const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
-                                               uint64_t first, uint32_t *fails) {
+static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
+                                                 const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
+                                                 uint64_t first, uint32_t *fails) {
   enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
   const uint32_t groups = set.room / SET_GROUP;
   uint32_t group[ROWS];
 #pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) group[r] = __umulhi(set_hash(key[r]), groups);
+  for (uint32_t r = 0; r < ROWS; r++) group[r] = set_home(set_hash(key[r]), groups);
 #pragma unroll 1
   for (uint32_t tries = 0; lanes_any(rows); tries++) {
     if (tries == TRIES) {
@@ -84,13 +81,12 @@ static __device__ __forceinline__ void set_add(const tsr_ctx *c, key_set set, co
             found = seen[i];
           }
         const uint32_t place = group[r] * SET_GROUP + at;
-        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY)
-          found = atomicCAS(&set.keys[place], (io_key)TSR_EMPTY_KEY, (io_key)key[r]);
+        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY) found = set_swap(&set.keys[place], (io_key)key[r]);
         if (at == SET_GROUP) {
           group[r] += 1 + set_hash(key[r]) % STEPS;
           group[r] -= group[r] < groups ? 0 : groups;
         } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
-          tsr_combine_at((tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
+          tsr_combine_at(c, (tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
           if (results)
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
@@ -123,7 +119,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
         *fails = 1;
         rows &= ~(1u << r);
       }
-    set_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
+    group_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
   }
 }
 
@@ -147,14 +143,16 @@ struct set_block {
   uint32_t count, fails;
 };
 
-static __device__ __forceinline__ void set_end(const tsr_pages *a, set_block *block, uint32_t at) {
+static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_pages *a, set_block *block, uint32_t at) {
   __syncthreads();
+  bulk_tell_overflows(c, a->bulk.tally, !block->fails);
   if (threadIdx.x == 0) a->distinct[at] = block->fails ? TSR_NO_SET : block->count;
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_distinct_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ set_block block;
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
@@ -163,18 +161,20 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
   set_write(&a, set, begin, &block.count);
-  set_end(&a, &block, blockIdx.x);
+  set_end(&c, &a, &block, blockIdx.x);
 }
 
 /* A page of one piece is what it is. */
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_merge_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ set_block block;
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const key_set set = set_in(&a);
@@ -186,6 +186,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t pieces = a.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
+  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
@@ -198,5 +199,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   }
   __syncthreads();
   set_write(&a, set, a.begins[page], &block.count);
-  set_end(&a, &block, (uint32_t)first);
+  set_end(&c, &a, &block, (uint32_t)first);
 }
+
+#endif

@@ -2,9 +2,13 @@
  *
  * Keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch shows them;
  * the partition's first pass combines the values of each, a tile at a time in shared memory, instead of moving its
- * items; and each is inserted as one pair, by random access, after all pages. Included by batch.cu. Why it is done so:
+ * items; and each is inserted as one pair, by random access, after all pages. Why it is done so:
  * ../design/0014-pages.md.
  */
+#ifndef TSR_BATCH_HOT_CUH
+#define TSR_BATCH_HOT_CUH
+
+#include "core/batch/items.cuh"
 
 /* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first` and
  * `replace` the item that is told that its pair was inserted expects its own value there. */
@@ -12,19 +16,9 @@ static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
   return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_MERGES(TSR_FACT(c, duplicates));
 }
 
-enum { HOT_NONE = TSR_HOT_SLOTS };
-
-/* Where a key is looked for first, in a table of 2^log2 slots: the lowest bits of a hash that has as many as the sample's
- * table needs. The hot keys are the first ones of that table, so that their hashes lie in one part of it: by the highest
- * bits they would lie behind one another, and be looked for along all of them. */
-static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t log2) {
-#if TSR_KEY_BITS == 64
-  const uint32_t hash = (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> (64 - TSR_HOT_SAMPLE_SLOTS_LOG2));
-#else
-  const uint32_t hash = key * 0x9E3779B1u >> (32 - TSR_HOT_SAMPLE_SLOTS_LOG2);
-#endif
-  return hash % (1u << log2);
-}
+/* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's set: by the
+ * highest bits they would all be neighbours here, too. */
+static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t slots) { return set_hash(key) % slots; }
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
 static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_pages *a, io_key *keys) {
@@ -34,14 +28,9 @@ static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_
   return 1;
 }
 
-/* The key's slot, or HOT_NONE. Half of the slots are empty, and no reserved key is hot. */
+/* The key's slot, or TSR_SET_NONE. Half of the slots are free, and no reserved key is hot. */
 static __device__ __forceinline__ uint32_t hot_find(const io_key *keys, tsr_key key) {
-  uint32_t slot = hot_home(key, TSR_HOT_SLOTS_LOG2);
-  for (;; slot = (slot + 1) % TSR_HOT_SLOTS) {
-    const tsr_key found = keys[slot];
-    if (found == TSR_EMPTY_KEY) return HOT_NONE;
-    if (found == key) return slot;
-  }
+  return set_find(keys, TSR_HOT_SLOTS, hot_home(key, TSR_HOT_SLOTS), TSR_HOT_SLOTS, (io_key)key);
 }
 
 /* ---- Which keys are hot ---------------------------------------------------------------------- */
@@ -50,7 +39,7 @@ static __device__ __forceinline__ uint32_t hot_find(const io_key *keys, tsr_key 
 static __device__ __forceinline__ uint64_t sample_at(const tsr_pages *a, uint64_t i) {
   const uint64_t begin = i * a->bulk.n >> TSR_HOT_SAMPLE_LOG2, end = (i + 1) * a->bulk.n >> TSR_HOT_SAMPLE_LOG2;
   if (a->bulk.n <= TSR_HOT_SAMPLE) return i;
-  return begin + ((uint32_t)(i + 1) * 0x9E3779B1u * (end - begin) >> 32);
+  return begin + set_home(set_hash(i + 1), (uint32_t)(end - begin));
 }
 
 /* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order, or
@@ -63,11 +52,9 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   const tsr_key key = io_key_at(a.bulk.keys, at, 1);
   if (walk_is_reserved(key)) return;
   io_key *keys = (io_key *)a.hot.sampled_keys;
-  uint32_t slot = hot_home(key, TSR_HOT_SAMPLE_SLOTS_LOG2);
-  for (;; slot = (slot + 1) % TSR_HOT_SAMPLE_SLOTS) { /* bounded: there are more slots than sampled items */
-    const tsr_key found = atomicCAS(&keys[slot], (io_key)TSR_EMPTY_KEY, (io_key)key);
-    if (found == TSR_EMPTY_KEY || found == key) break;
-  }
+  bool is_new;
+  const uint32_t slot = set_add(keys, TSR_HOT_SAMPLE_SLOTS, hot_home(key, TSR_HOT_SAMPLE_SLOTS), TSR_HOT_SAMPLE_SLOTS,
+                                (io_key)key, &is_new); /* there are more slots than sampled items */
   atomicAdd(&a.hot.sampled_counts[slot], 1u);
 }
 
@@ -99,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
   for (uint32_t i = threadIdx.x; i < end; i += TSR_TILE_THREADS) {
     if (a.hot.sampled_counts[i] < TSR_HOT_LEAST || atomicAdd(&count, 1u) >= TSR_HOT_KEYS) continue;
     const io_key key = ((const io_key *)a.hot.sampled_keys)[i];
-    uint32_t slot = hot_home(key, TSR_HOT_SLOTS_LOG2);
-    while (atomicCAS(&keys[slot], (io_key)TSR_EMPTY_KEY, key) != TSR_EMPTY_KEY) slot = (slot + 1) % TSR_HOT_SLOTS;
+    bool is_new;
+    set_add(keys, TSR_HOT_SLOTS, hot_home(key, TSR_HOT_SLOTS), TSR_HOT_SLOTS, key, &is_new);
   }
   __syncthreads();
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += TSR_TILE_THREADS)
@@ -138,8 +125,8 @@ static __device__ __forceinline__ uint32_t hot_begin(const tsr_ctx *c, const tsr
 static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot, tsr_key key, tsr_payload payload,
                                                  const void *values, uint64_t i) {
   const uint32_t slot = hot_find(hot.keys, key);
-  if (slot == HOT_NONE) return false;
-  tsr_combine_at((tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
+  if (slot == TSR_SET_NONE) return false;
+  tsr_combine_at(c, (tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
                  TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload));
   return true;
 }
@@ -148,7 +135,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
-      tsr_combine_at((tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
+      tsr_combine_at(c, (tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
 }
 
 /* ---- What became of them --------------------------------------------------------------------- */
@@ -189,6 +176,8 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   for (uint64_t i = io_item(0); i < end; i += step) {
     const tsr_key key = io_key_at(a.bulk.keys, i, 1);
     const uint32_t slot = hot_find(keys, key);
-    if (slot != HOT_NONE) hot_answer(&c, &a, i, key, slot);
+    if (slot != TSR_SET_NONE) hot_answer(&c, &a, i, key, slot);
   }
 }
+
+#endif

@@ -9,6 +9,10 @@
  * All atomics here are relaxed, because they count and order nothing: what is counted is read after a barrier of the
  * block, or by the next kernel, and no two threads get the same place.
  */
+#ifndef TSR_BATCH_LISTS_CUH
+#define TSR_BATCH_LISTS_CUH
+
+#include "core/batch/order.cuh"
 
 /* The lists of a page, as a block counts them, and later where the next item of each goes, from the page's first on. */
 struct page_lists {
@@ -354,3 +358,5 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   bulk_add(a.bulk.tally, hits);
   bulk_end_statistics(&c, &statistics, a.bulk.tally);
 }
+
+#endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/batch/set.cuh"
+
 /* Relaxed, as all here: counts are read after the team has joined. */
 static void add_rows(const tsr_match *m, uint64_t rows) {
   if (rows && !m->begins) __atomic_fetch_add(m->total, rows, __ATOMIC_RELAXED);
@@ -43,7 +45,7 @@ typedef struct page_groups {
 
 /* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. */
 static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
-  uint32_t e = (uint32_t)(tsr_match_hash(key) >> 40) % GROUPS;
+  uint32_t e = set_home(set_hash(key), GROUPS);
   for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % GROUPS) {
     if (g->keys[e] == key) return e;
     if (g->keys[e] != g->none) continue;

@@ -6,6 +6,7 @@
  * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
  */
 #include "core/batch/match.h"
+#include "core/batch/set.cuh"
 
 #include <cub/block/block_scan.cuh>
 
@@ -66,31 +67,15 @@ struct page_groups {
   uint32_t *seen, *ends;
 };
 
-static __device__ __forceinline__ uint32_t hash_of(uint32_t key) { /* MurmurHash3's finalizer of 32 bits */
-  key = (key ^ key >> 16) * 0x85EBCA6Bu;
-  key = (key ^ key >> 13) * 0xC2B2AE35u;
-  return key ^ key >> 16;
-}
-static __device__ __forceinline__ uint32_t hash_of(uint64_t key) { return (uint32_t)(tsr_match_hash(key) >> 32); }
-static __device__ __forceinline__ uint32_t swap_key(uint32_t *at, uint32_t key) { return atomicCAS(at, ~0u, key); }
-static __device__ __forceinline__ uint64_t swap_key(uint64_t *at, uint64_t key) {
-  return atomicCAS((unsigned long long *)at, ~0ull, (unsigned long long)key);
-}
-
-/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would lie too far away. */
+/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would be too far away. */
 template <class K>
 static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K key, bool makes) {
-  uint32_t e = hash_of(key) % page_groups<K>::COUNT;
-  for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % page_groups<K>::COUNT) {
-    K seen = *(volatile K *)&g.keys[e];
-    if (seen == (K) ~(K)0) {
-      if (!makes) return TSR_MATCH_NONE;
-      seen = swap_key(&g.keys[e], key);
-      if (seen == (K) ~(K)0) return e;
-    }
-    if (seen == key) return e;
-  }
-  return TSR_MATCH_NONE;
+  enum { COUNT = page_groups<K>::COUNT };
+  static_assert(TSR_SET_NONE == TSR_MATCH_NONE, "no group");
+  const uint32_t at = set_home(set_hash(key), COUNT);
+  bool is_new;
+  return makes ? set_add(g.keys, COUNT, at, TSR_MATCH_PROBES, key, &is_new)
+               : set_find(g.keys, COUNT, at, TSR_MATCH_PROBES, key);
 }
 
 /* One more of a group; returns what its half of a word was. No half overflows, because a page has fewer pairs. */
@@ -143,67 +128,70 @@ static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint
     key[r] = i < end ? *(const K *)((const char *)column.at + i * column.stride_bytes) : (K) ~(K)0;
   }
 }
-/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
- * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+
+/* Slots without a pair have the key of a free group, or the one below it. */
+
+/* To be followed by a barrier. */
 template <class K>
-static __device__ __forceinline__ void match_page(const tsr_match &a) {
-  page_groups<K> g;
-  g.keys = (K *)match_memory;
-  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
-  g.ends = g.seen + page_groups<K>::COUNT / 32;
-  const K none = (K) ~(K)0, vacant = none - 1;
-  const uint64_t page = blockIdx.x;
-  const uint64_t begin = a.page_begins[1][page], left_begin = a.page_begins[0][page];
-  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
-  const bool makes = a.keys_once && tsr_match_wants_absent(&a), counts = tsr_match_counts(&a);
-  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left_begin > TSR_MATCH_PAGE_ITEMS;
-  uint64_t rows = 0;
-  if (fails) {
-    end = begin;
-    left_end = left_begin;
-  }
+static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, bool counts) {
   for (uint32_t e = threadIdx.x; e < page_groups<K>::COUNT; e += TSR_MATCH_THREADS) {
-    g.keys[e] = none;
+    g.keys[e] = set_free<K>();
     if (e < page_groups<K>::COUNT / 32) g.seen[e] = 0;
     if (counts && e < page_groups<K>::COUNT / 2) g.ends[e] = 0;
   }
-  __syncthreads();
+}
+
+/* Makes groups of the right pairs, counted where `counts` says so. Returns whether this thread found no room for a key. */
+template <class K>
+static __device__ __forceinline__ bool group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                   uint64_t end, bool counts) {
+  bool fails = false;
   for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     next_keys(a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
-      if (key[r] >= vacant) continue;
+      if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
       fails |= e == TSR_MATCH_NONE;
       if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
     }
   }
-  __syncthreads();
-  if (a.grouped) {
-    sum_groups<K>(g.ends);
-    for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
-      K key[BATCH];
-      next_keys(a.right_keys, row, end, key);
+  return fails;
+}
+
+/* Puts the values of the right pairs where their groups are. */
+template <class K>
+static __device__ __forceinline__ void place_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                   uint64_t end) {
+  for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
+    K key[BATCH];
+    next_keys(a.right_keys, row, end, key);
 #pragma unroll
-      for (uint32_t r = 0; r < BATCH; r++) {
-        if (key[r] >= vacant) continue;
-        const uint32_t e = group_of(g, key[r], false);
-        if (e != TSR_MATCH_NONE)
-          tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
-                        tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
-      }
+    for (uint32_t r = 0; r < BATCH; r++) {
+      if (key[r] >= set_free<K>() - 1) continue;
+      const uint32_t e = group_of(g, key[r], false);
+      if (e != TSR_MATCH_NONE)
+        tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
+                      tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
     }
-    __syncthreads();
   }
-  for (uint64_t row = left_begin; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
+}
+
+/* Looks up the left pairs from `left` on; `begin` is the first right pair of the page. Returns the rows that they have. */
+template <class K>
+static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                     uint64_t left, uint64_t left_end, bool counts, bool *fails) {
+  const bool makes = a.keys_once && tsr_match_wants_absent(&a);
+  uint64_t rows = 0;
+  for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     next_keys(a.left_keys, row, left_end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       const uint64_t p = row + r * TSR_MATCH_THREADS + threadIdx.x;
       if (p >= left_end) continue;
-      if (key[r] >= vacant) {
+      if (key[r] >= set_free<K>() - 1) {
         tsr_match_tell(&a, p, 0, 0, 0);
         continue;
       }
@@ -212,20 +200,49 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
       if (a.keys_once) {
-        fails |= makes && !is_there;
+        *fails |= makes && !is_there;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
       rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
     }
   }
+  return rows;
+}
+
+/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
+ * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+template <class K>
+static __device__ __forceinline__ void match_page(const tsr_match &a) {
+  page_groups<K> g;
+  g.keys = (K *)match_memory;
+  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
+  g.ends = g.seen + page_groups<K>::COUNT / 32;
+  const uint64_t page = blockIdx.x, begin = a.page_begins[1][page], left = a.page_begins[0][page];
+  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
+  const bool counts = tsr_match_counts(&a);
+  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left > TSR_MATCH_PAGE_ITEMS;
+  if (fails) {
+    end = begin;
+    left_end = left;
+  }
+  clear_groups(g, counts);
+  __syncthreads();
+  fails |= group_right(a, g, begin, end, counts);
+  __syncthreads();
+  if (a.grouped) {
+    sum_groups<K>(g.ends);
+    place_right(a, g, begin, end);
+    __syncthreads();
+  }
+  const uint64_t rows = look_left(a, g, begin, left, left_end, counts, &fails);
   if (fails) *a.gave_up = 1;
   add_rows(a, rows);
 }
 
-#define PAGES(step, K)                                                                                                 \
-  TSR_STEP_KERNEL(tsr_match_##step##_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) { match_page<K>(a); }
-PAGES(pages, uint32_t)
-PAGES(wide_pages, uint64_t)
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) { match_page<uint32_t>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) {
+  match_page<uint64_t>(a);
+}
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 

@@ -102,25 +102,30 @@ typedef struct tsr_match {
 
   void *keys_out, *left_out, *right_out; /* rows, emit: NULL: not wanted */
   uint64_t missing;
-  uint32_t fold;   /* TSR_FOLD_ */
-  uint64_t *folds; /* fold: of each left pair */
-  uint64_t *marks; /* lefts + 1: mark: 1 where it has a row; summed up: where emit puts it */
+  uint32_t fold;        /* TSR_FOLD_ */
+  uint32_t saturates;   /* emit: 1: a sum past 2^64 - 1 is that number */
+  uint64_t *folds;      /* fold: of each left pair */
+  uint32_t *overflows;  /* TSR_FOLD_SUM: a bit for each left pair, clear at first: its sum passed 2^64 - 1 */
+  uint64_t *overflowed; /* mark: how many have that bit, 0 at first */
+  uint64_t *marks;      /* lefts + 1: mark: 1 where it has a row; summed up: where emit puts it */
   uint64_t *sums_out;
 } tsr_match;
 
 /* ---- What backends differ in ----------------------------------------------------------------- */
 
 /* Relaxed, all of them: what leads to a group are keys, which were there before, and who reads counts comes in a later
- * step. An exchange and setting bits return what was there. */
+ * step. An exchange, an addition and setting bits return what was there. */
 #ifdef __CUDACC__
 #define TSR_MATCH_LOAD(pointer) (*(const volatile uint32_t *)(pointer))
 TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
   return atomicCAS(at, expected, desired);
 }
 TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) { return atomicOr(at, bits); }
-TSR_STEP_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
+TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
+  return atomicAdd((unsigned long long *)to, (unsigned long long)value);
+}
+TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   unsigned long long *at = (unsigned long long *)to;
-  if (fold == TSR_FOLD_SUM) atomicAdd(at, (unsigned long long)value);
   if (fold == TSR_FOLD_MIN) atomicMin(at, (unsigned long long)value);
   if (fold == TSR_FOLD_MAX) atomicMax(at, (unsigned long long)value);
 }
@@ -133,10 +138,12 @@ TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, u
 TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
   return __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
 }
+TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
+  return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
+}
 /* The loop ends: an exchange fails only when another thread has come nearer to the end. */
-TSR_STEP_FUNCTION void tsr_match_combine(uint64_t *to, uint32_t fold, uint64_t value) {
+TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
-  if (fold == TSR_FOLD_SUM) __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&
          !__atomic_compare_exchange_n(to, &seen, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
@@ -309,33 +316,59 @@ TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p)
 
 /* ---- Aggregates ------------------------------------------------------------------------------ */
 
+/* Two right values as one; *overflows becomes 1 where it is a sum that passes 2^64 - 1. */
+TSR_STEP_FUNCTION uint64_t tsr_match_fold(uint32_t fold, uint64_t one, uint64_t other, uint32_t *overflows) {
+  if (fold != TSR_FOLD_SUM) return (fold == TSR_FOLD_MIN) == (other < one) ? other : one;
+  *overflows |= one + other < other;
+  return one + other;
+}
+
+/* Combines what some rows of left pair p made with what others have told. */
+TSR_STEP_FUNCTION void tsr_match_fold_into(const tsr_match *m, uint64_t p, uint64_t own, uint32_t overflows) {
+  if (m->fold == TSR_FOLD_SUM)
+    tsr_match_fold(m->fold, tsr_match_add(&m->folds[p], own), own, &overflows);
+  else
+    tsr_match_choose(&m->folds[p], m->fold, own);
+  if (overflows) tsr_match_set_bits(&m->overflows[p / 32], 1u << p % 32);
+}
+
+TSR_STEP_FUNCTION uint32_t tsr_match_overflows(const tsr_match *m, uint64_t p) {
+  return m->overflows && m->overflows[p / 32] >> p % 32 & 1u;
+}
+
 /* Combines the right values of TSR_MATCH_FOLDED rows, and tells of each left pair among them once. */
 TSR_STEP_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
   const uint64_t rows = m->begins[m->lefts], first = i * TSR_MATCH_FOLDED;
   const uint64_t end = rows - first < TSR_MATCH_FOLDED ? rows : first + TSR_MATCH_FOLDED;
   uint64_t p = tsr_match_pair_of(m, first, 0, m->lefts), own = tsr_match_right(m, first, p);
+  uint32_t overflows = 0;
   for (uint64_t r = first + 1; r < end; r++) {
     if (r >= m->begins[p + 1]) {
-      tsr_match_combine(&m->folds[p], m->fold, own);
+      tsr_match_fold_into(m, p, own, overflows);
       p = tsr_match_pair_of(m, r, p + 1, m->lefts);
       own = tsr_match_right(m, r, p);
+      overflows = 0;
       continue;
     }
-    const uint64_t value = tsr_match_right(m, r, p);
-    own = m->fold == TSR_FOLD_SUM ? own + value : (m->fold == TSR_FOLD_MIN) == (value < own) ? value : own;
+    own = tsr_match_fold(m->fold, own, tsr_match_right(m, r, p), &overflows);
   }
-  tsr_match_combine(&m->folds[p], m->fold, own);
+  tsr_match_fold_into(m, p, own, overflows);
 }
 
 TSR_STEP_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
   m->marks[p] = m->begins[p] != m->begins[p + 1];
+  if (tsr_match_overflows(m, p)) tsr_match_add(m->overflowed, 1);
 }
 
 TSR_STEP_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
   const uint64_t at = m->marks[p];
   if (at == m->marks[p + 1]) return;
   if (m->keys_out) tsr_match_put(m->keys_out, at, m->key_bytes, tsr_match_number(&m->left_keys, p));
-  if (m->sums_out) m->sums_out[at] = m->fold == TSR_FOLD_COUNT ? m->begins[p + 1] - m->begins[p] : m->folds[p];
+  if (!m->sums_out) return;
+  if (m->fold == TSR_FOLD_COUNT)
+    m->sums_out[at] = m->begins[p + 1] - m->begins[p];
+  else
+    m->sums_out[at] = m->saturates && tsr_match_overflows(m, p) ? ~(uint64_t)0 : m->folds[p];
 }
 
 TSR_STEPS(tsr_match_steps)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
- * in shared memory. So few threads meet at the slot of a key that the batch repeats. Included by batch.cu. Why it is
+ * in shared memory. So few threads meet at the slot of a key that the batch repeats. Why it is
  * done so: ../design/0012-hot-keys.md.
  */
+#ifndef TSR_BATCH_SPANS_CUH
+#define TSR_BATCH_SPANS_CUH
+
+#include "core/batch/items.cuh"
 
 /* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
  * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
@@ -60,114 +64,150 @@ static __device__ __forceinline__ void span_note(const tsr_pages *a, uint64_t i,
   if (mine) __stcs(a->parts + i, part);
 }
 
-/* Adds the items to the set, or puts those that have no place there. Lanes of one key are merged first, for atomics of one
- * address take turns; all go on together, each at the next place of each of its rows. tells: it is noted what becomes of
- * each; a constant. */
+enum { SPAN_ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS };
+
+/* Some items of a thread, `items` of one key as one. */
+struct span_rows {
+  tsr_item item[SPAN_ROWS];
+  uint32_t items[SPAN_ROWS];
+};
+
+/* Reads rows of the span, from item `row` on. Lanes of one key are merged, for atomics of one address take turns. Returns a
+ * bit for each row that this thread has to work on; *reserved: those that the set cannot take. */
+static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr_pages *a, uint64_t row, uint64_t end,
+                                                     uint32_t combines, span_rows *own, uint32_t *reserved) {
+  uint32_t rows = 0;
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+    const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
+    own->item[r].key = io_key_at(a->bulk.keys, i, i < end);
+    own->item[r].payload = offered_at(c, a->bulk.values, i, i < end);
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+    const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
+    own->item[r].policy = TSR_FACT(c, duplicates);
+    const uint32_t same = MERGES_ALONE ? merge_group(own->item[r].key, mine) : 1u << merge_lane();
+    if (MERGES_ALONE && combines) merge_payloads_of(c, &own->item[r], mine, same);
+    own->items[r] = tsr_count_bits(same);
+    const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
+    if (walk_is_reserved(own->item[r].key))
+      *reserved |= leads << r;
+    else
+      rows |= leads << r;
+  }
+  return rows;
+}
+
+/* Adds rows to the set, all together, each at the next place of its own. Returns those that have no place there. at: of each
+ * row, its place; *firsts: rows that made theirs; *repeats: more items that have the key of another one. */
+static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set set, const span_rows *own, uint32_t rows,
+                                                    uint32_t combines, uint32_t at[SPAN_ROWS], uint32_t *firsts,
+                                                    uint32_t *repeats) {
+  enum { TRIES = 4 };
+#pragma unroll
+  for (uint32_t r = 0; r < SPAN_ROWS; r++) at[r] = set_hash(own->item[r].key) % TSR_SPAN_ROOM;
+#pragma unroll 1
+  for (uint32_t tries = 0; tries < TRIES; tries++) {
+#pragma unroll
+    for (uint32_t r = 0; r < SPAN_ROWS; r++) {
+      if (rows >> r & 1u) {
+        const io_key key = (io_key)own->item[r].key;
+        const io_key found = set_claim(&set.keys[at[r]], key);
+        if (found == (io_key)TSR_EMPTY_KEY || found == key) {
+          if (combines)
+            tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), own->item[r].payload);
+          else if (found != key)
+            set.sums[at[r]] = (io_payload)own->item[r].payload;
+          atomicAdd(&set.items[at[r]], own->items[r]);
+          *repeats += own->items[r] - (found != key);
+          *firsts |= (uint32_t)(found != key) << r;
+          rows &= ~(1u << r);
+        } else {
+          at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
+        }
+      }
+      lanes_meet();
+    }
+  }
+  return rows;
+}
+
+/* Adds the items to the set, or puts those that have no place there. tells: it is noted what becomes of each; a constant. */
 static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
                                                  uint64_t span, uint64_t begin, uint64_t end, uint32_t tells) {
-  enum { ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS, TRIES = 4 };
   const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
 #pragma unroll 1
-  for (uint64_t row = begin; row < end; row += ROWS * TSR_SPAN_THREADS) {
-    tsr_item item[ROWS];
-    uint32_t at[ROWS], items[ROWS], rows = 0, reserved = 0, firsts = 0, repeats = 0;
+  for (uint64_t row = begin; row < end; row += SPAN_ROWS * TSR_SPAN_THREADS) {
+    span_rows own;
+    uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0, repeats = 0;
+    uint32_t rows = span_read(c, a, row, end, combines, &own, &reserved);
+    rows = span_add(c, set, &own, rows, combines, at, &firsts, &repeats);
 #pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
-      item[r].key = io_key_at(a->bulk.keys, i, i < end);
-      item[r].payload = offered_at(c, a->bulk.values, i, i < end);
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
-      item[r].policy = TSR_FACT(c, duplicates);
-      const uint32_t same = MERGES_ALONE ? merge_group(item[r].key, mine) : 1u << merge_lane();
-      if (MERGES_ALONE && combines) merge_payloads_of(&item[r], mine, same);
-      items[r] = tsr_count_bits(same);
-      const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
-      if (walk_is_reserved(item[r].key))
-        reserved |= leads << r;
-      else
-        rows |= leads << r;
-      at[r] = set_hash(item[r].key) % TSR_SPAN_ROOM;
-    }
-#pragma unroll 1
-    for (uint32_t tries = 0; tries < TRIES; tries++) {
-#pragma unroll
-      for (uint32_t r = 0; r < ROWS; r++) {
-        if (rows >> r & 1u) {
-          const io_key key = (io_key)item[r].key;
-          io_key found = *(volatile io_key *)&set.keys[at[r]];
-          if (found == (io_key)TSR_EMPTY_KEY) found = atomicCAS(&set.keys[at[r]], (io_key)TSR_EMPTY_KEY, key);
-          if (found == (io_key)TSR_EMPTY_KEY || found == key) {
-            if (combines)
-              tsr_combine_at((tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), item[r].payload);
-            else if (found != key)
-              set.sums[at[r]] = (io_payload)item[r].payload;
-            atomicAdd(&set.items[at[r]], items[r]);
-            repeats += items[r] - (found != key);
-            firsts |= (uint32_t)(found != key) << r;
-            rows &= ~(1u << r);
-          } else {
-            at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
-          }
-        }
-        lanes_meet();
-      }
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
+    for (uint32_t r = 0; r < SPAN_ROWS; r++) {
       const uint32_t puts = (rows | reserved) >> r & 1u;
-      const uint32_t place = span_put(a, block, span, puts, (io_key)item[r].key, (io_payload)item[r].payload, items[r]);
+      const uint32_t place =
+          span_put(a, block, span, puts, (io_key)own.item[r].key, (io_payload)own.item[r].payload, own.items[r]);
       const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
       const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
-      if (tells) span_note(a, i, i < end, item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
+      if (tells) span_note(a, i, i < end, own.item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
     }
     if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
   }
 }
 
 /* All of a block's work. tells: of span_take. */
-static __device__ __forceinline__ void span_work(const tsr_pages *a, span_block *block, uint32_t tells) {
+static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t tells) {
+  __shared__ span_block block;
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(a, &scratch);
   const span_set set = span_set_in();
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
-  if (threadIdx.x == 0) block->made = block->repeats = 0;
+  bulk_hold_overflows(&c, &overflows);
+  if (threadIdx.x == 0) block.made = block.repeats = 0;
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
     set.keys[at] = (io_key)TSR_EMPTY_KEY;
     set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
     set.items[at] = 0;
   }
   __syncthreads();
-  span_take(&c, a, set, block, begin, begin, judged, tells);
+  span_take(&c, a, set, &block, begin, begin, judged, tells);
   __syncthreads();
-  const uint32_t repeat = (uint64_t)block->repeats * SHARE >= judged - begin;
+  const uint32_t repeat = (uint64_t)block.repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
-  span_take(&c, a, set, block, begin, judged, rest, tells);
+  span_take(&c, a, set, &block, begin, judged, rest, tells);
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
     const uint32_t is_used = set.keys[at] != (io_key)TSR_EMPTY_KEY;
-    const uint32_t place = span_put(a, block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
+    const uint32_t place = span_put(a, &block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
     if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
   }
   __syncthreads();
-  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block->made : TSR_AS_IT_CAME;
+  bulk_tell_overflows(&c, a->bulk.tally, repeat);
+  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 
-/* The linker takes the second form, with more registers, where the first one spills. */
-#define PAGES_SPANS(name, tells, bounds)                                                                               \
-  extern "C" __global__ void bounds name(const __grid_constant__ tsr_pages a) {                                        \
-    __shared__ span_block block;                                                                                       \
-    span_work(&a, &block, tells);                                                                                      \
-  }
-PAGES_SPANS(tsr_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
-PAGES_SPANS(tsr_roomy_pages_spans_kernel, 0, __launch_bounds__(TSR_SPAN_THREADS, 1))
-PAGES_SPANS(tsr_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS))
-PAGES_SPANS(tsr_roomy_pages_told_spans_kernel, 1, __launch_bounds__(TSR_SPAN_THREADS, 1))
+/* The linker takes the roomy form, with more registers, where the first one spills. */
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
+    tsr_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 0);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
+    tsr_roomy_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 0);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
+    tsr_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 1);
+}
+extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
+    tsr_roomy_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+  span_work(&a, 1);
+}
 
 /* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
  * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
@@ -227,4 +267,6 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
   }
 }
+#endif
+
 #endif

@@ -49,6 +49,8 @@
   R(NARROW, NO_COUNTER, NOT_BUILT, "only counts are narrower than 32 bits", "use 32 or 64")                            \
   R(POLICY, COUNTER, MEANING, "a counter adds up what it counts, and has no such policy", "remove the line")           \
   R(POLICY, KEEPS_ALL, MEANING, "it keeps every pair, and has no such policy", "remove the line")                      \
+  R(OVERFLOW, COUNTER, MEANING, "a counter's counts always stop at the largest number", "remove the line")             \
+  R(OVERFLOW, NO_SUMS, MEANING, "only sums can overflow", "use duplicates = add, or remove the line")                  \
   R(COMBINES, NO_VALUES, MEANING, "a set has no values to combine", "use first or promise_unique")                     \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
@@ -117,6 +119,8 @@
   R(CALL_FIND_ALL, NO_VALUES, MEANING, "a set has no values", "use tsr_count_all")                                     \
   R(CALL_FIND_OR_INSERT, PROMISE, MEANING, "such an insert looks for no key", "use another policy, such as first")     \
   R(CALL_FIND_OR_INSERT, COUNTER, MEANING, "a counter counts each key that it is given",                               \
+    "use tsr_insert, then tsr_find")                                                                                   \
+  R(CALL_FIND_OR_INSERT, SATURATES, NOT_BUILT, "a sum may be too small while others add to it",                        \
     "use tsr_insert, then tsr_find")                                                                                   \
   R(CALL_FIND_OR_INSERT, KEEPS_ALL, MEANING, "it keeps every pair, so that no key counts as present",                  \
     "use tsr_insert, or kind = set or map")                                                                            \

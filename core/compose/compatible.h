@@ -33,6 +33,9 @@ extern "C" {
   F(POLICY, "table", "duplicates", 0, "duplicates")                                                                    \
   F(COMBINES, "table", "duplicates", 0, "duplicates = replace, add, min or max")                                       \
   F(NUMBERS, "table", "duplicates", 0, "duplicates = add, min or max")                                                 \
+  F(NO_SUMS, "table", "duplicates", 0, "any duplicates but add")                                                       \
+  F(OVERFLOW, "table", "overflow", 0, "overflow")                                                                      \
+  F(SATURATES, "table", "overflow", 0, "overflow = saturate")                                                          \
   F(PROMISE, "table", "duplicates", 0, "duplicates = promise_unique")                                                  \
   F(LOOKS, "table", "duplicates", 1, "an insert that looks for its key")                                               \
   F(MIXED, "table", "concurrency", 0, "concurrency = mixed")                                                           \

@@ -178,10 +178,20 @@ static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, c
 
 /* With short keys the page is the hash's top bits: a power of two, and at least four, so that two bits are left over, one
  * for the flag and one that tells a part of a hash from the markers of slots without a pair. */
+enum { SHORT_PAGES = 4 };
 static uint64_t short_pages(uint64_t pages) {
-  uint64_t power = 4;
+  uint64_t power = SHORT_PAGES;
   while (power < pages) power *= 2;
   return power;
+}
+
+/* Buckets of a page where a small table has pages for its short keys alone: a hash gives a page of distinct keys
+ * more than its part, by hardly ever more than four standard deviations. */
+static uint64_t roomy_buckets(const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  const double part = ceil((double)s->capacity / (double)s->pages), roomy = part + 4 * sqrt(part);
+  const double most = roomy < (double)s->capacity ? roomy : (double)s->capacity;
+  return (uint64_t)ceil(most / t->settings.load_factor / s->bucket_slots);
 }
 
 /* The scheme plans one page as if it were the table. It may round its buckets up, so there are as few pages as keep to
@@ -195,10 +205,13 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = auto", error);
   s->is_paged = 1;
   s->pages = 1 + page_bytes(t, buckets) / (most + 1);
+  const uint64_t needed = s->pages;
   if (s->short_keys) s->pages = short_pages(s->pages);
   for (uint32_t try = 0; try < TRIES; try++) {
     const uint64_t least = s->short_keys && unit == 1 ? 2 : unit; /* bucket_share of one is no number of 64 bits */
-    s->buckets_min = ((buckets + s->pages - 1) / s->pages + unit - 1) / unit * unit;
+    const uint64_t share = (buckets + s->pages - 1) / s->pages;
+    const uint64_t roomy = needed < SHORT_PAGES && s->pages == SHORT_PAGES ? roomy_buckets(t) : 0;
+    s->buckets_min = ((share > roomy ? share : roomy) + unit - 1) / unit * unit;
     if (s->buckets_min < least) s->buckets_min = least;
     memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
     tsr_status status = plan_part(t, spec, TSR_ROLE_PROBING, error);
@@ -210,7 +223,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     }
     if (!bytes && unit == 1)
       unit = COPIED;
-    else if (!bytes || s->buckets_min <= least)
+    else if (!bytes || share <= least)
       break;
     else
       s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;
@@ -352,21 +365,22 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
-  t->shape =
-      (tsr_shape){.kind = (uint32_t)settings->kind,
-                  .key_bits = (uint32_t)settings->key_bits,
-                  .value_bits = (uint32_t)settings->value_bits,
-                  .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
-                  .sm = sm,
-                  .duplicates = (uint32_t)settings->duplicates,
-                  .concurrency = (uint32_t)settings->concurrency,
-                  .statistics = (uint32_t)settings->statistics,
-                  .capacity = settings->capacity,
-                  .slots_min = (uint64_t)ceil(
-                      (double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
-                      settings->load_factor),
-                  .seed = settings->seed,
-                  .pages = 1};
+  t->shape = (tsr_shape){
+      .kind = (uint32_t)settings->kind,
+      .key_bits = (uint32_t)settings->key_bits,
+      .value_bits = (uint32_t)settings->value_bits,
+      .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
+      .sm = sm,
+      .duplicates = (uint32_t)settings->duplicates,
+      .tells_overflow = settings->duplicates == TSR_DUPLICATES_ADD && settings->overflow == TSR_OVERFLOW_REPORT,
+      .concurrency = (uint32_t)settings->concurrency,
+      .statistics = (uint32_t)settings->statistics,
+      .capacity = settings->capacity,
+      .slots_min =
+          (uint64_t)ceil((double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
+                         settings->load_factor),
+      .seed = settings->seed,
+      .pages = 1};
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {

@@ -92,6 +92,11 @@ enum { ROW_WORD_BYTES = 24 };
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
     "counter.",                                                                                                        \
     ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
+  R("overflow", "report | saturate | wrap", "report",                                                                  \
+    "What duplicates = add does with a sum past the largest value; values are unsigned. report: it comes out modulo "  \
+    "2^value_bits and is counted; `run` says so and ends with status 3. saturate: it stops there. wrap: modulo, and "  \
+    "nobody counts, as negative numbers need it.",                                                                     \
+    ROW_CHOICE, ROW(overflow), 0, 0)                                                                                   \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
     "turns.",                                                                                                          \
@@ -458,6 +463,12 @@ static void make_counter(tsr_settings *read) {
   if (read->value_bits < 32) read->value_bits = 32;
 }
 
+/* Sums that stop at the largest value are what a counter has. */
+static void make_sums(tsr_settings *read) {
+  if (read->duplicates == TSR_DUPLICATES_ADD && read->overflow == TSR_OVERFLOW_SATURATE)
+    read->duplicates = TSR_DUPLICATES_COUNT;
+}
+
 /* Whether [table] or another section has such an entry. */
 static bool is_written(const tsr_spec *spec, const char *section, const char *key) {
   return tsr_spec_find(spec, section, key) != NULL;
@@ -481,6 +492,9 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
+  has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
+  has[TSR_HAS_SATURATES] = read->overflow == TSR_OVERFLOW_SATURATE;
+  has[TSR_HAS_NO_SUMS] = policy != TSR_DUPLICATES_ADD;
   has[TSR_HAS_POLICY] = is_written(spec, "table", "duplicates");
   has[TSR_HAS_PROMISE] = policy == TSR_DUPLICATES_PROMISE_UNIQUE;
   has[TSR_HAS_COMBINES] = TSR_POLICY_COMBINES(policy);
@@ -539,6 +553,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
     /* to the walk keys with buckets of values are a set */
     read->duplicates = read->values == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
+  make_sums(read);
   return TSR_OK;
 }
 

@@ -26,6 +26,7 @@ enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
 enum { TSR_EXCHANGE_DIRECT, TSR_EXCHANGE_COPY };
+enum { TSR_OVERFLOW_REPORT, TSR_OVERFLOW_SATURATE, TSR_OVERFLOW_WRAP };
 enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
 
 /* [table] devices: how many, 0: the table is on one device and has no shards, TSR_DEVICES_ALL: as many as there are. */
@@ -42,6 +43,7 @@ typedef struct tsr_settings {
   uint64_t filter_bits;                                  /* of the filter before the table, 0: none */
   uint64_t values, first_values, values_per_key;         /* the last two: [values] */
   double values_growth;
+  uint64_t overflow;      /* TSR_OVERFLOW_; a policy of TSR_DUPLICATES_COUNT where it says saturate */
   uint64_t replaces_rows; /* with value_bytes: that duplicates = replace was said */
   tsr_devices devices;
   double load_factor;

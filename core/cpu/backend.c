@@ -254,9 +254,11 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
   range(&program->cpu, job->bulk, job->alone, begin, end, &own);
   /* Relaxed, because nothing is read because of these counts before the team has joined, which orders them. */
-  for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++)
-    if (words[i]) __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
-  for (uint32_t i = TSR_TALLY_SUMS; i < TSR_TALLY_WORDS; i++) raise_to(&all[i], words[i]);
+  for (uint32_t i = 0; i < TSR_TALLY_WORDS; i++)
+    if (tsr_tally_is_most(i))
+      raise_to(&all[i], words[i]);
+    else if (words[i])
+      __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
 static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) {

@@ -68,7 +68,7 @@ TSR_INLINE void cpu_look_ahead(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   tsr_probe probe;
   if (TSR_FACT(c, filter_words) && !(inserts && filter_is_before(c))) cpu_ask_for_block(c, bulk, i);
   if (TSR_FACT(c, is_filter) || operation == TSR_BULK_mark) return;
-  if (operation == TSR_BULK_retrieve && (HAS_CHAINS(c) || is_noted(bulk, i))) return;
+  if (operation == TSR_BULK_retrieve && VALUE(c, is_noted, bulk, i)) return;
   if (walk_begin(c, io_key_at(bulk->keys, i, 1), &probe)) cpu_ask_for(c, probe.ref);
 }
 
@@ -309,7 +309,8 @@ TSR_INLINE uint32_t cpu_hold_item(const tsr_ctx *c, const tsr_bulk *a, uint32_t 
   }
   const uint32_t follows = held->items++ != 0;
   if (follows) {
-    if (policy != POLICY_LATER) held->payload = tsr_combine(policy, held->payload, offered_at(c, a->values, i, 1));
+    if (policy != POLICY_LATER)
+      held->payload = tsr_combine_and_tell(c, policy, held->payload, offered_at(c, a->values, i, 1));
     hold->before[i - begin] = held->last;
     put_result(a, i, 1, result_for_present(policy));
   } else {
@@ -385,7 +386,7 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
   TSR_INLINE void batch_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t to,       \
                              tsr_tally *tally) {                                                                       \
     uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
-    tsr_scratch scratch = {.histogram = histogram};                                                                    \
+    tsr_scratch scratch = {.histogram = histogram, .overflows = &tally->overflows};                                    \
     const tsr_ctx c = cpu_context(cpu, bulk, alone, &scratch);                                                         \
     if (CPU_RINGS_FINDS(&c, TSR_BULK_##op))                                                                            \
       count_hits(tally, cpu_find_all(&c, bulk, TSR_BULK_##op == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, to));    \

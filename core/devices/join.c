@@ -9,6 +9,7 @@
 
 #include "core/devices/move.h"
 #include "core/devices/whole.h"
+#include "core/table/form.h"
 #include "core/table/handle.h"
 
 static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, tsr_error *error) {
@@ -35,6 +36,7 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
                               uint64_t *count, tsr_error *error) {
   const tsr_composition *l = left->store.composition, *r = right->store.composition;
   tsr_status status = TSR_OK;
+  uint64_t overflowed = 0;
   *count = 0;
   for (uint32_t i = 0; status == TSR_OK && i < tsr_shards_holders(left->shards); i++) {
     uint64_t one = 0;
@@ -45,10 +47,13 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
                              .left_values = row_at(rows->left_values, *count, tsr_composition_value_bytes(l)),
                              .right_values = row_at(rows->right_values, *count, tsr_composition_value_bytes(r)),
                              .missing = rows->missing,
-                             .aggregates = row_at(rows->aggregates, *count, sizeof(uint64_t))};
+                             .aggregates = row_at(rows->aggregates, *count, sizeof(uint64_t)),
+                             .overflowed = rows->overflowed ? &overflowed : NULL,
+                             .saturates = rows->saturates};
     status = tsr_join(left->shards->members[i].shard, right->shards->members[i].shard, kind, rows ? &part : NULL, &one,
                       error);
     *count += one;
+    if (rows && rows->overflowed) *rows->overflowed += overflowed;
     right->joined = right->shards->members[i].shard->joined;
   }
   return status;
@@ -76,10 +81,10 @@ static tsr_status check_room(uint64_t all, const tsr_join_rows *rows, tsr_error 
 
 enum { KEYS, LEFT_VALUES, RIGHT_VALUES, AGGREGATES, COLUMNS };
 
-/* What the processes of a group say of a join: how many rows the shard has, which columns are wanted, and what stands for a
- * missing value. */
+/* What the processes of a group say of a join: how many rows the shard has, which columns are wanted, what stands for a
+ * missing value, and whether sums saturate. */
 typedef struct share {
-  uint64_t rows[TSR_DEVICES_MAX], all, wanted, missing;
+  uint64_t rows[TSR_DEVICES_MAX], all, wanted, missing, saturates;
 } share;
 
 static void *column_in(const tsr_join_rows *rows, uint32_t column) {
@@ -88,13 +93,14 @@ static void *column_in(const tsr_join_rows *rows, uint32_t column) {
 }
 
 static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_rows *rows, share *s, tsr_error *error) {
-  enum { WORDS = 3, WANTS_ROWS = 1 << COLUMNS };
+  enum { WORDS = 4, WANTS_ROWS = 1 << COLUMNS };
   uint64_t words[TSR_DEVICES_MAX * WORDS] = {0}, *own = words + (size_t)x->first * WORDS;
   own[0] = mine;
   if (rows && rows->room) {
     own[1] = WANTS_ROWS;
     for (uint32_t c = 0; c < COLUMNS; c++) own[1] |= (uint64_t)(column_in(rows, c) != NULL) << c;
     own[2] = rows->missing;
+    own[3] = rows->saturates;
   }
   const tsr_status status = x->gather(x, words, WORDS, error);
   *s = (share){.all = 0};
@@ -103,9 +109,22 @@ static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_r
     s->rows[i] = row[0];
     s->all += row[0];
     if (!s->wanted) s->missing = row[2];
+    s->saturates |= row[3];
     s->wanted |= row[1];
   }
   return status;
+}
+
+/* How many sums passed 2^64 - 1 in all processes: a caller who wants to know of none hears it as an error. */
+static tsr_status share_overflows(tsr_transport *x, uint64_t mine, const tsr_join_rows *rows, const share *s,
+                                  tsr_error *error) {
+  uint64_t words[TSR_DEVICES_MAX] = {0}, all = 0;
+  words[x->first] = mine;
+  const tsr_status status = x->gather(x, words, 1, error);
+  for (uint32_t i = 0; i < x->members; i++) all += words[i];
+  if (status || !rows || !rows->room) return status;
+  if (rows->overflowed) *rows->overflowed = all;
+  return !all || rows->overflowed || s->saturates ? TSR_OK : tsr_join_refuse_overflow(all, error);
 }
 
 /* Joins this process's shards into memory of their device, and passes the rows of all on to all. */
@@ -116,6 +135,7 @@ static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, co
                                    tsr_composition_value_bytes(r), sizeof(uint64_t)};
   tsr_transport *x = &left->shards->transport;
   const uint64_t mine = s->rows[x->first];
+  uint64_t overflowed = 0;
   void *columns[COLUMNS] = {NULL};
   tsr_status status = TSR_OK;
   for (uint32_t c = 0; status == TSR_OK && c < COLUMNS; c++)
@@ -125,7 +145,9 @@ static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, co
                               .left_values = columns[LEFT_VALUES],
                               .right_values = columns[RIGHT_VALUES],
                               .missing = s->missing,
-                              .aggregates = columns[AGGREGATES]};
+                              .aggregates = columns[AGGREGATES],
+                              .overflowed = kind == TSR_JOIN_SUM ? &overflowed : NULL,
+                              .saturates = s->saturates};
   if (status == TSR_OK && mine) status = write_rows(left, right, kind, &part, before, error);
   status = x->agree(x, status, error);
   for (uint32_t c = 0; status == TSR_OK && c < COLUMNS; c++)
@@ -134,7 +156,7 @@ static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, co
                                       bytes[c], error);
   for (uint32_t c = 0; c < COLUMNS; c++)
     if (columns[c]) left->backend->free(left->device, columns[c]);
-  return status;
+  return status || kind != TSR_JOIN_SUM ? status : share_overflows(x, overflowed, rows, s, error);
 }
 
 static tsr_status join_in_group(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,

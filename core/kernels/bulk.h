@@ -7,6 +7,9 @@
 #define TSR_BULK_H
 
 #include "plugins/table.h"
+#ifndef __CUDACC__
+#include <stddef.h>
+#endif
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
  * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
@@ -77,18 +80,26 @@ typedef struct tsr_tally {
   uint64_t probes, moves, lost_claims, stashed;
   uint64_t histogram[TSR_HISTOGRAM_BINS]; /* keys by their probes */
   uint64_t probes_max, moves_max;
+
+  uint64_t overflows; /* insert, find_or_insert, apply: as tsr_tell_overflow counts them */
 } tsr_tally;
 
-/* For what goes over all counters: they are words, so many of them sums. */
-enum { TSR_TALLY_WORDS = sizeof(tsr_tally) / sizeof(uint64_t), TSR_TALLY_SUMS = TSR_TALLY_WORDS - 2 };
-
 #ifndef __CUDACC__
+/* For what goes over all counters: they are words, all of them sums but two. */
+enum { TSR_TALLY_WORDS = sizeof(tsr_tally) / sizeof(uint64_t) };
+static inline bool tsr_tally_is_most(uint32_t word) {
+  return word == offsetof(tsr_tally, probes_max) / sizeof(uint64_t) ||
+         word == offsetof(tsr_tally, moves_max) / sizeof(uint64_t);
+}
+
 static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
   uint64_t *all = (uint64_t *)sum;
   const uint64_t *words = (const uint64_t *)tally;
-  for (uint32_t i = 0; i < TSR_TALLY_SUMS; i++) all[i] += words[i];
-  for (uint32_t i = TSR_TALLY_SUMS; i < TSR_TALLY_WORDS; i++)
-    if (all[i] < words[i]) all[i] = words[i];
+  for (uint32_t i = 0; i < TSR_TALLY_WORDS; i++)
+    if (!tsr_tally_is_most(i))
+      all[i] += words[i];
+    else if (all[i] < words[i])
+      all[i] = words[i];
 }
 #endif
 

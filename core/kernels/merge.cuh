@@ -56,13 +56,15 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
 }
 
 /* Its payload becomes what the payloads of all of them, `same`, amount to: in each round a lane takes over the payload of
- * the next one that is left, and then every second one leaves. Collective over the warp. */
-TSR_INLINE void merge_payloads_of(tsr_item *own, uint32_t mine, uint32_t same) {
+ * the next one that is left, and then every second one leaves. c: NULL where it was done before, and was told of. Collective
+ * over the warp. */
+TSR_INLINE void merge_payloads_of(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
     const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)own->payload, (int)next);
+    if (later && c) tsr_tell_overflow(c, own->policy, own->payload, other);
     if (later) own->payload = tsr_combine(own->policy, own->payload, other);
     later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
     rank >>= 1;
@@ -70,9 +72,9 @@ TSR_INLINE void merge_payloads_of(tsr_item *own, uint32_t mine, uint32_t same) {
 }
 
 /* Both; returns that lane. Collective over the warp. */
-TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) {
+TSR_INLINE uint32_t merge_payloads(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t same = merge_group(own->key, mine);
-  merge_payloads_of(own, mine, same);
+  merge_payloads_of(c, own, mine, same);
   return mine ? tsr_lowest(same) : merge_lane();
 }
 
@@ -95,7 +97,7 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
 TSR_INLINE void merge_give_back(tsr_item *own, tsr_item offered, uint32_t mine, uint32_t leader, uint32_t is_unplaced) {
   const tsr_payload payload = offered.payload;
   if (!__any_sync(MERGE_WARP, is_unplaced)) return;
-  merge_payloads(&offered, mine);
+  merge_payloads(NULL, &offered, mine);
   if (!is_unplaced) return;
   own->payload = merge_lane() == leader ? merge_share(own->policy, payload, offered.payload, own->payload) : payload;
 }
@@ -107,7 +109,9 @@ TSR_INLINE void merge_give_back(tsr_item *own, tsr_item offered, uint32_t mine, 
 TSR_INLINE uint32_t merge_any(uint32_t leader) { return leader; }
 TSR_INLINE uint32_t merge_lane(void) { return 0; }
 TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) { return (void)key, (void)mine, 0; }
-TSR_INLINE uint32_t merge_payloads(tsr_item *own, uint32_t mine) { return (void)own, (void)mine, 0; }
+TSR_INLINE uint32_t merge_payloads(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
+  return (void)c, (void)own, (void)mine, 0;
+}
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   return (void)own, (void)key, (void)leader, 0;
 }

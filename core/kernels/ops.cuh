@@ -8,8 +8,8 @@
 #define TSR_OPS_CUH
 
 #include "core/kernels/bulk.h"
-#include "core/kernels/chain.cuh"
 #include "core/kernels/merge.cuh"
+#include "core/kernels/value.cuh"
 
 /* Where item i lies among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
 #ifdef TSR_MAY_BE_PAIRS
@@ -88,16 +88,14 @@ TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const
   const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
   IO_ADD(&a->tally->not_placed, is_one ? 1 : a->spans.counts[i]);
   if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
-  if (HAS_CHAINS(c) && a->unplaced_values)
-    chain_put_value(c, a->unplaced_values, i, chain_value_at(c, a->values, i, 1));
-  if (!HAS_CHAINS(c)) io_put_payload(a->unplaced_values, i, item->payload);
+  VALUE(c, put_unplaced, c, a, i, item);
 }
 
 /* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets them,
  * and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered; if
  * another key's pair was evicted and found none, the first lane alone hands that back. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
-  const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(item, mine) : merge_lane();
+  const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(c, item, mine) : merge_lane();
   if (kind == OP_COMBINE)
     run(c, item, mine && leader == merge_lane(), OP_COMBINE, 0, 0);
   else
@@ -124,7 +122,7 @@ TSR_INLINE void work_for_later(const tsr_ctx *c, uint32_t mine, tsr_item *item) 
 
 /* Inserts the keys, one for all lanes of a warp that have it, and appends the values. Where a slot was taken with the
  * key's lock, its place is looked up. */
-TSR_INLINE uint32_t append_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+TSR_INLINE uint32_t list_value_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint64_t unknown = ~(uint64_t)0;
   tsr_item item = item_of(a, i, mine);
   const uint32_t rank = chain_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
@@ -172,8 +170,12 @@ TSR_INLINE uint32_t insert_policy(const tsr_ctx *c) {
   return TSR_FACT(c, combines_later) ? (uint32_t)POLICY_LATER : TSR_FACT(c, duplicates);
 }
 
+TSR_INLINE uint32_t slot_value_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return insert_item(c, a, i, mine, insert_policy(c));
+}
+
 TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return HAS_CHAINS(c) ? append_item(c, a, i, mine) : insert_item(c, a, i, mine, insert_policy(c));
+  return VALUE(c, insert, c, a, i, mine);
 }
 
 /* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
@@ -227,48 +229,21 @@ TSR_INLINE uint32_t bulk_mark(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
 
 /* ---- Finds ----------------------------------------------------------------------------------- */
 
-/* The chain of a key, for each lane; an empty one for a key that is absent. */
-TSR_INLINE uint64_t look_up_chain(const tsr_ctx *c, tsr_item *item, uint32_t mine) {
-  look_up(c, item, mine, OP_LOCATE);
-  return chain_of(c, item->at, mine && item->result == TSR_RESULT_FOUND);
-}
-
-/* Of the values of a key the newest one. */
-TSR_INLINE uint32_t find_newest(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  tsr_item item = item_of(a, i, mine);
-  const uint64_t chain = look_up_chain(c, &item, mine);
-  const uint32_t count = chain_count(chain), last = count ? count - 1 : 0;
-  const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), last);
-  const uint64_t value = count ? chain_read(c, chain_newest(chain), run.links + last - run.begin) : a->missing;
-  i = io_item(i);
-  mine = i < a->n;
-  if (mine) chain_put_value(c, a->values_out, i, value);
-  put_presence(a, i, mine, count != 0, TSR_RESULT_FOUND);
-  return count != 0;
-}
-
 TSR_INLINE uint32_t bulk_find(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  if (HAS_CHAINS(c)) return find_newest(c, a, i, mine);
   tsr_item item = item_of(a, i, mine);
-  item.payload = (tsr_payload)a->missing;
-  look_up(c, &item, mine, OP_FIND);
+  const uint64_t value = VALUE(c, find, c, a, &item, mine);
   i = io_item(i);
   mine = i < a->n;
-  uint32_t found = item.result == TSR_RESULT_FOUND;
-  if (mine) io_put_payload(a->values_out, i, item.payload);
+  const uint32_t found = item.result == TSR_RESULT_FOUND;
+  if (mine) VALUE(c, put, c, a->values_out, i, value);
   put_presence(a, i, mine, found, TSR_RESULT_FOUND);
   return found;
 }
 
 TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   tsr_item item = item_of(a, i, mine);
-  uint32_t found;
-  if (HAS_CHAINS(c)) {
-    found = chain_count(look_up_chain(c, &item, mine)) != 0;
-  } else {
-    look_up(c, &item, mine, OP_CONTAINS);
-    found = item.result == TSR_RESULT_FOUND;
-  }
+  VALUE(c, look_up, c, &item, mine, OP_CONTAINS);
+  const uint32_t found = item.result == TSR_RESULT_FOUND;
   i = io_item(i);
   put_result(a, i, i < a->n, found);
   return found;
@@ -277,22 +252,11 @@ TSR_INLINE uint32_t bulk_contains(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 /* kind: OP_COUNT or OP_NOTE. */
 TSR_INLINE uint32_t count_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind) {
   tsr_item item = item_of(a, i, mine);
-  uint64_t chain = 0;
-  if (HAS_CHAINS(c)) {
-    chain = look_up_chain(c, &item, mine);
-    item.pairs = chain_count(chain);
-  } else {
-    look_up(c, &item, mine, kind);
-  }
+  VALUE(c, look_up, c, &item, mine, kind);
   i = io_item(i);
   mine = i < a->n;
   if (mine) a->counts[i] = item.pairs;
-  if (kind == OP_NOTE && mine && a->values_out) {
-    if (HAS_CHAINS(c))
-      ((uint64_t *)a->values_out)[i] = chain;
-    else if (item.pairs == 1)
-      io_put_payload(a->values_out, i, item.payload);
-  }
+  if (kind == OP_NOTE && mine && a->values_out) VALUE(c, put_note, a, i, &item);
   put_result(a, i, mine, item.pairs ? TSR_RESULT_FOUND : TSR_RESULT_MISSING);
   return item.pairs != 0;
 }
@@ -301,42 +265,25 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   return count_item(c, a, i, mine, OP_COUNT);
 }
 
-/* Notes of each key its value, if it has one alone, or its chain: then nobody walks to it again. */
+/* Notes of each key its value, if it has one alone, or its list: then nobody walks to it again. */
 TSR_INLINE uint32_t bulk_note(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   return count_item(c, a, i, mine, OP_NOTE);
 }
 
-/* Whether retrieve has all that it needs of item i without a walk. */
-TSR_INLINE uint32_t is_noted(const tsr_bulk *a, uint64_t i) {
-  return a->values && a->counts[i + 1] - a->counts[i] <= 1;
-}
-
-/* A tile copies the chain of one lane after another. */
-TSR_INLINE uint32_t retrieve_chains(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
-  const uint64_t begin = item->at, chain = mine ? ((const uint64_t *)a->values)[i] : 0;
-  const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
-    const uint32_t active = todo >> turn & 1u;
-    if (!tsr_warp_any(c, active)) continue;
-    const tsr_ctx copying = tsr_masked(c, active);
-    chain_copy(&copying, tsr_shuffle64(c, chain, turn), a->values_out, tsr_shuffle64(c, begin, turn),
-               tsr_shuffle64(c, item->end, turn));
-  }
-  return chain_count(chain) != 0;
-}
-
-TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint32_t knows = HAS_CHAINS(c) || (mine && is_noted(a, i));
+TSR_INLINE uint32_t slot_value_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint32_t knows = mine && slot_value_is_noted(a, i);
   tsr_item item = item_of(a, i, mine && !knows);
   if (mine) {
     item.at = a->counts[i];
     item.end = a->counts[i + 1] < a->room ? a->counts[i + 1] : a->room;
   }
-  if (HAS_CHAINS(c)) return retrieve_chains(c, a, i, mine, &item);
   if (mine && knows && item.at < item.end) io_put_payload(a->values_out, item.at, io_payload_at(a->values, i, 1));
   run(c, &item, passes_filter(c, &item, mine && !knows), OP_RETRIEVE, 0, 0);
   return item.pairs != 0 || (knows && item.at < item.end);
+}
+
+TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  return VALUE(c, retrieve, c, a, i, mine);
 }
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
@@ -350,30 +297,13 @@ TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
   return most;
 }
 
-/* The chain of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of those
- * who name one key one erases it. */
-TSR_INLINE void erase_chains(const tsr_ctx *c, tsr_item *item) {
-  const uint32_t erased = item->pairs != 0;
-  const uint64_t chain = chain_of(c, item->at, erased);
-  const uint32_t todo = tsr_ballot(c, chain_count(chain) != 0);
-  if (erased) chain_forget(c, item->at);
-  item->pairs = chain_count(chain);
-  TSR_NO_UNROLL
-  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
-    const uint32_t active = todo >> turn & 1u;
-    if (!tsr_warp_any(c, active)) continue;
-    const tsr_ctx releasing = tsr_masked(c, active);
-    chain_release(&releasing, tsr_shuffle64(c, chain, turn));
-  }
-}
-
 TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind) {
   tsr_item item = item_of(a, i, mine);
   item.any_payload = !a->values;
   if (kind == OP_ERASE_PAIR) item.payload = io_payload_at(a->values, i, mine && a->values);
   run(c, &item, passes_filter(c, &item, mine), kind, !TSR_FACT(c, first_look_cached), 0);
   if (TSR_FACT(c, first_look_cached) && item.result == NEEDS_COHERENT) run(c, &item, 1, kind, 1, 1);
-  if (HAS_CHAINS(c) && kind == OP_ERASE) erase_chains(c, &item);
+  if (kind == OP_ERASE) VALUE(c, release, c, &item);
   i = io_item(i);
   put_presence(a, i, i < a->n, item.pairs != 0, TSR_RESULT_ERASED);
   return add_erased(&a->tally->hits, item.pairs);
@@ -512,74 +442,21 @@ TSR_INLINE uint32_t bulk_occupied(const tsr_ctx *c, uint64_t ref, uint32_t activ
   return tsr_slot_mask(c) & ~vacant;
 }
 
-/* Counts the values, keys and units of the chains beside the slots of a bucket. */
-TSR_INLINE void count_chains(const tsr_ctx *c, const tsr_bulk *a, uint64_t ref, uint32_t slots) {
-  uint64_t values = 0, keys = 0, units = 0;
-  TSR_NO_UNROLL
-  for (uint32_t slot = c->lane; slot < TSR_FACT(c, bucket_slots); slot += TSR_FACT(c, tile_lanes)) {
-    const uint32_t count = chain_count(chain_of(c, place_of(c, ref, slot), slots >> slot & 1u));
-    const tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), count ? count - 1 : 0);
-    values += count;
-    units += count ? run.before + run.units : 0;
-    keys += count != 0;
-  }
-  if (!keys) return;
-  IO_ADD(&a->tally->hits, values);
-  IO_ADD(&a->tally->keys, keys);
-  IO_ADD(&a->tally->units, units);
-}
-
 TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  uint64_t ref;
-  uint32_t is_there = bulk_scanned(c, i, mine, &ref), hits = 0, todo = tsr_ballot(c, is_there);
-  if (is_there && ref & TSR_UNIT_REF) IO_ADD(&a->tally->units, 1);
+  uint64_t mine_ref;
+  uint32_t is_there = bulk_scanned(c, i, mine, &mine_ref), hits = 0, todo = tsr_ballot(c, is_there);
+  if (is_there && mine_ref & TSR_UNIT_REF) IO_ADD(&a->tally->units, 1);
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     tsr_bucket b;
-    uint32_t erased, pairs = bulk_occupied(c, tsr_shuffle64(c, ref, turn), todo >> turn & 1u, &b, &erased);
-    if (HAS_CHAINS(c)) count_chains(c, a, tsr_shuffle64(c, ref, turn), pairs);
+    const uint64_t ref = tsr_shuffle64(c, mine_ref, turn);
+    uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
+    const uint32_t counted = VALUE(c, count, c, a, ref, pairs);
     if (c->lane != turn) continue;
-    hits = HAS_CHAINS(c) ? 0 : tsr_count_bits(pairs);
+    hits = counted;
     if (erased) IO_ADD(&a->tally->tombstones, tsr_count_bits(erased));
   }
   return hits;
-}
-
-/* The pairs of the chains beside these slots, those of a key one after the other. Collective. */
-TSR_INLINE void export_chains(const tsr_ctx *c, const tsr_bulk *a, tsr_bucket *b, uint64_t ref, uint32_t slots) {
-  TSR_NO_UNROLL
-  for (; tsr_warp_any(c, slots); slots &= slots - 1) {
-    const uint32_t slot = slots ? tsr_lowest(slots) : 0;
-    const tsr_key key = walk_user_key(c, ref, layout_key(c, b, slot));
-    const uint64_t chain = chain_of(c, place_of(c, ref, slot), slots != 0);
-    uint64_t at = 0;
-    if (c->lane == 0 && chain_count(chain)) at = IO_ADD(&a->tally->hits, chain_count(chain));
-    at = tsr_shuffle64(c, at, 0);
-    const tsr_ctx copying = tsr_masked(c, slots != 0);
-    chain_copy(&copying, chain, a->values_out, at, ~(uint64_t)0);
-    TSR_NO_UNROLL
-    for (uint32_t i = c->lane; tsr_warp_any(c, i < chain_count(chain)); i += TSR_FACT(c, tile_lanes))
-      if (i < chain_count(chain)) IO_WRITE((io_key *)a->keys_out + at + i, key);
-  }
-}
-
-/* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device the threads
- * of a block take their places together, because atomics on one address take turns: so many a second as there were buckets
- * made an export twenty times slower. All of them come here. Relaxed: nobody reads what lies there before the kernel's end. */
-TSR_INLINE uint64_t export_places(const tsr_bulk *a, uint32_t pairs) {
-#ifdef __CUDACC__
-  __shared__ uint32_t sum;
-  __shared__ uint64_t begin;
-  if (threadIdx.x == 0) sum = 0;
-  __syncthreads();
-  const uint32_t before = pairs ? atomicAdd(&sum, pairs) : 0;
-  __syncthreads();
-  if (threadIdx.x == 0 && sum) begin = IO_ADD(&a->tally->hits, sum);
-  __syncthreads();
-  return begin + before;
-#else
-  return pairs ? IO_ADD(&a->tally->hits, pairs) : 0;
-#endif
 }
 
 /* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
@@ -593,23 +470,7 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     tsr_bucket b;
     const uint64_t ref = tsr_shuffle64(c, mine_ref, turn);
     uint32_t erased, pairs = bulk_occupied(c, ref, todo >> turn & 1u, &b, &erased);
-    if (HAS_CHAINS(c)) {
-      export_chains(c, a, &b, ref, pairs);
-      continue;
-    }
-    const uint32_t written = c->lane == 0 ? tsr_count_bits(pairs) : 0;
-    const uint64_t next = export_places(a, a->in_place ? 0 : written);
-    const uint64_t begin = a->in_place ? ref * TSR_FACT(c, bucket_slots) : next;
-    if (a->in_place) hits += written;
-    for (uint32_t nth = 0; tsr_warp_any(c, pairs); pairs &= pairs - 1, nth++) {
-      const uint32_t slot = pairs ? tsr_lowest(pairs) : 0;
-      const uint64_t at = begin + (a->in_place ? slot : nth);
-      const tsr_key key = walk_user_key(c, ref, layout_key(c, &b, slot));
-      const tsr_payload payload = layout_payload(c, &b, slot);
-      if (c->lane != 0 || !pairs) continue;
-      IO_WRITE((io_key *)a->keys_out + at, key);
-      io_put_payload(a->values_out, at, payload);
-    }
+    VALUE(c, export, c, a, &b, ref, pairs, &hits);
   }
   return hits; /* the others are counted where they get their place */
 }

@@ -95,6 +95,7 @@ TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, cons
     swapped = layout_cas(&writing, b, slot, a.erases ? TSR_ERASED_KEY : walk_stored_key(op->key), desired) && swaps;
   }
   const uint32_t done = swaps ? swapped : is_present;
+  if (swapped && a.combines && c->lane == 0) tsr_tell_overflow(c, op->policy, seen, op->payload);
   op->payload = done ? seen : op->payload;
   if (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP) {
     op->pairs += a.erases && swapped;

@@ -62,6 +62,19 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
   return *sum;
 }
 
+/* Where a block's work may be thrown away, sums that pass the largest value are counted in `held`, which is shared, and told
+ * only if the work is kept. A barrier comes after the first, and before the second. */
+static __device__ __forceinline__ void bulk_hold_overflows(const tsr_ctx *c, unsigned long long *held) {
+  if (!TSR_FACT(c, tells_overflow)) return;
+  if (threadIdx.x == 0) *held = 0;
+  c->scratch->overflows = (uint64_t *)held;
+}
+static __device__ __forceinline__ void bulk_tell_overflows(const tsr_ctx *c, tsr_tally *tally, uint32_t keeps) {
+  if (!TSR_FACT(c, tells_overflow) || threadIdx.x != 0) return;
+  const uint64_t held = *c->scratch->overflows;
+  if (keeps && held) IO_ADD(&tally->overflows, held);
+}
+
 /* Adds the block's hits to the operation's tally. */
 static __device__ __forceinline__ void bulk_add(tsr_tally *tally, uint32_t hits) {
   __shared__ uint32_t sum;

@@ -39,7 +39,18 @@ typedef struct user_values {
   uint32_t walks, bucket;
 } user_values;
 
-/* This thread as a lane of the table's tiles. A kernel keeps no statistics, so that the scratch is never used. */
+TSR_INLINE const user_table *user_table_of(const void *table) {
+#ifdef __CUDACC__
+  return (const user_table *)table;
+#else
+  return *(const user_table *const *)table;
+#endif
+}
+
+TSR_INLINE tsr_tally *user_tally(const void *table) { return user_table_of(table)->tally; }
+
+/* This thread as a lane of the table's tiles. A kernel keeps no statistics, so that the scratch is used for sums that
+ * overflow alone. */
 TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch *scratch) {
 #ifdef __CUDACC__
   tsr_ctx c = {&((const user_table *)table)->state, number, 0, 0, 1, scratch, 0};
@@ -50,18 +61,9 @@ TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch 
   const user_table *const *at = (const user_table *const *)table;
   const tsr_ctx c = {.t = &(*at)->state, .table = number, .active = 1, .scratch = scratch};
 #endif
+  scratch->overflows = &user_tally(table)->overflows;
   return c;
 }
-
-TSR_INLINE const user_table *user_table_of(const void *table) {
-#ifdef __CUDACC__
-  return (const user_table *)table;
-#else
-  return *(const user_table *const *)table;
-#endif
-}
-
-TSR_INLINE tsr_tally *user_tally(const void *table) { return user_table_of(table)->tally; }
 
 /* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
 TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
@@ -209,7 +211,7 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
                                 tsr_payload *payload) {
   tsr_item item = user_item(*key, *payload, policy);
   filter_mark(c, *key, mine);
-  const uint32_t leader = MERGES(c, policy) ? merge_payloads(&item, mine) : merge_lane();
+  const uint32_t leader = MERGES(c, policy) ? merge_payloads(c, &item, mine) : merge_lane();
   const uint32_t works = mine && leader == merge_lane();
   if (TSR_FACT(c, combines_later) && policy != POLICY_FIND_OR_INSERT)
     user_insert_locked(c, &item, works);

@@ -43,7 +43,7 @@ static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
   tsr_array arrays[TSR_REQUEST_ARRAYS];
   tsr_request_arrays(t, r, arrays);
   for (uint32_t i = 0; i < TSR_REQUEST_ARRAYS; i++)
-    if (arrays[i].users && arrays[i].bytes && !t->backend->is_device_memory(t->device, arrays[i].users)) return true;
+    if (!tsr_array_is_reached(t, &arrays[i])) return true;
   return false;
 }
 

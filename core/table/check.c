@@ -59,8 +59,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
         value || is_pool(spec) || is_filter(t) ? value : rows[i].initial; /* most defaults mean nothing there */
     if (strcmp(rows[i].key, "duplicates") == 0 &&
         (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
-         TSR_POLICY_COUNTS(t->shape.duplicates)))
+         t->shape.kind == TSR_KIND_COUNTER))
       continue;
+    if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))

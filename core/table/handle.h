@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, growth <- operate <-
- * table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next: store.h.
+ * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, enlarge <- piece <-
+ * growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
+ * store.h.
  */
 #ifndef TSR_TABLE_HANDLE_H
 #define TSR_TABLE_HANDLE_H

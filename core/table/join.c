@@ -63,14 +63,50 @@ static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
   return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
 }
 
+tsr_status tsr_join_refuse_overflow(uint64_t overflowed, tsr_error *error) {
+  return tsr_fail(
+      error, TSR_BAD_ARGUMENT,
+      "tsr_join: the sums of %llu keys pass 2^64 - 1: set saturates, so that they stop there, or overflowed, "
+      "so that they come modulo 2^64 and are counted",
+      (unsigned long long)overflowed);
+}
+
+/* Where a sum notes that it passed 2^64 - 1, and where these are counted. */
+static tsr_status take_overflows(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *overflows, *overflowed;
+  tsr_status status =
+      tsr_joining_take(j, "which sums overflow", (m->lefts / 32 + 1) * sizeof *m->overflows, 0, &overflows);
+  if (status == TSR_OK) status = tsr_joining_take(j, "how many sums overflow", sizeof *m->overflowed, 0, &overflowed);
+  if (status) return status;
+  m->overflows = overflows;
+  m->overflowed = overflowed;
+  return TSR_OK;
+}
+
+/* How many did, added to what the caller knows; a caller who wants to know of none hears it as an error. */
+static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
+  const tsr_table *t = j->left;
+  uint64_t overflowed = 0;
+  if (!j->match.overflowed) return TSR_OK;
+  tsr_status status = t->backend->copy(t->device, &overflowed, j->match.overflowed, sizeof overflowed, NULL, j->error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, j->error);
+  if (status == TSR_OK && rows->overflowed) *rows->overflowed += overflowed;
+  return status || !overflowed || rows->overflowed || rows->saturates ? status : tsr_join_refuse_overflow(overflowed, j->error);
+}
+
 /* Combines the right values of each left key, and finds the keys that have any; *count: how many these are. */
-static tsr_status aggregate(tsr_joining *j, uint32_t fold, uint64_t *count) {
+static tsr_status aggregate(tsr_joining *j, uint32_t fold, const tsr_join_rows *rows, uint64_t *count) {
   tsr_match *m = &j->match;
   void *folds = NULL, *marks;
   const uint64_t threads = (j->rows + TSR_MATCH_FOLDED - 1) / TSR_MATCH_FOLDED;
   tsr_status status = TSR_OK;
   m->fold = fold;
-  if (fold != TSR_FOLD_COUNT)
+  m->saturates = rows->saturates != 0;
+  m->overflows = NULL; /* of another run */
+  m->overflowed = NULL;
+  if (fold == TSR_FOLD_SUM) status = take_overflows(j);
+  if (status == TSR_OK && fold != TSR_FOLD_COUNT)
     status = tsr_joining_take(j, "aggregates", m->lefts * sizeof *m->folds, fold == TSR_FOLD_MIN ? 0xFF : 0, &folds);
   m->folds = folds;
   if (status == TSR_OK && folds) status = tsr_joining_step(j, TSR_MATCH_fold, threads);
@@ -79,6 +115,7 @@ static tsr_status aggregate(tsr_joining *j, uint32_t fold, uint64_t *count) {
   if (status) return status;
   m->marks = marks;
   status = tsr_joining_step(j, TSR_MATCH_mark, m->lefts);
+  if (status == TSR_OK) status = tell_overflows(j, rows);
   return status ? status : tsr_joining_sum(j, m->marks, m->lefts, count);
 }
 
@@ -169,7 +206,8 @@ static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, c
     status = tsr_joining_match(&parts[i]);
     all += parts[i].rows;
   }
-  if (status == TSR_OK && facts->is_aggregate && parts[0].wants_rows) status = aggregate(&parts[0], facts->fold, &all);
+  if (status == TSR_OK && facts->is_aggregate && parts[0].wants_rows)
+    status = aggregate(&parts[0], facts->fold, rows, &all);
   if (status) return status;
   *count = all;
   if (!parts[0].wants_rows || !all) return TSR_OK;
@@ -202,7 +240,7 @@ static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *
     status = tsr_joining_match_run(j, run, joined);
     if (status || !*joined) return status;
     uint64_t found = j->rows;
-    if (facts->is_aggregate && j->wants_rows) status = aggregate(j, facts->fold, &found);
+    if (facts->is_aggregate && j->wants_rows) status = aggregate(j, facts->fold, &rest, &found);
     all += found;
     if (status == TSR_OK && j->wants_rows && found && all <= rest.room)
       status = write_all(j, 1, facts, &rest, found, j->error);
@@ -277,6 +315,9 @@ static tsr_status check_rows(const tsr_table *left, const tsr_table *right, cons
                     "tsr_join: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must "
                     "be NULL",
                     facts->name);
+  if ((rows->overflowed || rows->saturates) && (!facts->is_aggregate || facts->fold != TSR_FOLD_SUM))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s makes no sums: overflowed must be NULL and saturates 0",
+                    facts->name);
   return TSR_OK;
 }
 
@@ -291,6 +332,7 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
         tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: kind = %u: must be one of TSR_JOIN_INNER .. TSR_JOIN_COUNT", kind);
   if (status == TSR_OK) status = check_tables(left, right, error);
   if (status == TSR_OK) status = check_rows(left, right, &kinds[kind], rows ? &known : NULL, error);
+  if (status == TSR_OK && known.overflowed) *known.overflowed = 0;
   return status ? status : left->form->join(left, right, kind, rows ? &known : NULL, count, error);
 }
 

@@ -8,7 +8,7 @@
 #include "core/batch/match.h"
 #include "core/batch/windows.h"
 
-enum { TSR_JOINING_MEMORIES = 24 };
+enum { TSR_JOINING_MEMORIES = 26 };
 
 typedef struct tsr_joining {
   tsr_table *left, *right; /* right: NULL: each left pair has a row, and no match */

@@ -9,6 +9,7 @@
 #include "core/batch/order.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
+#include "core/table/enlarge.h"
 #include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
@@ -164,15 +165,9 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
 static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (t->store.composition->shape.has_lists) {
-    tsr_status status = tsr_grow_for(t, r->n, r->call.stream, error);
-    return status ? status : tsr_operate_staged(t, r, operate, error);
-  }
-  const tsr_call call = {.stream = r->call.stream,
-                         .results = r->results,
-                         .unplaced_keys = r->unplaced_keys,
-                         .unplaced_values = r->unplaced_values};
-  return tsr_insert_growing(t, r->op, r->n, r->keys, r->values, &call, error);
+  if (!t->store.composition->shape.has_lists) return tsr_insert_growing(t, r, error);
+  const tsr_status status = tsr_enlarge_for(t, r->n, r->call.stream, error);
+  return status ? status : tsr_operate_staged(t, r, operate, error);
 }
 
 /* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Staging (stage.h): host arrays on a device that cannot see them.
+ * Staging (stage.h): arrays on a device that cannot work on the caller's.
  */
 #include "core/table/stage.h"
 
 #include <string.h>
 
+bool tsr_array_is_reached(const tsr_table *t, const tsr_array *a) {
+  if (!a->users || !a->bytes) return true;
+  return (!a->word || (uint64_t)(uintptr_t)a->users % a->word == 0) &&
+         t->backend->is_device_memory(t->device, a->users);
+}
+
 static tsr_status stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_error *error) {
   a->devices = (void *)(uintptr_t)a->users;
-  if (!a->users || !a->bytes || t->backend->is_device_memory(t->device, a->users)) return TSR_OK;
+  if (tsr_array_is_reached(t, a)) return TSR_OK;
   tsr_status status = t->backend->allocate_in(t->device, a->bytes, stream, &a->devices, error);
   if (status) {
     a->devices = NULL;
@@ -50,19 +56,36 @@ _Static_assert(TIMES + 1 == TSR_REQUEST_ARRAYS, "every array of a request has it
 void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arrays[TSR_REQUEST_ARRAYS]) {
   const tsr_composition *c = t->store.composition;
   const uint64_t n = r->n, key_bytes = c->shape.key_bits / 8, value_bytes = tsr_composition_value_bytes(c);
+  /* rows of value_bytes may lie anywhere */
+  const uint32_t key_word = (uint32_t)key_bytes, value_word = value_bytes <= 8 ? (uint32_t)value_bytes : 0;
   const bool gathers = r->op == TSR_BULK_retrieve;
   /* retrieving writes the values that there are, and apply those of its finds */
   const tsr_array_use finds = gathers || r->op == TSR_BULK_apply ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN;
   const tsr_array all[TSR_REQUEST_ARRAYS] = {
-      [KEYS] = {.users = r->keys, .bytes = n * key_bytes, .use = TSR_ARRAY_READ},
-      [VALUES] = {.users = r->values, .bytes = n * value_bytes, .use = TSR_ARRAY_READ},
-      [VALUES_OUT] = {.users = r->values_out, .bytes = (gathers ? r->room : n) * value_bytes, .use = finds},
-      [UNPLACED_KEYS] = {.users = r->unplaced_keys, .bytes = n * key_bytes, .use = TSR_ARRAY_PARTLY_WRITTEN},
-      [UNPLACED_VALUES] = {.users = r->unplaced_values, .bytes = n * value_bytes, .use = TSR_ARRAY_PARTLY_WRITTEN},
+      [KEYS] = {.users = r->keys, .bytes = n * key_bytes, .word = key_word, .use = TSR_ARRAY_READ},
+      [VALUES] = {.users = r->values, .bytes = n * value_bytes, .word = value_word, .use = TSR_ARRAY_READ},
+      [VALUES_OUT] = {.users = r->values_out,
+                      .bytes = (gathers ? r->room : n) * value_bytes,
+                      .word = value_word,
+                      .use = finds},
+      [UNPLACED_KEYS] = {.users = r->unplaced_keys,
+                         .bytes = n * key_bytes,
+                         .word = key_word,
+                         .use = TSR_ARRAY_PARTLY_WRITTEN},
+      [UNPLACED_VALUES] = {.users = r->unplaced_values,
+                           .bytes = n * value_bytes,
+                           .word = value_word,
+                           .use = TSR_ARRAY_PARTLY_WRITTEN},
       [RESULTS] = {.users = r->results, .bytes = n, .use = TSR_ARRAY_WRITTEN},
-      [COUNTS] = {.users = r->counts, .bytes = (gathers ? n + 1 : n) * sizeof *r->counts, .use = TSR_ARRAY_WRITTEN},
+      [COUNTS] = {.users = r->counts,
+                  .bytes = (gathers ? n + 1 : n) * sizeof *r->counts,
+                  .word = sizeof(uint64_t),
+                  .use = TSR_ARRAY_WRITTEN},
       [OPERATIONS] = {.users = r->operations, .bytes = n, .use = TSR_ARRAY_READ},
-      [TIMES] = {.users = r->times, .bytes = n * 2 * sizeof *r->times, .use = TSR_ARRAY_WRITTEN},
+      [TIMES] = {.users = r->times,
+                 .bytes = n * 2 * sizeof *r->times,
+                 .word = sizeof(uint64_t),
+                 .use = TSR_ARRAY_WRITTEN},
   };
   memcpy(arrays, all, sizeof all);
 }

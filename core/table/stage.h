@@ -15,12 +15,15 @@ typedef enum tsr_array_use { TSR_ARRAY_READ, TSR_ARRAY_WRITTEN, TSR_ARRAY_PARTLY
 typedef struct tsr_array {
   const void *users; /* written where `use` says so */
   uint64_t bytes;
+  uint32_t word; /* what the device reads and writes at once: it needs an address that is a multiple of it; 0: any */
   tsr_array_use use;
   void *devices; /* of tsr_stage_in: users, or a copy in device memory */
   bool is_staged;
 } tsr_array;
 
-/* Enqueues copies of those arrays that the device does not see. */
+/* Whether the device can work on the caller's own array: it sees it, and words are where words may be. */
+bool tsr_array_is_reached(const tsr_table *table, const tsr_array *array);
+/* Enqueues copies of those arrays on which it cannot. */
 tsr_status tsr_stage_in(const tsr_table *table, tsr_array *arrays, uint32_t count, void *stream, tsr_error *error)
     TSR_MUST_CHECK;
 /* Frees the copies, on failure of tsr_stage_in too. Copies outputs back first, if `status`, what became of the operation, is

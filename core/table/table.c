@@ -65,7 +65,7 @@ static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, 
 /* An insert of a counter without values counts each key once. */
 static bool needs_values(const tsr_table *t) {
   const tsr_shape *shape = &t->store.composition->shape;
-  return shape->value_bits && !TSR_POLICY_COUNTS(shape->duplicates);
+  return shape->value_bits && shape->kind != TSR_KIND_COUNTER;
 }
 
 tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,

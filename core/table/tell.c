@@ -158,7 +158,9 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .apply_probes_max = apply->probes_max,
                          .insert_scratch_bytes = t->store.paged_bytes,
                          .cleanings = t->cleanings,
-                         .erased_slots = t->store.erased_slots + t->store.may_erase};
+                         .erased_slots = t->store.erased_slots + t->store.may_erase,
+                         .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
+                                      tallies[TSR_BULK_combine].overflows};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
   memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
   memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);

@@ -12,7 +12,8 @@ import tessera
 
 def sums(customers: np.ndarray, amounts: np.ndarray) -> "tuple[np.ndarray, np.ndarray]":
     """(customers, sums), by customer. customers, amounts: (n) int64."""
-    settings = {"table.kind": "map", "table.duplicates": "add"}  # a counter's sums have no sign, and stop at their end
+    # a counter's sums have no sign, and stop at their end; those of negative numbers pass 2^64 and are right
+    settings = {"table.kind": "map", "table.duplicates": "add", "table.overflow": "wrap"}
     with tessera.Table(tessera.recipe("count"), settings=settings, capacity=1000) as table:  # it grows
         table.insert(customers, amounts)
         keys, values = table.items(like=customers)

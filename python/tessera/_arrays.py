@@ -34,6 +34,9 @@ _memory = partial(tuple.__new__, Memory)  # Memory(...) takes three times as lon
 
 
 def name_of(kind: str, width: int) -> str:
+    """As the array's library calls the type; PyTorch's names come with their width."""
+    if kind.startswith("torch."):
+        return kind
     return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (
         str(8 * width) if kind != "b" else ""
     )

@@ -112,6 +112,10 @@ class Full(Error):
         self.values = values
 
 
+class OverflowWarning(RuntimeWarning):
+    """Sums passed the largest value of their width; those values are wrong."""
+
+
 _EXCEPTIONS: Dict[int, Type[Error]] = {
     kind.status: kind
     for kind in (
@@ -211,7 +215,7 @@ class Report(Structure):
         )
     ]
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
-    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots")]
+    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows")]
 
 
 class Usage(Structure):
@@ -273,6 +277,8 @@ class JoinRows(Structure):
         ("right_values", c_void_p),
         ("missing", c_uint64),
         ("aggregates", c_void_p),
+        ("overflowed", c_void_p),
+        ("saturates", c_uint64),
     ]
 
 

@@ -17,6 +17,7 @@ import math
 import os
 import struct
 import threading
+import warnings
 import weakref
 from ctypes import byref, c_uint64, c_void_p
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
@@ -25,7 +26,7 @@ import numpy as np
 
 from tessera import _library as lib
 from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
-from tessera._library import BadArgument, Busy, Closed, Error, Full, WrongType, library
+from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
 _CALL_SIZE = ctypes.sizeof(lib.Call)
@@ -135,7 +136,8 @@ class Table:
         self._call = lib.Call()
         self._call_at = byref(self._call)
         self._report = lib.Report()
-        self._not_placed = 0
+        self._not_placed = self._overflows = 0
+        self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
@@ -156,6 +158,7 @@ class Table:
             numbers = self._setting("devices", self._setting("device", "0"))
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
+        self._saturates = self._setting("overflow", "report") == "saturate"
         self._grows = self._setting("growth", "none") == "double"
 
     def _setting(self, key: str, default: str) -> str:
@@ -300,6 +303,12 @@ class Table:
                 f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
                 f"numbers: pass values.view of uint{8 * found.width} where none is negative"
             )
+        if found.kind == "i" and self._saturates:
+            raise WrongType(
+                f"{name}: is {name_of(found.kind, found.width)}, and overflow = saturate adds unsigned numbers: pass "
+                f"values.view of uint{8 * found.width} where none is negative, or use overflow = wrap"
+            )
+        self._is_signed |= found.kind == "i" and self._duplicates == "add"
         self._note(found, theirs, name)
         return values, found.pointer
 
@@ -524,9 +533,12 @@ class Table:
         keys = adapter.select(keys, mask)
         number = int(keys.shape[0])
         if number:
+            size, slots = self._size(handle), self._info().slots
+            advice = "create the table with a larger capacity or growth = double, or rehash it"
+            if size < slots // 4:
+                advice = f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
             raise Full(
-                f"{number} pair{'s' * (number > 1)} found no room: create the table with a larger capacity or growth = "
-                "double, or rehash it",
+                f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
                 adapter.select(values, mask) if values is not None else None,
             )
@@ -848,7 +860,9 @@ class Table:
         self._note(memory, adapter, "like")
         return "i" if memory.kind == "i" else "u", memory.device
 
-    def join(self, right: "Table", kind: str = "inner", *, missing: int = 0, like: Any = None) -> Tuple[Any, Any, Any]:
+    def join(
+        self, right: "Table", kind: str = "inner", *, missing: int = 0, saturate: bool = False, like: Any = None
+    ) -> Tuple[Any, Any, Any]:
         """The rows of the pairs of this table and another one that have the same key, in no order: (keys, left_values,
         right_values), arrays (rows) uint; a part that there is not is None.
 
@@ -856,16 +870,19 @@ class Table:
         for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
         Keys without values, each once: "union"; "intersect"; "difference", those of this table alone. "sum", "min", "max"
         and "count": the keys of both tables, each once, and as right_values, uint64, that of all values that the other
-        table has for it. like: as of `items`. Waits."""
+        table has for it. A sum past 2^64 - 1 is wrong, modulo 2^64, and an `OverflowWarning` says how many there are; with
+        saturate = True it stops there. like: as of `items`. Waits."""
         if kind not in _JOINS:
             raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}")
+        if saturate and kind != "sum":
+            raise BadArgument(f"saturate = True: only sums can overflow, and kind = {kind!r}: leave it out")
         if not isinstance(right, Table):
             raise WrongType(f"right: is {type(right).__name__}: pass a Table")
         handle = self._begin()
         try:
             theirs = handle if right is self else right._begin()
             try:
-                return self._join(handle, theirs, right, kind, missing, like)
+                return self._join(handle, theirs, right, kind, missing, saturate, like)
             finally:
                 if right is not self:
                     right._lock.release()
@@ -873,7 +890,7 @@ class Table:
             self._lock.release()
 
     def _join(
-        self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, like: Any
+        self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, saturate: bool, like: Any
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
         sign, device = self._sign_of(like, adapter)
@@ -897,9 +914,22 @@ class Table:
         if kind in _AGGREGATES:
             right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", sign, 8)
             rows.aggregates = at
+        overflowed = c_uint64()
+        if kind == "sum":
+            rows.overflowed = ctypes.addressof(overflowed)
+            rows.saturates = saturate
+            if saturate and sign == "i":
+                raise WrongType("like: is signed, and saturate = True adds unsigned numbers: pass an array of uint")
         adapter.synchronize(device)
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()
+        if overflowed.value and not saturate and sign == "u":
+            warnings.warn(
+                f"{_sums(overflowed.value)} passed 2^64 - 1; these values are wrong. Use saturate = True, which stops "
+                "sums there",
+                OverflowWarning,
+                stacklevel=3,
+            )
         return keys, left_values, right_values
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
@@ -1025,22 +1055,35 @@ class Table:
         found, ... as of tsr_report; histograms are lists. reset = True: they start from 0 afterwards. Waits."""
         handle = self._begin()
         try:
-            report = _dict(self._read_report(handle))
+            report = _dict(self._read_report(handle, 3))
             if reset:
                 if library.tsr_table_report_reset(handle, self._error_at):
                     self._fail()
-                self._not_placed = 0
+                self._not_placed = self._overflows = 0
             return report
         finally:
             self._lock.release()
 
-    def _read_report(self, handle: c_void_p) -> lib.Report:
+    def _read_report(self, handle: c_void_p, level: int = 4) -> lib.Report:
+        """Warns of sums that overflowed since it was read last; level: of frames up to the caller's."""
         report = self._report
         report.size = ctypes.sizeof(lib.Report)
         if library.tsr_table_report(handle, byref(report), self._error_at):
             self._fail()
         self._not_placed = report.not_placed
+        before, self._overflows = self._overflows, report.overflows
+        if self._overflows > before and not self._is_signed:
+            warnings.warn(
+                f"{_sums(self._overflows - before)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use "
+                "overflow = saturate, which stops sums there",
+                OverflowWarning,
+                stacklevel=level,
+            )
         return report
+
+
+def _sums(number: int) -> str:
+    return "1 sum" if number == 1 else f"{number} sums"
 
 
 def _pair(out: Any) -> Tuple[Any, Any]:

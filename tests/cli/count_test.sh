@@ -201,8 +201,12 @@ for tool in gzip bzip2 xz zstd; do
 done
 if command -v zstd >/dev/null; then
   { printf '\x50\x2a\x4d\x18\x03\x00\x00\x00abc' && cat whole; } >skippable.fa.zst
+  run count many_lines.fa --kmers 9 --out whole.tsv --sorted --quiet "${cpu[@]}"
   run count skippable.fa.zst --kmers 9 --out parts.tsv --sorted --quiet "${cpu[@]}"
   expect_status 0
+  cmp parts.tsv whole.tsv || fail "other counts behind a skippable frame"
+  "$tessera" count - --kmers 9 --out - --sorted --quiet "${cpu[@]}" <skippable.fa.zst | cmp - whole.tsv ||
+    fail "from standard input: other counts behind a skippable frame"
 fi
 
 case_of "no more room than there can be k-mers"

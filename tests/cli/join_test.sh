@@ -164,4 +164,17 @@ run join left.tsv none.tsv --out rows2.tsv "${cpu[@]}"
 ((status)) || fail "a file that is not there"
 [[ ! -e rows2.tsv ]] || fail "there are rows"
 
+case_of "a sum past 2^64 - 1 is told, or stops there"
+printf '1\t1\n2\t2\n' >some.tsv
+printf '1\t18446744073709551615\n1\t6\n2\t18446744073709551615\n' >large.tsv
+run join some.tsv large.tsv "${cpu[@]}" --aggregate sum --out sums.tsv
+expect_status 3
+expect_err '1 sum passed 2\^64 - 1; these rows are wrong. Use --saturate'
+[[ $(sort sums.tsv) == $'1\t5\n2\t18446744073709551615' ]] || fail "other sums: $(cat sums.tsv)"
+run join some.tsv large.tsv "${cpu[@]}" --aggregate sum --saturate --out sums.tsv
+expect_status 0
+expect_err '1 sum stopped at 2\^64 - 1'
+[[ $(sort sums.tsv) == $'1\t18446744073709551615\n2\t18446744073709551615' ]] || fail "other sums: $(cat sums.tsv)"
+refuses 'only the sums of --aggregate sum can overflow' join some.tsv large.tsv "${cpu[@]}" --aggregate max --saturate
+
 finish join

@@ -50,12 +50,12 @@ run plot bench.csv
 expect_status 0
 expect_err '^tessera: bench.svg: 2 panels, 4 lines$'
 expect_xml bench.svg "all(word in texts for word in ['insert', 'find100', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
-expect_xml bench.svg "any(text.endswith(' operations a second') for text in texts)"
+expect_xml bench.svg "any(text.endswith(' operations per second') for text in texts)"
 run bench "$specs/quickstart.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert --repeat 0 --csv counted.csv
 expect_status 0
 run plot counted.csv
 expect_status 0
-expect_xml counted.svg "'buckets looked at by a key' in texts"
+expect_xml counted.svg "'buckets looked at per key' in texts"
 
 case_of "lines, panels, tics, limits and units are those of the data"
 run plot made.csv
@@ -65,7 +65,7 @@ expect_err '^tessera: 1 rows are measured again'
 expect_err '^tessera: 1 rows that bench found wrong'
 expect_err '^tessera: 1 rows without a measurement'
 expect_xml made.svg "texts.count('one'), texts.count('two'), texts.count('memory limit')" '(2, 2, 2)'
-expect_xml made.svg "texts.count('10⁹ operations a second'), '0.9' in texts" '(2, False)'
+expect_xml made.svg "texts.count('10⁹ operations per second'), '0.9' in texts" '(2, False)'
 expect_xml made.svg "any('n 2^20 · key_bits 32' in text for text in texts)"
 expect_xml made.svg "{'rgb( 0, 114, 178)', 'rgb(213, 94, 0)'} <= {' '.join(c.replace('(  ', '( ').replace(',  ', ', ').split()) for c in colours}"
 
@@ -76,7 +76,7 @@ expect_xml bars.svg "'insert' in texts and 'find100' in texts and '7' in texts a
 run plot made.csv --x spec --y probes --panels none --lines op,load --out chosen.svg
 expect_status 0
 expect_err '^tessera: chosen.svg: 1 panel, 4 lines$'
-expect_xml chosen.svg "'buckets looked at by a key' in texts and 'insert, load 0.7' in texts and 'memory limit' not in texts"
+expect_xml chosen.svg "'buckets looked at per key' in texts and 'insert, load 0.7' in texts and 'memory limit' not in texts"
 run plot made.csv --most 1 --out few.svg
 expect_err '^tessera: 2 lines with lesser values are left out'
 
@@ -174,11 +174,42 @@ for expected in 'short.csv:2: has 2 fields, the first line names 3 columns' 'ope
   [[ $status == [12] && ! -e no.html ]] || fail "report $file: status $status, or a page"
 done
 
+# Two measurements a row, conditions of two columns, and options in the file.
+cat >"$work/noted.csv" <<'END'
+# plot: --x library,call --y ours_us,theirs_us --across 2 --panels size --where kind=of two words,of one
+# value: microseconds per call
+library,call,size,kind,ours_us,theirs_us
+NumPy,insert,small,of two words,10,20
+NumPy,find,small,of one,5,15
+NumPy,find,large,of one,50,45
+NumPy,find,large,other,500,450
+END
+
+case_of "a file says what its figure is, and the command line overrides it"
+run plot noted.csv
+expect_status 0
+expect_err '^tessera: noted.svg: 2 panels, 4 lines$'
+expect_xml noted.svg "all(word in texts for word in ['NumPy insert', 'NumPy find', 'ours_us', 'theirs_us', 'small', 'large', '45', '5', 'microseconds per call'])"
+expect_xml noted.svg "'450' in texts" False
+grep -q ' width="920" ' "$work/noted.svg" || fail "the panels do not stand side by side"
+run plot noted.csv --across 1 --where size=large
+expect_status 0
+expect_err '^tessera: noted.svg: 1 panel, 2 lines$'
+grep -q ' width="460" ' "$work/noted.svg" || fail "--across 1 does nothing"
+run plot noted.csv --out noted.gp
+expect_status 0
+gnuplot "$work/noted.gp" >"$work/again.svg" 2>/dev/null || fail "the script is none"
+grep -q '<svg' "$work/again.svg" || fail "the script draws nothing"
+sed 's/--across 2/--acros 2/' "$work/noted.csv" >"$work/wrong.csv"
+refuses 'plot has no option --acros; did you mean --across' plot wrong.csv
+refuses '\-\-y: there is no column ours; did you mean ours_us' plot noted.csv --y ours,theirs_us
+refuses '\-\-across 9: must be a number from 1 to 8' plot noted.csv --across 9
+
 case_of "wrong command lines are refused"
 refuses 'FILE made.csv are one file: the output would replace what is read' report made.csv --out made.csv
 cp made.csv same.svg
 refuses 'FILE same.svg are one file' plot same.svg --out same.svg
-refuses '\-\-out made.gif: must end in .svg or .png' plot made.csv --out made.gif
+refuses '\-\-out made.gif: must end in .svg, .png or .gp' plot made.csv --out made.gif
 refuses '\-\-x: there is no column lode; did you mean load\?' plot made.csv --x lode
 refuses '\-\-where op=erase: no row has that op; the first has insert' plot made.csv --where op=erase
 refuses '\-\-where op: must be COLUMN=VALUE' plot made.csv --where op

@@ -164,8 +164,8 @@ expect_out '^the jobs --help$'
 
 case_of "so do pictures --help, wheel --help and words near to those that are the script's; none draws"
 mkdir -p "$checkout/specs/results"
-printf '#!/bin/sh\necho drawn "$@"\n' >"$checkout/specs/results/plot.sh"
-chmod +x "$checkout/specs/results/plot.sh"
+printf '#!/bin/sh\necho drawn "$@"\n' >"$checkout/specs/results/pictures.sh"
+chmod +x "$checkout/specs/results/pictures.sh"
 for word in pictures wheel; do
   run "$word" --help
   expect_status 0

@@ -63,6 +63,8 @@ for first in id,amount _a,_b 'user id,n' 'ключ,значение' ',amount' '
 done
 put in.tsv 'id\tamount\n12\t1\n'
 gives map in.tsv '12:1,'
+run run map.ini "${cpu[@]}" --insert in.tsv
+expect_err '^tessera: in.tsv: its first row names the columns: id, amount$'
 put in.csv 'a,b\n12,1\n'
 gives map in.csv '12:1,' --key a
 gives map in.csv '1:12,' --key b
@@ -239,6 +241,15 @@ for kind in semi anti union intersect difference; do
 done
 run join l.tsv keys.tsv --count --quiet "${cpu[@]}"
 [[ $(cat out) == 1 ]] || fail "$(cat out)"
+put named.csv 'id,name,note\n1,Anna,\n5,Bo,x\n'
+printf '\1\0\0\0\0\0\0\0' >keys.u64
+for keys in named.csv keys.u64; do
+  run join l.tsv $keys --kind semi --quiet "${cpu[@]}"
+  expect_status 0
+  expect_rows out '1 2'
+done
+run join l.tsv named.csv --aggregate count --quiet "${cpu[@]}"
+expect_rows out '1 1'
 run join l.tsv keys.tsv --quiet "${cpu[@]}"
 expect_status 1
 expect_err 'keys.tsv:1: has a key but no value'

@@ -31,6 +31,23 @@ case_of "--value ordinal is the key's number in its file"
 run "${adds[@]}" --set table.value_bits=64 --insert keys.tsv --value ordinal --export sums.tsv --sorted
 awk '{ s[$1] += NR - 1 } END { for (k in s) print k "\t" s[k] }' keys.tsv | sort -n | cmp sums.tsv - || fail "other sums than awk's"
 
+case_of "sums past the largest value are told, and stop there if that is asked for"
+printf '1\t4294967295\n2\t4294967294\n1\t1\n2\t1\n1\t5\n' >large.tsv
+run "${adds[@]}" --insert large.tsv --export sums.tsv --sorted --json sums.json
+expect_status 3
+expect_err 'large.tsv: 1 sum passed 2\^32 - 1; these values are wrong. Use --set table.value_bits=64, or --set table.overflow=saturate'
+grep -q '"overflows": 1,' sums.json || fail "--json: $(cat sums.json)"
+[[ $(cat sums.tsv) == $'1\t5\n2\t4294967295' ]] || fail "other sums: $(cat sums.tsv)"
+run "${adds[@]}" --set table.overflow=saturate --insert large.tsv --export sums.tsv --sorted
+expect_status 0
+[[ $(cat sums.tsv) == $'1\t4294967295\n2\t4294967295' ]] || fail "other sums: $(cat sums.tsv)"
+run "${adds[@]}" --set table.overflow=wrap --insert large.tsv --export sums.tsv --sorted
+expect_status 0
+run "${adds[@]}" --set table.value_bits=64 --insert large.tsv --export sums.tsv --sorted
+expect_status 0
+[[ $(cat sums.tsv) == $'1\t4294967301\n2\t4294967295' ]] || fail "other sums: $(cat sums.tsv)"
+refuses 'only sums can overflow' run "$specs/quickstart.ini" "${cpu[@]}" --set table.overflow=wrap --insert large.tsv
+
 case_of "values of value_bytes are hexadecimal digits"
 wide=(run "$specs/wide.ini" "${cpu[@]}" --set table.capacity=100 --set table.value_bytes=16 --set table.duplicates=replace)
 printf '7\t%032d\n8,00112233445566778899aAbBcCdDeEfF\n' 5 | tr , '\t' >wide.tsv

@@ -298,7 +298,13 @@ private:
       for (int i = 0; i < 3; i++) { // also with a look that is older than the value: then it may fail, and does nothing
         tsr_payload offered = new_payload();
         const uint32_t policy = any_policy();
+        const bool overflows = TSR_FACT(c_, tells_overflow) && tsr_overflows(policy, at(ref, slot).payload, offered);
+        uint64_t told = 0, *const all = c_->scratch->overflows;
+        if (TSR_FACT(c_, tile_lanes) == 1) c_->scratch->overflows = &told;
         const bool updated = layout_update(c_, &b, slot, policy, offered);
+        c_->scratch->overflows = all;
+        expect(TSR_FACT(c_, tile_lanes) > 1 || told == (updated && overflows), ref, slot, "update counted ", told,
+               " sums past the largest value, and ", updated && overflows, " did");
         expect(updated || i > 0, ref, slot, "update of a slot as it was loaded failed");
         // an older look's value may count as put before the one that is there, where values are replaced
         const bool is_overwritten = updated && i > 0 && policy == TSR_DUPLICATES_REPLACE && !holds(ref, slot, offered);

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
 from collections import defaultdict
 
 import numpy as np
@@ -395,6 +396,46 @@ class OperationsTest(unittest.TestCase):
                 table.filter_info()
             with self.assertRaises(tessera.Error):
                 table.merge(other)
+
+    def test_sums_that_overflow_are_told(self):
+        keys = np.array([1, 1, 2, 2], np.uint64)
+        values = np.array([2**64 - 1, 5, 2**64 - 2, 1], np.uint64)
+        sums = spec(key_bits=64, value_bits=64, duplicates="add")
+        with Table(sums) as table:
+            with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* overflow = saturate"):
+                table.insert(keys, values)
+            self.assertEqual((table[1], table[2], table.report()["overflows"]), (4, 2**64 - 1, 1))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                table.insert(keys[:1], values[1:2])
+                table.insert(keys.astype(np.int64), np.array([-1, -2, 3, -4]))  # right modulo 2^64
+            table.report(reset=True)
+            self.assertEqual(table.report()["overflows"], 0)
+        with Table(sums) as table:
+            table.insert(keys, values, wait=False)
+            with self.assertWarns(tessera.OverflowWarning):
+                table.report()
+        sums["table"]["overflow"] = "saturate"
+        with Table(sums) as table:
+            table.insert(keys, values)
+            self.assertEqual((table[1], table[2]), (2**64 - 1, 2**64 - 1))
+            with self.assertRaisesRegex(tessera.WrongType, "overflow = saturate adds unsigned numbers"):
+                table.insert(keys.astype(np.int64), np.array([-1, -2, 3, -4]))
+
+    def test_sums_of_a_join_that_overflow_are_told(self):
+        keys = np.array([1, 1, 2, 2], np.uint64)
+        values = np.array([2**64 - 1, 5, 2**64 - 2, 1], np.uint64)
+        with Table(spec(key_bits=64, value_bits=64)) as left:
+            with Table(spec(kind="multimap", key_bits=64, value_bits=64)) as right:
+                left.insert(keys, values)
+                right.insert(keys, values)
+                with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* saturate = True"):
+                    found = left.join(right, "sum")
+                self.assertEqual(dict(zip(found[0].tolist(), found[2].tolist())), {1: 4, 2: 2**64 - 1})
+                found = left.join(right, "sum", saturate=True)
+                self.assertEqual(found[2].tolist(), [2**64 - 1, 2**64 - 1])
+                with self.assertRaisesRegex(tessera.BadArgument, "only sums can overflow"):
+                    left.join(right, "max", saturate=True)
 
     def test_arrays_that_inserts_keep_are_not_seen_again(self):
         """An insert takes the arrays of the one before for what finds no room: what it hands out must stay as it is."""

@@ -360,6 +360,71 @@ TEST(Join, RefusesWhatItCannotDo) {
                  "right_values");
 }
 
+// Sums of 64 bits past their largest number: exactly it is none, one more is.
+class PastTheLargest : public testing::TestWithParam<const char *> {
+protected:
+  using Wide = unsigned __int128;
+
+  tsr_table *table_of(const char *kind, const std::vector<uint64_t> &keys, const std::vector<uint64_t> &values) {
+    const std::string text = std::string("[table]\nkind = ") + kind +
+                             "\nkey_bits = 64\nvalue_bits = 64\ncapacity = 20000\nbackend = cpu\nhasher = murmur3\n"
+                             "layout = packed\nprobing = linear\nload_factor = 0.5\n" +
+                             GetParam();
+    tsr_spec *spec = nullptr;
+    tsr_error error = {};
+    EXPECT_EQ(tsr_spec_parse(text.c_str(), "test.ini", &spec, &error), TSR_OK) << error.message;
+    tsr_table *table = made(spec);
+    tsr_spec_free(spec);
+    EXPECT_EQ(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    tsr_report report = {};
+    EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.not_placed, 0u);
+    return table;
+  }
+};
+
+TEST_P(PastTheLargest, SumsAreCountedOrStopOrFail) {
+  TSR_TRACE_SEED;
+  Random random(21);
+  std::vector<uint64_t> keys = {1, 1, 2, 2, 3}, values = {UINT64_MAX, 0, UINT64_MAX, 1, UINT64_MAX}, lefts;
+  for (int i = 0; i < 9000; i++) {
+    keys.push_back(i % 3 ? 4 + random.below(300) : 999);
+    values.push_back(random.below(4) ? random.below(1u << 20) : UINT64_MAX - random.below(3));
+  }
+  for (uint64_t key = 0; key < 1000; key++) lefts.push_back(key);
+  std::map<uint64_t, Wide> sums;
+  for (size_t i = 0; i < keys.size(); i++) sums[keys[i]] += values[i];
+  uint64_t expected = 0, overflowed = 77, count = 0;
+  for (const auto &sum : sums) expected += sum.second > UINT64_MAX;
+  tsr_table *left = table_of("map", lefts, lefts), *right = table_of("multimap", keys, values);
+  std::vector<uint64_t> found_keys(sums.size()), found(sums.size());
+  tsr_join_rows rows = {};
+  rows.room = sums.size();
+  rows.keys = found_keys.data();
+  rows.aggregates = found.data();
+  tsr_error error = {};
+  ASSERT_GT(expected, 2u);
+  expect_refused(tsr_join(left, right, TSR_JOIN_SUM, &rows, &count, &error), TSR_BAD_ARGUMENT, error, "2^64 - 1");
+  rows.overflowed = &overflowed;
+  for (uint64_t saturates : {0, 1}) {
+    rows.saturates = saturates;
+    ASSERT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, sums.size());
+    EXPECT_EQ(overflowed, expected);
+    for (size_t i = 0; i < count; i++) {
+      const Wide sum = sums.at(found_keys[i]);
+      ASSERT_EQ(found[i], saturates && sum > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(sum)) << found_keys[i];
+    }
+  }
+  rows.overflowed = nullptr;
+  ASSERT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &count, &error), TSR_OK) << error.message;
+  expect_refused(tsr_join(left, right, TSR_JOIN_MAX, &rows, &count, &error), TSR_BAD_ARGUMENT, error, "saturates");
+  tsr_table_destroy(left);
+  tsr_table_destroy(right);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, PastTheLargest, testing::Values("", "page_bytes = 128Ki\n"));
+
 TEST(Join, RefusesColumnsThatRowsDoNotHave) {
   const Side side({32, 32}, true, 10, 100, 1);
   tsr_error error = {};

@@ -442,6 +442,9 @@ Numbers oracle(const std::string &bases, uint32_t k, bool canonical) {
   return result;
 }
 
+// Where the second block of a file ends whose first line is long.
+const size_t kFirstBlocks = TSR_TEXT_HEAD_BYTES + TSR_SEQUENCE_ROOM;
+
 TEST(SequenceFormat, IsNamedByTheEnding) {
   const auto is_named = [](const std::string &name) { return tsr_sequence_is_named(name.data(), name.size()); };
   for (const char *path : {"a.fa", "a.fasta", "a.fna", ".fa", "x/y.fa", "a.FA", "a.Fasta", "a.fas", "a.ffn", "a.fsa",
@@ -465,6 +468,21 @@ TEST_F(Dataset, UCountsAsT) {
   EXPECT_EQ(reads(write("t.fa", ">r\nACGUu\n"), kmers(4)).keys, (Numbers{27, 111}));
   EXPECT_EQ(reads(folder + "/t.fa", kmers(4, 64, true)).keys,
             reads(write("d.fa", ">r\nACGTT\n"), kmers(4, 64, true)).keys);
+}
+
+TEST_F(Dataset, FastqMayHaveLinesOfAnyLength) {
+  const std::string text = "@r\nAC\nGT\n+r\n@!\n+!\n@s\nA\n\nC\n+\n!!\n@t\nACG\nT\n+\n@@@@\n";
+  const Read read = reads(write("t.fq", text), kmers(2));
+  EXPECT_EQ(read.keys, (Numbers{1, 6, 11, 1, 1, 6, 11}));
+  EXPECT_EQ(read.records, 3u);
+}
+
+TEST_F(Dataset, BlanksMayEndALine) {
+  EXPECT_EQ(reads(write("t.fa", ">r \nAC \nGT\t \r\n  \nA"), kmers(4)).keys, (Numbers{27, 108}));
+  EXPECT_EQ(reads(write("t.fq", "@r\nACGT \n+\n!!!! \n"), kmers(4)).keys, Numbers{27});
+  const std::string head = ">" + std::string(kFirstBlocks - 5, 'x') + "\n"; // "AC " is the end of a block
+  EXPECT_EQ(fails(write("t.fa", head + "AC  GT\n"), kmers(2)),
+            "t.fa:2: letters follow a blank: a sequence has none within");
 }
 
 TEST_F(Dataset, AnEmptyReadMayBeTheLast) {
@@ -587,19 +605,18 @@ TEST_F(Dataset, SequenceRefusesMalformedText) {
        "t.fa:2: byte 0x3e is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and "
        "'.'"},
       {"t.fq", "@q\nA\n+\n!\n>r\nACGT\n",
-       "t.fq:5: a FASTQ record has four lines and starts with '@', but this line starts with byte "
-       "0x3e"},
-      {"t.fq", "@r\nACGT\nACGT\n+\n!!!!!!!!\n",
-       "t.fq:3: the third line of a FASTQ record starts with '+', but this line starts with byte "
-       "0x41"},
-      {"t.fq", "@r\nACGT\n\n+\n!!!!\n",
-       "t.fq:3: the third line of a FASTQ record starts with '+', but this line starts with byte "
-       "0x0a"},
-      {"t.fq", "@r\nACGT\n+\n!!!\n", "t.fq:4: has 3 quality letters for 4 bases: they must be as many"},
+       "t.fq:5: a FASTQ record starts with '@', but this line starts with byte 0x3e"},
+      {"t.fq", "@r\nACGT\n@s\nACGT\n+\n!!!!\n",
+       "t.fq:3: byte 0x40 is no letter of a sequence: allowed are A to Z, a to z, '*', '-' and '.'"},
+      {"t.fq", "@r\nACGT\n+\n!!!\n@s\nACGT\n+\n!!!!\n",
+       "t.fq:5: has 5 quality letters for 4 bases: they must be as many"},
+      {"t.fq", "@r\nACGT\n+\n!!!\n",
+       "t.fq:1: the file ends within this FASTQ record: it has 4 bases and 3 quality letters"},
       {"t.fq", "@r\nACGT\n+\n!!!!!", "t.fq:4: has 5 quality letters for 4 bases: they must be as many"},
       {"t.fq", "@r\nACGT\n+\n!! !\n", "t.fq:4: byte 0x20 is no quality letter: allowed are '!' to '~'"},
-      {"t.fq", "@a\nA\n+\n!\n@r\nACGT\n+\n", "t.fq:5: the file ends within this FASTQ record: it needs four lines"},
-      {"t.fq", "@r\nACGT", "t.fq:1: the file ends within this FASTQ record: it needs four lines"},
+      {"t.fq", "@a\nA\n+\n!\n@r\nACGT\n+\n",
+       "t.fq:5: the file ends within this FASTQ record: it has 4 bases and 0 quality letters"},
+      {"t.fq", "@r\nACGT", "t.fq:1: the file ends within this FASTQ record: it has 4 bases and 0 quality letters"},
   };
   for (const auto &c : cases) {
     EXPECT_EQ(fails(write(c.name, c.text), kmers(3)), c.sentence);
@@ -683,7 +700,7 @@ TEST_F(Dataset, FastqAgreesWithTheOracle) {
 }
 
 TEST_F(Dataset, ACarriageReturnAtTheEndOfABlock) {
-  for (size_t header = (1 << 18) - 12; header < (1 << 18); header++) {
+  for (size_t header = kFirstBlocks - 12; header < kFirstBlocks; header++) {
     const std::string head = ">" + std::string(header, 'x') + "\r\n";
     EXPECT_EQ(reads(write("t.fa", head + "AC\r\nGT\r\n\r\n"), kmers(4)).keys, Numbers{27});
     EXPECT_EQ(fails(write("t.fa", head + "AC\rGT\n"), kmers(2)).substr(0, 17), "t.fa:2: byte 0x0d");

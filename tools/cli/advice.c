@@ -17,7 +17,14 @@ static bool says(const tsr_table *table, const char *key, const char *initial) {
   return value && strcmp(value, initial) != 0;
 }
 
-const char *tsr_advice_when_full(const tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]) {
+/* Pairs that find no room in a table that is nearly empty meet in few buckets: a larger table would not help. */
+static bool is_nearly_empty(tsr_table *table, const tsr_table_info *info, uint64_t *pairs) {
+  enum { EMPTY = 4 };
+  tsr_error error;
+  return tsr_size(table, pairs, &error) == TSR_OK && *pairs < info->slots / EMPTY;
+}
+
+const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]) {
   const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
   const bool keeps_all = kind && strncmp(kind, "multi", 5) == 0;
   const char *lists = keeps_all ? " Many pairs of one key need lists, as of specs/hashgraph_v2.ini." : "";
@@ -25,7 +32,12 @@ const char *tsr_advice_when_full(const tsr_table *table, const char *grow, char 
   tsr_table_describe(table, &info);
   const char *limit = tsr_spec_get(tsr_table_spec(table), "table", "growth_limit");
   uint64_t most = 0;
-  if (says(table, "growth", "none") && limit && tsr_parse_u64(limit, &most) && most && info.capacity > most / 2)
+  uint64_t pairs = 0;
+  if (is_nearly_empty(table, &info, &pairs))
+    snprintf(advice, TSR_FULL_ADVICE_BYTES,
+             "only %" PRIu64 " of %" PRIu64 " slots hold a pair: the keys meet in few buckets.%s", pairs, info.slots,
+             keeps_all ? lists : " Choose another hasher or probing scheme.");
+  else if (says(table, "growth", "none") && limit && tsr_parse_u64(limit, &most) && most && info.capacity > most / 2)
     snprintf(advice, TSR_FULL_ADVICE_BYTES, "it grew to capacity %" PRIu64 ": raise growth_limit (now %s)",
              info.capacity, limit);
   else if (says(table, "growth", "none"))

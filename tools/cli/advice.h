@@ -11,6 +11,6 @@ enum { TSR_FULL_ADVICE_BYTES = 256 };
 
 /* "raise capacity (now 1000) or ...", by what the table is made of. grow: how this command lets it grow, as "let the table
  * grow: --on-full grow". Returns advice. */
-const char *tsr_advice_when_full(const tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]);
+const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice[TSR_FULL_ADVICE_BYTES]);
 
 #endif

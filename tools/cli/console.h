@@ -10,9 +10,10 @@
 
 typedef enum tsr_exit {
   TSR_EXIT_OK = 0,
-  TSR_EXIT_FAILED = 1,     /* the job failed */
-  TSR_EXIT_USAGE = 2,      /* the command line or the spec is wrong: nothing was tried */
-  TSR_EXIT_UNPLACED = 3,   /* the job is done, and all is written; some pairs found no room in the table */
+  TSR_EXIT_FAILED = 1, /* the job failed */
+  TSR_EXIT_USAGE = 2,  /* the command line or the spec is wrong: nothing was tried */
+  TSR_EXIT_UNPLACED =
+      3, /* the job is done, and all is written; but some pairs found no room in the table, or some sums overflowed */
   TSR_EXIT_SIGNALLED = 128 /* and the number of the signal that ended it, as shells say it */
 } tsr_exit;
 

@@ -24,7 +24,7 @@ typedef enum tsr_value_rule {
   TSR_VALUE_NATURAL, /* of arrays of keys and of sequences the key's number in the file: 0, 1, 2 ...; a line is refused */
   TSR_VALUE_NEEDED,   /* every file without is refused: for tables that add values up */
   TSR_VALUE_ORDINAL,  /* the key's number in the file, of a line too */
-  TSR_VALUE_CONSTANT, /* tsr_dataset_options.value */
+  TSR_VALUE_CONSTANT, /* tsr_dataset_options.value; of a value that is no number all bytes are 0 */
 } tsr_value_rule;
 
 typedef struct tsr_dataset_options {

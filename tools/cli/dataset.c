@@ -120,10 +120,12 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
 static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
   const tsr_dataset_options *options = &in->options;
   const char *path = in->path;
-  if (in->kind != TSR_ROWS && (options->key_column || options->value_column))
+  const bool has_first =
+      options->key_column && strcmp(options->key_column, "@1") == 0; /* of what has one column, too */
+  if (in->kind != TSR_ROWS && ((options->key_column && !has_first) || options->value_column))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: has no columns to choose: %s is about rows of text (.csv, .tsv, .txt)", path,
-                    options->key_column ? "--key" : "--value");
+                    options->value_column ? "--value" : "--key");
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read "

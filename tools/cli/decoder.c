@@ -21,7 +21,7 @@
 typedef struct row {
   tsr_format format;
   size_t magic_bytes;
-  unsigned char magic[TSR_MAGIC_BYTES_MAX]; /* with which every stream begins */
+  unsigned char magic[TSR_MAGIC_BYTES_MAX]; /* with which a file begins */
   bool (*begin)(tsr_decoder *);             /* a stream; false: no memory */
   tsr_decoded (*run)(tsr_decoder *, tsr_pieces *);
   void (*end)(tsr_decoder *);
@@ -131,6 +131,12 @@ static const row rows[] = {
     {{"bzip2", ".bz2"}, 3, {'B', 'Z', 'h'}, begin_bzip2, run_bzip2, end_bzip2},
     {{"xz", ".xz"}, 6, {0xfd, '7', 'z', 'X', 'Z', 0}, begin_xz, run_xz, end_xz},
     {{"zstd", ".zst"}, 4, {0x28, 0xb5, 0x2f, 0xfd}, begin_zstd, run_zstd, end_zstd},
+    {{"zstd", ".zst"},
+     4,
+     {0x50, 0x2a, 0x4d, 0x18},
+     begin_zstd,
+     run_zstd,
+     end_zstd}, /* pzstd begins with a skippable frame */
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

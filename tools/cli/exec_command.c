@@ -581,7 +581,7 @@ static void free_job(exec_job *job) {
 static tsr_exit run_exec(const tsr_arguments *arguments) {
   exec_job job = {.arguments = arguments};
   tsr_error error;
-  uint64_t unplaced = 0;
+  uint64_t wrong = 0;
   tsr_status status = check_outputs(&job, &error);
   if (status == TSR_OK) status = read_file(&job, &error);
   if (status == TSR_OK) status = read_arrays(&job, &error);
@@ -595,12 +595,17 @@ static tsr_exit run_exec(const tsr_arguments *arguments) {
   for (size_t i = 0; status == TSR_OK && i < job.table_count; i++) {
     tsr_report report = {0};
     status = tsr_table_report(job.tables[i].table, &report, &error);
-    unplaced += report.not_placed;
+    wrong += report.not_placed + report.overflows;
+    if (status == TSR_OK && report.overflows)
+      tsr_say("table %s: %" PRIu64
+              " sum%s passed the largest value; these values are wrong. Use overflow = saturate in "
+              "its spec, which stops sums there",
+              job.tables[i].name, report.overflows, report.overflows == 1 ? "" : "s");
   }
   if (status == TSR_OK) status = each(&job, "--out", write_out, &error);
   free_job(&job);
   if (status) return tsr_say_error(status, &error);
-  return unplaced ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  return wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 const tsr_command tsr_exec_command = {

@@ -59,6 +59,7 @@ typedef struct tsr_job_totals {
   uint64_t first_capacity;   /* before it grew */
   tsr_usage usage;
   uint64_t unplaced, exported; /* pairs */
+  uint64_t overflows;          /* sums past the largest value */
 } tsr_job_totals;
 
 /* Gets the rows of finds as they come. */

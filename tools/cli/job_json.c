@@ -90,6 +90,7 @@ static void put_counts(FILE *out, const tsr_job *job, const tsr_job_step *step) 
     put_number(out, "inserted", r->inserted);
     put_number(out, "present", r->insert_keys - r->inserted - r->not_placed);
     put_number(out, "not_placed", r->not_placed);
+    put_number(out, "overflows", r->overflows);
     put_number(out, "page_by_page", r->insert_paged);
     put_number(out, "scratch_bytes", r->insert_scratch_bytes);
     put_number(out, "cleanings", r->cleanings);

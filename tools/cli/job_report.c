@@ -68,6 +68,7 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   case TSR_JOB_INSERT:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
             r->inserted, r->insert_keys - r->inserted - r->not_placed, r->not_placed);
+    if (r->overflows) fprintf(out, ", %" PRIu64 " sums overflowed", r->overflows);
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);
@@ -158,4 +159,11 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
           step->report.not_placed, step->count, info.slots,
           tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice),
           job->outputs.unplaced ? "" : "; --unplaced FILE lists the pairs");
+}
+
+void tsr_say_overflows(const tsr_job *job, const tsr_job_step *step) {
+  tsr_say("%s: %" PRIu64 " sum%s passed 2^%u - 1; these values are wrong. Use %s--set table.overflow=saturate, which "
+          "stops sums there",
+          step->path, step->report.overflows, step->report.overflows == 1 ? "" : "s", job->value_bits,
+          job->value_bits < 64 ? "--set table.value_bits=64, or " : "");
 }

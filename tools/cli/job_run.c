@@ -350,7 +350,9 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_report_step(job, step);
   tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
+  if (step->report.overflows) tsr_say_overflows(job, step);
   job->totals.unplaced += step->report.not_placed;
+  job->totals.overflows += step->report.overflows;
   return check_sums(r, step, error);
 }
 
@@ -500,7 +502,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_stream_close(r.stream);
   free(r.files);
   if (status) return failed;
-  return job->totals.unplaced ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  return job->totals.unplaced || job->totals.overflows ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {

@@ -9,7 +9,7 @@
 #include "tools/cli/job.h"
 
 /* Does all of it: opens the files, composes, works, reports, writes. Pairs that found no room do not end the job, but
- * with TSR_FULL_STOP: it says how many there are and returns TSR_EXIT_UNPLACED when all is done. Says what was wrong. The
+ * with TSR_FULL_STOP: it says how many there are and returns TSR_EXIT_UNPLACED when all is done. So it does with sums that overflowed. Says what was wrong. The
  * caller frees with tsr_job_free. */
 tsr_exit tsr_job_run(tsr_job *job);
 

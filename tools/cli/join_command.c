@@ -24,13 +24,15 @@ enum { WAIT_MILLISECONDS = 200 };
 typedef struct join_job {
   const tsr_arguments *arguments;
   uint32_t kind;
-  bool is_aggregate, only_counts, is_quiet;
+  bool is_aggregate, saturates, only_counts, is_quiet;
   const char *out;
   tsr_dataset_options reading[2]; /* of the left and the right file */
   tsr_column_names names[2];      /* of their columns */
   char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
   tsr_table *left, *right;
+  uint64_t overflowed; /* keys with sums past 2^64 - 1 */
+  uint64_t overflows;  /* sums of the tables themselves */
 } join_job;
 
 /* ---- The spec -------------------------------------------------------------------------------- */
@@ -81,6 +83,11 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
                       report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
+  job->overflows += report.overflows;
+  if (status == TSR_OK && report.overflows)
+    tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
+            "table.overflow=saturate, which stops sums there",
+            path, report.overflows, report.overflows == 1 ? "" : "s");
   return status;
 }
 
@@ -91,6 +98,13 @@ static bool needs_values(const join_job *job, uint32_t side) {
   return !job->only_counts && (side == 0 ? shows_left && !job->is_aggregate : shows_right || is_combined);
 }
 
+/* Whatever other columns hold is passed over. */
+static void read_keys_alone(tsr_dataset_options *options) {
+  options->value_rule = TSR_VALUE_CONSTANT;
+  options->value_column = NULL;
+  if (!options->key_column) options->key_column = "@1";
+}
+
 static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, tsr_error *error) {
   const char *path = job->arguments->operands[side];
   tsr_stream_file file = {.path = path, .options = job->reading[side], .is_inserted = true};
@@ -98,7 +112,7 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   bool is_settled = false, is_exact;
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
-  if (!needs_values(job, side)) file.options.value_rule = TSR_VALUE_CONSTANT;
+  if (!needs_values(job, side)) read_keys_alone(&file.options);
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
@@ -121,8 +135,8 @@ typedef struct found_rows {
   uint64_t count;
 } found_rows;
 
-static tsr_status join_tables(const join_job *job, uint32_t kind, bool has_right, const tsr_rows *widths,
-                              found_rows *found, tsr_error *error) {
+static tsr_status join_tables(join_job *job, uint32_t kind, bool has_right, const tsr_rows *widths, found_rows *found,
+                              tsr_error *error) {
   tsr_status status = tsr_join(job->left, job->right, kind, NULL, &found->count, error);
   if (status || found->count == 0) return status;
   found->keys = malloc(found->count * (widths->key_bits / 8));
@@ -134,7 +148,9 @@ static tsr_status join_tables(const join_job *job, uint32_t kind, bool has_right
                               .keys = found->keys,
                               .left_values = job->is_aggregate ? NULL : found->values,
                               .right_values = found->rights,
-                              .aggregates = job->is_aggregate ? found->values : NULL};
+                              .aggregates = job->is_aggregate ? found->values : NULL,
+                              .overflowed = kind == TSR_JOIN_SUM ? &job->overflowed : NULL,
+                              .saturates = job->saturates};
   return tsr_join(job->left, job->right, kind, &rows, &found->count, error);
 }
 
@@ -155,7 +171,7 @@ static void name_columns(const join_job *job, tsr_rows *rows, char *right, size_
 }
 
 /* Those of a left join come as those of an inner one and of an anti one, so that a missing value is no number. */
-static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *error) {
+static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   const bool is_left = job->kind == TSR_JOIN_LEFT, has_right = is_left || job->kind == TSR_JOIN_INNER;
   tsr_table_info left = {0}, right = {0};
   tsr_table_describe(job->left, &left);
@@ -194,7 +210,7 @@ static tsr_status write_rows(const join_job *job, uint64_t *count, tsr_error *er
   return status ? status : closed;
 }
 
-static tsr_status put_out(const join_job *job, tsr_error *error) {
+static tsr_status put_out(join_job *job, tsr_error *error) {
   uint64_t count = 0;
   tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
                                        : write_rows(job, &count, error);
@@ -203,6 +219,11 @@ static tsr_status put_out(const join_job *job, tsr_error *error) {
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
     tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
+  if (job->overflowed && !job->saturates)
+    tsr_say("%" PRIu64 " sum%s passed 2^64 - 1; these rows are wrong. Use --saturate, which stops sums there",
+            job->overflowed, job->overflowed == 1 ? "" : "s");
+  else if (job->overflowed && !job->is_quiet)
+    tsr_say("%" PRIu64 " sum%s stopped at 2^64 - 1", job->overflowed, job->overflowed == 1 ? "" : "s");
   return TSR_OK;
 }
 
@@ -215,6 +236,9 @@ static const tsr_option options[] = {
      "or difference (of the left file alone)."},
     {"--aggregate", "WHAT", false,
      "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
+    {"--saturate", NULL, false,
+     "With --aggregate sum: a sum past 2^64 - 1 stops there. Without it such a sum is wrong, and the exit status is "
+     "3."},
     {"--out", "FILE", false,
      "Where the rows go: key, left value, right value, '-' for none (in an array of a left join, a last column is 1 "
      "or, "
@@ -302,6 +326,9 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
                          kind);
   if (aggregate && !find_kind(aggregates, aggregate, &job->kind))
     return tsr_say_usage("--aggregate %s: must be one of sum, min, max and count", aggregate);
+  job->saturates = tsr_arguments_has(arguments, "--saturate");
+  if (job->saturates && (!aggregate || job->kind != TSR_JOIN_SUM))
+    return tsr_say_usage("--saturate: only the sums of --aggregate sum can overflow: leave it out");
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
   return read_reading(arguments, job);
 }
@@ -336,7 +363,8 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_spec_free(job.spec);
   free(job.columns[0]);
   free(job.columns[1]);
-  if (status == TSR_OK) return TSR_EXIT_OK;
+  const bool is_wrong = job.overflows || (job.overflowed && !job.saturates);
+  if (status == TSR_OK) return is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
   return tsr_say_error(status, &error);
 }
 

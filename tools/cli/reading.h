@@ -17,8 +17,8 @@
    "name says it, or its first row."},                                                                                 \
   {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty or \\N: 'refuse' (the default) " \
    "or 'skip'."},                                                                                                      \
-  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement; values that are counted, added up " \
-   "or compared have no sign."},                                                                                       \
+  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement. Values that are counted, added up " \
+   "or compared must not be negative."},                                                                               \
   TSR_OPTION_STRICT
 /* clang-format on */
 
@@ -28,8 +28,8 @@ tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options
 /* Says that the file is not there, if so. */
 void tsr_say_if_missing(const char *path);
 
-/* Says what a user would not expect of a file that was read: it held no key, rows were left out, it may be cut, or, where
- * no report says it (is_quiet), many k-mers were skipped. */
+/* Says what a user would not expect of a file that was read: its first row was taken for names, it held no key, rows
+ * were left out, it may be cut, or, where no report says it (is_quiet), many k-mers were skipped. */
 void tsr_say_what_was_read(const char *path, const tsr_dataset_options *reading, const tsr_input_facts *facts,
                            bool is_quiet);
 

@@ -29,6 +29,37 @@ typedef enum tsr_line_kind {
   TSR_LINE_COMMENT
 } tsr_line_kind;
 
+/* The line that is read, or the last one. */
+typedef struct line_state {
+  uint64_t number; /* from 1 */
+  tsr_line_kind kind;
+  bool is_inside;  /* it has begun, in this block or an earlier one */
+  bool has_blank;  /* blanks have ended it: nothing may follow */
+  bool has_return; /* the last block ended in a '\r' that may belong to a line end */
+} line_state;
+
+/* The record that is read. */
+typedef struct record_state {
+  bool is_open;
+  uint64_t line;          /* where it begins */
+  uint64_t bases, scores; /* letters, quality letters */
+  uint64_t first;         /* k-mer */
+} record_state;
+
+typedef struct kmer_state {
+  uint32_t length; /* K */
+  bool canonical;
+  uint64_t forward, reverse; /* the last K letters, and their reverse complement */
+  uint64_t run;              /* letters since the last break */
+} kmer_state;
+
+typedef struct key_state {
+  uint32_t bits;
+  void *items;     /* of the call that runs */
+  uint64_t count;  /* of these, so far */
+  uint64_t before; /* keys of earlier calls */
+} key_state;
+
 struct tsr_sequence {
   tsr_text *text;
   const char *path;
@@ -37,28 +68,11 @@ struct tsr_sequence {
   bool is_strict;
   bool is_at_end;
   tsr_error *error; /* of the call that runs */
-
-  uint64_t line;       /* number of the current line, from 1 */
-  bool is_inside_line; /* the line has begun, in this block or an earlier one */
-  bool has_return;     /* the last block ended in a '\r' that may belong to a line end */
-  bool has_record;
-  tsr_line_kind kind;   /* of the current line, or of the last one between lines */
-  uint64_t record_line; /* where the record begins, its letters, quality letters, first k-mer */
-  uint64_t record_bases;
-  uint64_t record_scores;
-  uint64_t record_first;
-
-  uint32_t length; /* K */
-  uint32_t key_bits;
-  bool canonical;
-  uint64_t forward; /* the last K letters, and their reverse complement */
-  uint64_t reverse;
-  uint64_t run;    /* letters since the last break */
-  void *keys;      /* of the call that runs, and */
-  uint64_t at;     /* how many it has */
-  uint64_t before; /* keys of earlier calls */
+  line_state line;
+  record_state record;
+  kmer_state kmer;
+  key_state keys;
   tsr_sequence_facts facts;
-
   uint8_t class_of[256];
   unsigned char block[TSR_SEQUENCE_ROOM];
 };
@@ -68,15 +82,15 @@ struct tsr_sequence {
 /* Rolls over `bytes` letters and returns how many of them were legal. The last two arguments are
  * constants at each call, so that the loop is compiled for each case without asking which it is. */
 TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t bytes, bool canonical, bool is_wide) {
-  const uint64_t mask = UINT64_MAX >> (64 - 2 * p->length);
-  const uint32_t top = 2 * (p->length - 1);
-  const uint64_t length = p->length;
-  uint64_t forward = p->forward;
-  uint64_t reverse = p->reverse;
-  uint64_t run = p->run;
-  uint64_t count = p->at;
-  uint32_t *narrow = p->keys;
-  uint64_t *wide = p->keys;
+  const uint64_t mask = UINT64_MAX >> (64 - 2 * p->kmer.length);
+  const uint32_t top = 2 * (p->kmer.length - 1);
+  const uint64_t length = p->kmer.length;
+  uint64_t forward = p->kmer.forward;
+  uint64_t reverse = p->kmer.reverse;
+  uint64_t run = p->kmer.run;
+  uint64_t count = p->keys.count;
+  uint32_t *narrow = p->keys.items;
+  uint64_t *wide = p->keys.items;
   size_t i = 0;
   for (; i < bytes; i++) {
     uint64_t class = p->class_of[text[i]];
@@ -100,26 +114,26 @@ TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t
       }
     }
   }
-  p->forward = forward;
-  p->reverse = reverse;
-  p->run = run;
-  p->at = count;
+  p->kmer.forward = forward;
+  p->kmer.reverse = reverse;
+  p->kmer.run = run;
+  p->keys.count = count;
   return i;
 }
 
 static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   size_t legal;
-  if (p->key_bits == 64) {
-    legal = p->canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
+  if (p->keys.bits == 64) {
+    legal = p->kmer.canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
   } else {
-    legal = p->canonical ? roll(p, text, bytes, true, false) : roll(p, text, bytes, false, false);
+    legal = p->kmer.canonical ? roll(p, text, bytes, true, false) : roll(p, text, bytes, false, false);
   }
-  p->record_bases += bytes;
+  p->record.bases += bytes;
   if (legal < bytes) {
     return tsr_fail(p->error, TSR_IO,
                     "%s:%llu: byte 0x%02x is no letter of a sequence: allowed are A to Z, a to z, "
                     "'*', '-' and '.'",
-                    p->path, (unsigned long long)p->line, text[legal]);
+                    p->path, (unsigned long long)p->line.number, text[legal]);
   }
   return TSR_OK;
 }
@@ -127,102 +141,108 @@ static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t b
 /* ---- The records and lines ------------------------------------------------------------------- */
 
 static void begin_record(tsr_sequence *p) {
-  p->has_record = true;
-  p->record_line = p->line;
-  p->record_bases = 0;
-  p->record_scores = 0;
-  p->record_first = p->before + p->at;
-  p->run = 0;
+  p->record.is_open = true;
+  p->record.line = p->line.number;
+  p->record.bases = 0;
+  p->record.scores = 0;
+  p->record.first = p->keys.before + p->keys.count;
+  p->kmer.run = 0;
 }
 
 static void end_record(tsr_sequence *p) {
-  if (p->has_record) {
-    uint64_t windows = p->record_bases < p->length ? 0 : p->record_bases - p->length + 1;
-    p->facts.kmers_skipped += windows - (p->before + p->at - p->record_first);
-    p->facts.bases += p->record_bases;
+  if (p->record.is_open) {
+    uint64_t windows = p->record.bases < p->kmer.length ? 0 : p->record.bases - p->kmer.length + 1;
+    p->facts.kmers_skipped += windows - (p->keys.before + p->keys.count - p->record.first);
+    p->facts.bases += p->record.bases;
     p->facts.records++;
-    p->has_record = false;
+    p->record.is_open = false;
   }
 }
 
 static tsr_status wrong_start(const tsr_sequence *p, const char *rule, unsigned char first) {
   return tsr_fail(p->error, TSR_IO, "%s:%llu: %s, but this line starts with byte 0x%02x", p->path,
-                  (unsigned long long)p->line, rule, first);
+                  (unsigned long long)p->line.number, rule, first);
 }
 
 /* Decides the kind of a line by its first byte and, for FASTQ, by the kind of the line before it.
  */
 static tsr_status begin_line(tsr_sequence *p, unsigned char first) {
   bool is_blank = first == '\n' || first == '\r';
-  p->line++;
-  p->is_inside_line = true;
+  p->line.number++;
+  p->line.is_inside = true;
+  p->line.has_blank = false;
   if (!p->is_known && !is_blank) {
     p->is_known = true;
     p->is_fastq = first == '@';
   }
   if (!p->is_fastq) {
-    p->kind = first == '>'   ? TSR_LINE_HEADER
-              : first == ';' ? TSR_LINE_COMMENT
-              : is_blank     ? TSR_LINE_BLANK
-                             : TSR_LINE_BASES;
-    if (p->kind == TSR_LINE_HEADER) {
+    p->line.kind = first == '>'   ? TSR_LINE_HEADER
+                   : first == ';' ? TSR_LINE_COMMENT
+                   : is_blank     ? TSR_LINE_BLANK
+                                  : TSR_LINE_BASES;
+    if (p->line.kind == TSR_LINE_HEADER) {
       end_record(p);
       begin_record(p);
-    } else if (p->kind == TSR_LINE_BASES && !p->has_record) {
+    } else if (p->line.kind == TSR_LINE_BASES && !p->record.is_open) {
       return wrong_start(p, "a FASTA record starts with '>'", first);
     }
     return TSR_OK;
   }
-  if (p->has_record) {
-    p->kind = p->kind == TSR_LINE_HEADER  ? TSR_LINE_BASES
-              : p->kind == TSR_LINE_BASES ? TSR_LINE_PLUS
-                                          : TSR_LINE_QUALITY;
-    return p->kind == TSR_LINE_PLUS && first != '+'
-               ? wrong_start(p, "the third line of a FASTQ record starts with '+'", first)
-               : TSR_OK;
+  if (p->record.is_open) {
+    const bool is_behind_plus = p->line.kind == TSR_LINE_PLUS || p->line.kind == TSR_LINE_QUALITY;
+    const bool is_plus = p->line.kind == TSR_LINE_BASES && first == '+';
+    p->line.kind = is_behind_plus ? TSR_LINE_QUALITY : is_plus ? TSR_LINE_PLUS : TSR_LINE_BASES;
+    return TSR_OK;
   }
-  p->kind = is_blank ? TSR_LINE_BLANK : TSR_LINE_HEADER;
-  if (p->kind == TSR_LINE_HEADER && first != '@') {
-    return wrong_start(p, "a FASTQ record has four lines and starts with '@'", first);
+  p->line.kind = is_blank ? TSR_LINE_BLANK : TSR_LINE_HEADER;
+  if (p->line.kind == TSR_LINE_HEADER && first != '@') {
+    return wrong_start(p, "a FASTQ record starts with '@'", first);
   }
-  if (p->kind == TSR_LINE_HEADER) {
+  if (p->line.kind == TSR_LINE_HEADER) {
     begin_record(p);
   }
   return TSR_OK;
 }
 
 static tsr_status end_line(tsr_sequence *p) {
-  p->is_inside_line = false;
-  p->has_return = false;
-  if (p->kind != TSR_LINE_QUALITY) {
+  p->line.is_inside = false;
+  p->line.has_return = false;
+  if (p->line.kind != TSR_LINE_QUALITY) {
     return TSR_OK;
   }
-  if (p->record_scores != p->record_bases) {
+  if (p->record.scores > p->record.bases)
     return tsr_fail(p->error, TSR_IO, "%s:%llu: has %llu quality letters for %llu bases: they must be as many", p->path,
-                    (unsigned long long)p->line, (unsigned long long)p->record_scores,
-                    (unsigned long long)p->record_bases);
-  }
-  end_record(p);
+                    (unsigned long long)p->line.number, (unsigned long long)p->record.scores,
+                    (unsigned long long)p->record.bases);
+  if (p->record.scores == p->record.bases) end_record(p);
   return TSR_OK;
 }
 
 /* A piece of the current line, without its line end. */
 static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t bytes) {
-  if (p->kind == TSR_LINE_HEADER && memchr(text, '\r', bytes))
+  const size_t whole = bytes;
+  while (bytes && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t')) bytes--;
+  if (p->line.has_blank && bytes && p->line.kind != TSR_LINE_HEADER && p->line.kind != TSR_LINE_PLUS &&
+      p->line.kind != TSR_LINE_COMMENT)
+    return tsr_fail(p->error, TSR_IO, "%s:%llu: letters follow a blank: a sequence has none within", p->path,
+                    (unsigned long long)p->line.number);
+  p->line.has_blank = p->line.has_blank || bytes < whole;
+  if (p->line.kind == TSR_LINE_HEADER && memchr(text, '\r', bytes))
     return tsr_fail(p->error, TSR_IO,
                     "%s:%llu: its lines end with CR alone, as old Macs wrote them: convert them: tr '\\r' '\\n' <FILE",
-                    p->path, (unsigned long long)p->line);
-  if (p->kind == TSR_LINE_BASES || p->kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
+                    p->path, (unsigned long long)p->line.number);
+  if (p->line.kind == TSR_LINE_BASES ||
+      p->line.kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
     return add_bases(p, text, bytes);
   }
-  if (p->kind == TSR_LINE_QUALITY) {
+  if (p->line.kind == TSR_LINE_QUALITY) {
     for (size_t i = 0; i < bytes; i++) {
       if (text[i] < '!' || text[i] > '~') {
         return tsr_fail(p->error, TSR_IO, "%s:%llu: byte 0x%02x is no quality letter: allowed are '!' to '~'", p->path,
-                        (unsigned long long)p->line, text[i]);
+                        (unsigned long long)p->line.number, text[i]);
       }
     }
-    p->record_scores += bytes;
+    p->record.scores += bytes;
   }
   return TSR_OK;
 }
@@ -230,12 +250,12 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
 static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   tsr_status status = TSR_OK;
   for (size_t at = 0; status == TSR_OK && at < bytes;) {
-    if (!p->is_inside_line) {
+    if (!p->line.is_inside) {
       status = begin_line(p, text[at]);
-    } else if (p->has_return && text[at] != '\n') {
+    } else if (p->line.has_return && text[at] != '\n') {
       status = add_piece(p, (const unsigned char *)"\r", 1);
     }
-    p->has_return = false;
+    p->line.has_return = false;
     if (status != TSR_OK) {
       break;
     }
@@ -244,7 +264,7 @@ static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t b
     size_t stop = end;
     if (stop > at && text[stop - 1] == '\r') {
       stop--;
-      p->has_return = true;
+      p->line.has_return = true;
     }
     status = add_piece(p, text + at, stop - at);
     if (status == TSR_OK && newline) {
@@ -258,22 +278,24 @@ static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t b
 /* What can be said at the end of the file only; it also ends a last line without a line end. An empty read needs no line for
  * its quality there. */
 static tsr_status finish(tsr_sequence *p) {
-  tsr_status status = p->is_inside_line ? end_line(p) : TSR_OK;
+  tsr_status status = p->line.is_inside ? end_line(p) : TSR_OK;
   if (status != TSR_OK) {
     return status;
   }
-  const bool is_whole = !p->is_fastq || (p->kind == TSR_LINE_PLUS && p->record_bases == 0);
-  if (p->has_record && !is_whole) {
-    return tsr_fail(p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it needs four lines", p->path,
-                    (unsigned long long)p->record_line);
+  const bool is_whole = !p->is_fastq || (p->line.kind == TSR_LINE_PLUS && p->record.bases == 0);
+  if (p->record.is_open && !is_whole) {
+    return tsr_fail(p->error, TSR_IO,
+                    "%s:%llu: the file ends within this FASTQ record: it has %llu bases and %llu quality letters",
+                    p->path, (unsigned long long)p->record.line, (unsigned long long)p->record.bases,
+                    (unsigned long long)p->record.scores);
   }
   end_record(p);
   p->is_at_end = true;
-  if (p->is_strict && p->before + p->at == 0) {
+  if (p->is_strict && p->keys.before + p->keys.count == 0) {
     return tsr_fail(p->error, TSR_IO,
                     "%s: holds no k-mer of %u letters A, C, G or T (%llu records, %llu bases): use a "
                     "smaller --kmers or another file",
-                    p->path, p->length, (unsigned long long)p->facts.records, (unsigned long long)p->facts.bases);
+                    p->path, p->kmer.length, (unsigned long long)p->facts.records, (unsigned long long)p->facts.bases);
   }
   return TSR_OK;
 }
@@ -354,9 +376,9 @@ tsr_status tsr_sequence_begin(tsr_text *text, const char *path, const tsr_datase
   p->text = text;
   p->path = path;
   p->is_strict = options->is_strict;
-  p->length = options->kmers;
-  p->key_bits = options->key_bits;
-  p->canonical = options->canonical;
+  p->kmer.length = options->kmers;
+  p->keys.bits = options->key_bits;
+  p->kmer.canonical = options->canonical;
   classify_letters(p->class_of);
   *sequence = p;
   return TSR_OK;
@@ -367,16 +389,16 @@ tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, 
   tsr_status status = TSR_OK;
   assert(room >= TSR_SEQUENCE_ROOM);
   p->error = error;
-  p->keys = keys;
-  p->at = 0;
+  p->keys.items = keys;
+  p->keys.count = 0;
   if (!p->is_begun) status = begin(p);
-  while (status == TSR_OK && !p->is_at_end && room - p->at >= TSR_SEQUENCE_ROOM) {
+  while (status == TSR_OK && !p->is_at_end && room - p->keys.count >= TSR_SEQUENCE_ROOM) {
     size_t bytes = 0;
     status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
     if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p);
   }
-  p->before += p->at;
-  *count = p->at;
+  p->keys.before += p->keys.count;
+  *count = p->keys.count;
   return status;
 }
 

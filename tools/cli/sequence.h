@@ -4,8 +4,8 @@
  *
  * A k-mer is K letters in a row, packed with 2 bits a letter: A C G T (either case) are 0 1 2 3, and U counts as T;
  * the first letter is the most significant. Any other letter breaks it; it never spans two records. The first letter
- * of a file tells which it is: '@' begins FASTQ, whose records have four lines. FASTA sequences may go over any number
- * of lines of any length; a line that begins with ';' is a comment.
+ * of a file tells which it is: '@' begins FASTQ. Letters may go over any number of lines of any length, in FASTQ their
+ * qualities too, until there are as many; blanks may end a line. In FASTA a line that begins with ';' is a comment.
  * The text is streamed: memory holds one block of it.
  * Read next: dataset.h, whose reader calls this one and adds the values.
  */

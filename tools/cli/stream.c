@@ -161,7 +161,8 @@ tsr_status tsr_stream_open(const tsr_stream_file *files, size_t count, tsr_strea
   if (status == TSR_OK) status = look_at_all(s, error);
   if (status == TSR_OK && count) {
     s->has_thread = pthread_create(&s->thread, NULL, read_all, s) == 0;
-    if (!s->has_thread) status = tsr_fail(error, TSR_NO_MEMORY, "no thread can be started to read files");
+    if (!s->has_thread)
+      status = tsr_fail(error, TSR_NO_MEMORY, "no thread can be started to read files: allow more of them (ulimit -u)");
   }
   if (status == TSR_OK)
     *stream = s;

@@ -436,7 +436,10 @@ static tsr_status give_value(const tsr_tsv *t) {
   if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
     return tsr_refuse_ordinal(t->path, t->error);
   const bool is_constant = t->options->value_rule == TSR_VALUE_CONSTANT;
-  tsr_number_put(t->values, bits, t->count, is_constant ? t->options->value : ordinal);
+  if (bits > 64)
+    memset((char *)t->values + t->count * (bits / 8), 0, bits / 8);
+  else
+    tsr_number_put(t->values, bits, t->count, is_constant ? t->options->value : ordinal);
   return TSR_OK;
 }
 
@@ -445,7 +448,7 @@ static tsr_status add_value(const tsr_tsv *t, field f) {
   const uint32_t bits = t->options->value_bits;
   uint64_t value = 0;
   if (is_null(t, f) && !is_wanted) return TSR_OK;
-  if (bits > 64) return add_bytes(t, f);
+  if (bits > 64 && !(is_null(t, f) && is_given_a_value(t))) return add_bytes(t, f);
   if (is_null(t, f)) return give_value(t);
   if (!parse_number(row_of(t) + f.begin, f.end - f.begin, is_wanted ? bits : 64, t->options->signed_values, &value))
     return bad_number(t, "value", f, is_wanted ? bits : 64, t->options->signed_values);

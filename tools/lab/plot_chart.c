@@ -12,13 +12,15 @@
 #include <string.h>
 
 #include "core/spec/number.h"
+#include "tools/lab/reshape.h"
 
 enum { PANELS_MAX = 24, CATEGORIES_MAX = 100, LINE_COLUMNS_MAX = 64, NONE = SIZE_MAX };
 
 /* The conditions among the columns of bench, roofline and experiment, in the order in which they are tried; those of
  * parameters hold a point. */
-static const char *const conditions[] = {"spec",    "load",   "n",     "keys", "op",   "key_bits", "value_bits", "set",
-                                         "backend", "device", "batch", "mix",  "name", "lanes",    "metric"};
+static const char *const conditions[] = {"spec",       "load",  "n",       "keys",   "op",    "key_bits",
+                                         "value_bits", "set",   "backend", "device", "batch", "mix",
+                                         "name",       "lanes", "metric",  "line"};
 enum { CONDITIONS = sizeof conditions / sizeof conditions[0] };
 
 static const struct {
@@ -29,13 +31,16 @@ static const struct {
               {"key_bits", "bits of a key"},
               {"value_bits", "bits of a value"},
               {"op", "operation"},
-              {"probes", "buckets looked at by a key"},
+              {"probes", "buckets looked at per key"},
               {"pct_limit", "% of the limit of the memory"},
-              {"utilization", "memory utilization: bytes of pairs / bytes of the table"},
-              {"giga_per_second", "10⁹ accesses a second"},
+              {"utilization", "memory utilization"},
+              {"giga_per_second", "10⁹ accesses per second"},
               {"footprint_bytes", "bytes of memory that is accessed"}};
 
-static const char *title_of(const char *column) {
+/* A file may say in a note what a column is. */
+static const char *title_of(const tsr_results *results, const char *column) {
+  const char *note = tsr_results_note(results, column);
+  if (note) return note;
   for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
     if (strcmp(titles[i].column, column) == 0) return titles[i].title;
   return column;
@@ -133,7 +138,7 @@ static bool has_number(const tsr_results *results, size_t column) {
 
 /* The first of the usual columns that has a number, since a run that times nothing has probes alone. */
 static tsr_status choose_y(maker *m, tsr_error *error) {
-  static const char *const usual[] = {"mops", "giga_per_second", "value", "probes"};
+  static const char *const usual[] = {"mops", "giga_per_second", "value", "y", "probes"};
   const size_t none = m->results->column_count;
   if (m->request->y) return find_column(m, "--y", m->request->y, &m->chart.y, error);
   m->chart.y = none;
@@ -270,6 +275,8 @@ static bool can_be_axis(maker *m, size_t column) {
 static void choose_x(maker *m) {
   static const char *const categories[] = {"keys", "spec", "name"};
   size_t columns[LINE_COLUMNS_MAX], most = 1;
+  m->chart.x = tsr_results_column(m->results, "x"); /* as files call it that were made for a figure */
+  if (m->chart.x < m->results->column_count) return;
   const size_t count = list_conditions(m, columns);
   m->chart.x = NONE;
   for (size_t i = 0; i < count; i++) {
@@ -387,6 +394,8 @@ static void print_condition(const maker *m, FILE *out, size_t row, size_t column
   int exponent;
   if (strcmp(name, "spec") == 0) {
     fputs(m->chart.has_short_names ? short_name(value, text) : value, out);
+  } else if (strcmp(name, "line") == 0) {
+    fputs(value, out);
   } else if (tsr_parse_double(value, &number) && number >= 1024 && frexp(number, &exponent) <= 0.5) {
     fprintf(out, "%s 2^%d", name, exponent - 1);
   } else if (tsr_parse_double(value, &number) || !tsr_results_has(m->results, row, column) || dot) {
@@ -436,12 +445,13 @@ static char *describe_conditions(maker *m) {
 static void name_axes(maker *m) {
   const char *x = m->results->names[m->chart.x], *y = m->results->names[m->chart.y];
   m->scale = 1;
-  m->chart.x_title = title_of(x);
-  m->chart.y_title = title_of(y);
+  m->chart.x_title = title_of(m->results, x);
+  m->chart.y_title = title_of(m->results, y);
+  m->chart.across = m->request->across ? m->request->across : 1;
   if (strcmp(y, "mops") != 0) return;
   const bool is_giga = m->y_max >= 1000;
   m->scale = is_giga ? 1e-3 : 1;
-  m->chart.y_title = is_giga ? "10⁹ operations a second" : "10⁶ operations a second";
+  m->chart.y_title = is_giga ? "10⁹ operations per second" : "10⁶ operations per second";
 }
 
 /* ---- Panels, lines and points ---------------------------------------------------------------- */

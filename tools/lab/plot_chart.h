@@ -22,6 +22,7 @@ typedef struct tsr_plot_request {
   const char *lines;        /* columns with commas between, or "none"; NULL: chosen */
   const char *const *where; /* where_count times COLUMN=VALUE,VALUE: only rows with one of the values */
   size_t where_count;
+  size_t across;     /* panels side by side; 0: 1 */
   size_t most_lines; /* 1 .. TSR_PLOT_LINES_MAX: of more lines in a panel those with the greatest values stay */
 } tsr_plot_request;
 
@@ -56,6 +57,7 @@ typedef struct tsr_chart {
   bool has_short_names; /* of specs: no two are the same without folders and .ini */
   tsr_plot_panel *panels;
   size_t panel_count;
+  size_t across;   /* of them side by side, at least 1 */
   size_t repeated; /* rows that were measured again by a later one, which counts */
   size_t wrong;    /* rows whose answers were wrong: not drawn */
   size_t missing;  /* rows without a measurement, such as of refused specs: not drawn */

@@ -335,15 +335,15 @@ static void print_bars(FILE *out, const tsr_chart *chart, const tsr_plot_panel *
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static void print_terminal(FILE *out, size_t height, tsr_plot_format format) {
+static void print_terminal(FILE *out, size_t width, size_t height, tsr_plot_format format) {
   static const char font[] = "DejaVu Sans,Helvetica,sans-serif";
   if (format == TSR_PLOT_PNG) {
     fprintf(out,
-            "set terminal pngcairo noenhanced size %d,%zu font 'DejaVu Sans,11' fontscale 2 linewidth 3 pointscale 2 "
+            "set terminal pngcairo noenhanced size %zu,%zu font 'DejaVu Sans,11' fontscale 2 linewidth 3 pointscale 2 "
             "background '#ffffff'\n",
-            2 * WIDTH, 2 * height);
+            2 * width, 2 * height);
   } else {
-    fprintf(out, "set terminal svg noenhanced size %d,%zu %s font '%s,15' linewidth 1.6%s\n", WIDTH, height,
+    fprintf(out, "set terminal svg noenhanced size %zu,%zu %s font '%s,15' linewidth 1.6%s\n", width, height,
             format == TSR_PLOT_PAGE ? "dynamic" : "fixed", font,
             format == TSR_PLOT_PAGE ? "" : " background '#ffffff'");
   }
@@ -356,12 +356,42 @@ static void print_style(FILE *out) {
         out);
 }
 
+/* The height of the row of panels that begins with this one. */
+static size_t row_height(const tsr_chart *chart, size_t first, size_t end) {
+  size_t most = 0;
+  for (size_t i = first; i < end && i < first + chart->across; i++) {
+    const size_t own = panel_height(chart, &chart->panels[i]);
+    if (own > most) most = own;
+  }
+  return most;
+}
+
+static void print_panel(FILE *out, const tsr_chart *chart, const tsr_plot_panel *panel, tsr_plot_format format) {
+  const size_t rows = key_rows(panel);
+  print_data(out, chart, panel);
+  fputs("set title ", out);
+  print_text(out, panel->title, LABEL_LETTERS_MAX);
+  if (rows) {
+    const bool is_small = longest_label(panel) > LARGE_LETTERS_MAX;
+    fprintf(out, "\nset key below left Left reverse vertical samplen 2 maxrows %zu font ',%d'\n", rows,
+            (is_small ? SMALL_FONT : FONT) * (format == TSR_PLOT_PNG ? 3 : 4) / 4);
+  } else {
+    fputs("\nunset key\n", out);
+  }
+  if (chart->x_is_category) {
+    print_bars(out, chart, panel);
+  } else {
+    print_lines(out, chart, panel);
+  }
+}
+
 void tsr_plot_write_script(FILE *out, const tsr_chart *chart, size_t first, size_t count, tsr_plot_format format) {
   const bool has_heading = format != TSR_PLOT_PAGE && *chart->conditions;
   const size_t heading = has_heading ? wrap_conditions(NULL, chart->conditions) * HEADING_ROW_HEIGHT : 0;
+  const size_t across = chart->across < count ? chart->across : count, end = first + count;
   size_t height = heading, above = heading;
-  for (size_t i = first; i < first + count; i++) height += panel_height(chart, &chart->panels[i]);
-  print_terminal(out, height, format);
+  for (size_t i = first; i < end; i += across) height += row_height(chart, i, end);
+  print_terminal(out, across * WIDTH, height, format);
   print_style(out);
   fputs("set multiplot\n", out);
   if (has_heading) {
@@ -370,28 +400,13 @@ void tsr_plot_write_script(FILE *out, const tsr_chart *chart, size_t first, size
     fprintf(out, " at screen 0.5,%.6f center font ',%d'\n", 1 - 0.8 * HEADING_ROW_HEIGHT / (double)height,
             SMALL_FONT * (format == TSR_PLOT_PNG ? 3 : 4) / 4);
   }
-  for (size_t i = first; i < first + count; i++) {
-    const tsr_plot_panel *panel = &chart->panels[i];
-    const size_t own = panel_height(chart, panel), rows = key_rows(panel);
-    above += own;
-    print_data(out, chart, panel);
-    fprintf(out, "set origin 0,%.6f\nset size 1,%.6f\n", 1 - (double)above / (double)height,
-            (double)own / (double)height);
-    fputs("set title ", out);
-    print_text(out, panel->title, LABEL_LETTERS_MAX);
-    if (rows) {
-      const bool is_small = longest_label(panel) > LARGE_LETTERS_MAX;
-      fprintf(out, "\nset key below left Left reverse vertical samplen 2 maxrows %zu font ',%d'\n", rows,
-              (is_small ? SMALL_FONT : FONT) * (format == TSR_PLOT_PNG ? 3 : 4) / 4);
-    } else {
-      fputs("\nunset key\n", out);
-    }
-    if (chart->x_is_category) {
-      print_bars(out, chart, panel);
-    } else {
-      print_lines(out, chart, panel);
-    }
+  for (size_t i = first; i < end; i++) {
+    const size_t column = (i - first) % across, own = panel_height(chart, &chart->panels[i]);
+    fprintf(out, "set origin %.6f,%.6f\nset size %.6f,%.6f\n", (double)column / (double)across,
+            1 - (double)(above + own) / (double)height, 1 / (double)across, (double)own / (double)height);
+    print_panel(out, chart, &chart->panels[i], format);
     fputs("unset label 1\n", out);
+    if (column + 1 == across) above += row_height(chart, i + 1 - across, end);
   }
   fputs("unset multiplot\n", out);
 }

@@ -17,8 +17,9 @@ extern "C" {
 
 typedef enum tsr_plot_format {
   TSR_PLOT_SVG,
-  TSR_PLOT_PNG, /* twice as many pixels each way */
-  TSR_PLOT_PAGE /* SVG on a transparent ground, without what stands above the figure */
+  TSR_PLOT_PNG,   /* twice as many pixels each way */
+  TSR_PLOT_PAGE,  /* SVG on a transparent ground, without what stands above the figure */
+  TSR_PLOT_SCRIPT /* what gnuplot makes the SVG of */
 } tsr_plot_format;
 
 /* Writes the script of panels first .. first + count - 1 of the chart. Failures are left in out's error flag. */

@@ -279,6 +279,7 @@ tsr_status tsr_results_read(const char *path, tsr_results *results, tsr_error *e
 
 void tsr_results_free(tsr_results *results) {
   free(results->text);
+  free(results->joined);
   free(results->names);
   free(results->fields);
   free(results->notes);

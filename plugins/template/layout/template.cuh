@@ -40,7 +40,7 @@ TSR_INLINE bool template_swap(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
   tsr_key *address = (tsr_key *)TSR_REGION(c, TEMPLATE_KEYS) + tsr_slot_index(c, b->ref, slot, sizeof(tsr_key));
   tsr_key seen = template_seen_slot(c, b, slot);
   bool swapped = tsr_cas_key(address, seen, desired) == seen;
-  if (swapped && TSR_PAYLOAD_BITS > 0) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
+  if (swapped && TSR_PAYLOAD_BITS > 0) tsr_combine_at(c, template_payload_at(c, b->ref, slot), policy, payload);
   return swapped;
 }
 
@@ -84,7 +84,8 @@ TSR_DEVICE bool TSR_PART(cas)(const tsr_ctx *c, const tsr_bucket *b, uint32_t sl
 
 TSR_DEVICE bool TSR_PART(update)(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
                                  tsr_payload payload) {
-  if (TSR_PAYLOAD_BITS > 0 && tsr_owns(c, slot)) tsr_combine_at(template_payload_at(c, b->ref, slot), policy, payload);
+  if (TSR_PAYLOAD_BITS > 0 && tsr_owns(c, slot))
+    tsr_combine_at(c, template_payload_at(c, b->ref, slot), policy, payload);
   return true; /* nothing erases or moves the key while inserts run */
 }
 

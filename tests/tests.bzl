@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the tests' BUILD files share.
+
+# The plugins of all rooms.
+PLUGINS = [
+    "//allocators:plugins",
+    "//hashers:plugins",
+    "//layouts:plugins",
+    "//probing:plugins",
+]
+
+# For programs of tests that are no tests themselves.
+GTEST = [
+    "-lgtest_main",
+    "-lgtest",
+    "-lpthread",
+]
+
+def tsr_test(name, size = "medium", srcs = None, linkopts = [], **kwargs):
+    """A test of GoogleTest's: NAME.cc, unless srcs says otherwise."""
+    native.cc_test(
+        name = name,
+        size = size,
+        srcs = [name + ".cc"] if srcs == None else srcs,
+        linkopts = GTEST + linkopts,
+        **kwargs
+    )
