@@ -13,7 +13,7 @@ static tsr_status make_window(const tsr_table *t, uint64_t bytes, tsr_window *wi
   tsr_event **events[] = {&window->filled, &window->worked, &window->emptied};
   tsr_status status = t->backend->allocate(t->device, bytes, &window->memory, error);
   for (uint32_t i = 0; status == TSR_OK && i < 3; i++)
-    status = t->backend->event_create(t->device, false, events[i], error);
+    status = t->backend->events->create(t->device, false, events[i], error);
   return status;
 }
 
@@ -22,7 +22,7 @@ tsr_status tsr_windows_make(const tsr_table *t, const tsr_composition *compositi
   const uint64_t bytes = tsr_composition_window_bytes(composition) / TSR_WINDOWS;
   tsr_windows *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's windows");
-  tsr_status status = t->backend->event_create(t->device, false, &made->begun, error);
+  tsr_status status = t->backend->events->create(t->device, false, &made->begun, error);
   if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->in, error);
   if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->out, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
@@ -40,10 +40,10 @@ void tsr_windows_free(const tsr_table *t, tsr_windows *windows) {
     tsr_window *window = &windows->window[i];
     tsr_event *events[] = {window->filled, window->worked, window->emptied};
     for (uint32_t j = 0; j < 3; j++)
-      if (events[j]) t->backend->event_destroy(t->device, events[j]);
+      if (events[j]) t->backend->events->destroy(t->device, events[j]);
     if (window->memory) t->backend->free(t->device, window->memory);
   }
-  if (windows->begun) t->backend->event_destroy(t->device, windows->begun);
+  if (windows->begun) t->backend->events->destroy(t->device, windows->begun);
   if (windows->in) t->backend->stream_destroy(t->device, windows->in);
   if (windows->out) t->backend->stream_destroy(t->device, windows->out);
   free(windows);

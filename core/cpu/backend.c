@@ -225,7 +225,8 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
 }
 
 /* Where there is no compiler the function tables are ready. */
-static tsr_status cpu_prepare(tsr_program *program, const tsr_step *step, tsr_error *error) {
+static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+  (void)device;
   (void)error;
   const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
   if (step->set == &tsr_bulk_steps && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
@@ -315,21 +316,6 @@ static tsr_status cpu_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error
   return TSR_OK; /* the host's malloc needs no reservation */
 }
 
-/* One thread does it, because adding up takes nothing beside the search that made the numbers. */
-static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
-  (void)device;
-  (void)stream;
-  (void)error;
-  uint64_t sum = 0;
-  for (uint64_t i = 0; i < n; i++) {
-    uint64_t number = numbers[i];
-    numbers[i] = sum;
-    sum += number;
-  }
-  numbers[n] = sum;
-  return TSR_OK;
-}
-
 /* ---- Streams and events ---------------------------------------------------------------------- */
 
 static tsr_status cpu_stream_create(tsr_device *device, bool is_urgent, void **stream, tsr_error *error) {
@@ -385,6 +371,10 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
   return TSR_OK;
 }
 
+static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_destroy, tsr_cpu_user_launch};
+static const tsr_events events = {cpu_event_create, cpu_event_destroy, cpu_event_record,
+                                  cpu_event_wait,   cpu_event_finish,  cpu_event_between};
+
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",
     .open = cpu_open,
@@ -408,16 +398,8 @@ const tsr_backend tsr_cpu_backend = {
     .expect = cpu_expect,
     .step = cpu_step,
     .reserve_heap = cpu_reserve_heap,
-    .prefix_sum = cpu_prefix_sum,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
-    .user_create = tsr_cpu_user_create,
-    .user_destroy = tsr_cpu_user_destroy,
-    .user_launch = tsr_cpu_user_launch,
-    .event_create = cpu_event_create,
-    .event_destroy = cpu_event_destroy,
-    .event_record = cpu_event_record,
-    .event_wait = cpu_event_wait,
-    .event_finish = cpu_event_finish,
-    .event_between = cpu_event_between,
+    .user = &user_kernels,
+    .events = &events,
 };

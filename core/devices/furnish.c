@@ -72,10 +72,10 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     status = device->backend->stream_create(device, lane != TSR_LANE_WORK, &m->streams[lane], error);
   for (uint32_t i = 0; i < TSR_SLOTS; i++) {
     tsr_slot *k = &m->slots[i];
-    if (status == TSR_OK) status = device->backend->event_create(device, true, &k->back_at, error);
+    if (status == TSR_OK) status = device->backend->events->create(device, true, &k->back_at, error);
     for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
-      status = device->backend->event_create(device, true, &k->ended[lane], error);
-      if (status == TSR_OK) status = device->backend->event_create(device, true, &k->begun[lane], error);
+      status = device->backend->events->create(device, true, &k->ended[lane], error);
+      if (status == TSR_OK) status = device->backend->events->create(device, true, &k->begun[lane], error);
     }
   }
   return status;
@@ -94,10 +94,10 @@ static void release_member(tsr_member *m) {
     tsr_slot *k = &m->slots[i];
     tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
                                   &k->values,  &k->back_values, &k->ordered_values};
-    if (k->back_at) device->backend->event_destroy(device, k->back_at);
+    if (k->back_at) device->backend->events->destroy(device, k->back_at);
     for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
-      if (k->ended[lane]) device->backend->event_destroy(device, k->ended[lane]);
-      if (k->begun[lane]) device->backend->event_destroy(device, k->begun[lane]);
+      if (k->ended[lane]) device->backend->events->destroy(device, k->ended[lane]);
+      if (k->begun[lane]) device->backend->events->destroy(device, k->begun[lane]);
     }
     for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
     for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
