@@ -45,9 +45,10 @@ extern "C" {
   F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
 
 /* lists: 0, or: all pairs lie in so many lists, one after the other, each of the keys with one number below `lists`
- * (tsr_list_of); the scheme's first region holds where each begins and the last one ends, as lists + 1 numbers of slots
- * of 32 bits, counted through all buckets, and its walk is the buckets of the key's list. The core makes lists in bulk,
- * when pairs are inserted (core/design/0015-lists-in-bulk.md).
+ * (tsr_list_of); the scheme's first region holds where each begins, where those of the two reserved keys begin behind
+ * them, and where the last one ends, as lists + 1 + TSR_TAIL_RESERVED numbers of slots of 32 bits, counted through all
+ * buckets. The scheme's walk is the buckets of the key's list. The core makes lists in bulk, when pairs are inserted
+ * (core/design/0015-lists-in-bulk.md).
  * first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
  * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
  * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with

@@ -124,8 +124,10 @@ TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
                     TSR_FACT(c, is_paged) ? (uint32_t)c->t->buckets : c->t->buckets); /* fewer than 2^32 of a page */
 }
 
-/* The list of a key, where lists are made in bulk (fact lists). */
+/* The list of a key, where lists are made in bulk (fact lists). The keys whose bits mark slots have one each, behind all
+ * others: pairs are told apart by their place there. */
 TSR_INLINE uint64_t tsr_list_of(const tsr_ctx *c, tsr_key key) {
+  if (key >= TSR_ERASED_KEY) return c->t->lists + (tsr_key)(key - TSR_ERASED_KEY);
   return tsr_reduce(hasher_hash(c, key, 0), c->t->lists);
 }
 

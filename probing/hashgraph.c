@@ -15,8 +15,8 @@ static tsr_status hashgraph_plan(const void *config, const tsr_shape *shape, tsr
   if (plan->probing.lists == 0) plan->probing.lists = 1;
   plan->probing.sorts_lists = own->version == 2;
   plan->probing.holds_many = 1;
-  plan->regions[HASHGRAPH_OFFSETS] =
-      (tsr_region){.name = "offsets", .bytes = (plan->probing.lists + 1) * sizeof(uint32_t), .fill = 0};
+  plan->regions[HASHGRAPH_OFFSETS] = (tsr_region){
+      .name = "offsets", .bytes = (plan->probing.lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t), .fill = 0};
   return TSR_OK;
 }
 

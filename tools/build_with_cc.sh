@@ -6,10 +6,11 @@
 #
 #   tools/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
 #
-# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2, xz and zstd: on Fedora gcc, libatomic,
-# inih-devel, zlib-devel, bzip2-devel, xz-devel and libzstd-devel; on Arch gcc, libinih, zlib, bzip2, xz and zstd; on
-# openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel and libzstd-devel; on Debian and Ubuntu gcc,
-# libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev and libzstd-dev.
+# It needs bash, gcc or clang with OpenMP and libatomic, inih, zlib, bzip2, xz, zstd and the header of xxHash: on Fedora
+# gcc, libatomic, inih-devel, zlib-devel, bzip2-devel, xz-devel, libzstd-devel and xxhash-devel; on Arch gcc, libinih, zlib,
+# bzip2, xz, zstd and xxhash; on openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel, libzstd-devel and
+# xxhash-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev, libzstd-dev and
+# libxxhash-dev.
 # Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
 # (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
 

@@ -65,12 +65,10 @@ static __device__ __forceinline__ void read_offers(const tsr_ctx *c, const tsr_b
   for (uint32_t r = 0; r < ROWS; r++) payload[r] = bulk->values ? offered(c, payload[r]) : offered_at(c, NULL, 0, 0);
 }
 
-/* Whether an item of a page that is worked on by random access is to be inserted there. Of lists, whose other items are in
- * their places by then, it is a reserved key; of the slots of hot keys, one that is not empty. */
-static __device__ __forceinline__ uint32_t is_rest(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint32_t mine) {
-  if (a->is_hot) return mine && !walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
-  if (!TSR_FACT(c, has_lists)) return mine;
-  return mine && walk_is_reserved(io_key_at(a->bulk.keys, i, 1));
+/* Whether an item of a page that is worked on by random access is to be inserted there: of the slots of hot keys, one that
+ * is not empty. */
+static __device__ __forceinline__ uint32_t is_rest(const tsr_pages *a, uint64_t i, uint32_t mine) {
+  return mine && !(a->is_hot && walk_is_reserved(io_key_at(a->bulk.keys, i, 1)));
 }
 
 /* A lane of a loop that others have left alone makes its warp wait for it, and then for the next. So in the loops of a page

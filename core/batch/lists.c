@@ -19,13 +19,16 @@ typedef struct job {
   uint32_t *large, *list_counts;
 } job;
 
+/* Those of the reserved keys, too. */
+static uint64_t lists_of(const tsr_store *store) { return store->composition->shape.lists + TSR_TAIL_RESERVED; }
+
 /* Lays the scratch memory out for n items; returns its bytes. */
 static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   job *j = argument;
   const uint64_t large = n / TSR_LARGE_PAGE;
   uint64_t used = 0;
   if (!j->sorts) {
-    j->counts = tsr_partition_take(memory, &used, (j->batch.store->composition->shape.lists + 1) * sizeof(uint64_t));
+    j->counts = tsr_partition_take(memory, &used, (lists_of(j->batch.store) + 1) * sizeof(uint64_t));
     return used;
   }
   tsr_partition_lay_out(&j->partition, n, memory, &used);
@@ -47,25 +50,22 @@ static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
   p.offsets = offsets_of(j);
   p.large = j->large;
   p.list_counts = j->list_counts;
-  if (status == TSR_OK) status = tsr_work_zero(b, p.rest, sizeof *p.rest);
   if (status == TSR_OK) status = tsr_work_zero(b, p.large, sizeof *p.large);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_lists, &p, j->partition.pages);
   for (uint32_t i = 0; status == TSR_OK && large && i < sizeof large_steps / sizeof *large_steps; i++)
     status = tsr_work_step(b, large_steps[i], &p, large);
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_rest, &p, j->partition.pages);
   return status ? status : tsr_partition_answer(&j->partition, b, bulk, &p);
 }
 
 static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
-  const uint64_t lists = b->store->composition->shape.lists;
+  const uint64_t lists = lists_of(b->store);
   const tsr_pages p = {.bulk = *bulk, .counts = j->counts, .offsets = offsets_of(j)};
   tsr_status status = tsr_work_zero(b, j->counts, (lists + 1) * sizeof *j->counts);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_count, &p, bulk->n);
   if (status == TSR_OK) status = tsr_work_sum(b, j->counts, lists);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_begin, &p, lists + 1);
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_place, &p, bulk->n);
-  return status ? status : tsr_work_step(b, TSR_PAGES_any_rest, &p, bulk->n);
+  return status ? status : tsr_work_step(b, TSR_PAGES_any_place, &p, bulk->n);
 }
 
 /* Scratch memory for the lists of n items. */
@@ -74,8 +74,8 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
   uint64_t piece, bytes;
   *j = (job){.batch = *b,
              .sorts = s->sorts_lists != 0,
-             .partition = tsr_partition_plan(b->store->composition, (s->lists + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS,
-                                             has_answers)};
+             .partition = tsr_partition_plan(b->store->composition,
+                                             (lists_of(b->store) + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
   tsr_status status = tsr_partition_allocate(b->t, j, lay_out, n, b->stream, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
   if (j->memory) status = b->t->backend->free_in(b->t->device, j->memory, b->stream, b->error);
@@ -156,7 +156,7 @@ static tsr_status copy(const tsr_work *b, void *to, const void *from, uint64_t b
   return bytes ? b->t->backend->copy(b->t->device, to, from, bytes, b->stream, b->error) : TSR_OK;
 }
 
-/* Pairs of reserved keys are in no list, and stay where they are. */
+/* The stash keeps its pairs. */
 static tsr_status empty_buckets(const tsr_work *b) {
   const tsr_part *layout = &b->store->composition->part[TSR_ROLE_LAYOUT];
   tsr_status status = TSR_OK;

@@ -26,10 +26,10 @@ static __device__ __forceinline__ uint32_t list_in_page(const tsr_ctx *c, tsr_ke
   return (uint32_t)tsr_list_of(c, key) & (TSR_PAGE_LISTS - 1u);
 }
 
-/* Puts the pair of item i into slot `at` of the table. */
+/* Puts a pair into slot `at` of the table. */
 static __device__ __forceinline__ void put_pair(const tsr_ctx *c, uint64_t at, tsr_key key, tsr_payload payload) {
   const uint32_t slots = TSR_FACT(c, bucket_slots);
-  layout_put(c, at / slots, (uint32_t)(at % slots), key, payload);
+  layout_put(c, at / slots, (uint32_t)(at % slots), walk_stored_key(key), payload);
 }
 
 static __device__ __forceinline__ void lists_clear(page_lists *lists) {
@@ -37,14 +37,13 @@ static __device__ __forceinline__ void lists_clear(page_lists *lists) {
   __syncthreads();
 }
 
-/* Counts the items of each list of the page. Reserved keys are in no list. */
+/* Counts the items of each list of the page. */
 static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
                                                    page_lists *lists) {
   for (uint64_t row = begin; row < end;
        row += TSR_LISTS_THREADS) { /* rows, so that ptxas sees all threads leave at once */
     const uint64_t i = row + threadIdx.x;
-    const tsr_key key = i < end ? ((const io_key *)a->bulk.keys)[i] : TSR_EMPTY_KEY;
-    if (!walk_is_reserved(key)) atomicAdd(&lists->at[list_in_page(c, key)], 1u);
+    if (i < end) atomicAdd(&lists->at[list_in_page(c, ((const io_key *)a->bulk.keys)[i])], 1u);
   }
   __syncthreads();
 }
@@ -54,6 +53,7 @@ static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_p
 static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t mine,
                                                      uint32_t *at, lists_scan::TempStorage *storage) {
   uint32_t own[LISTS_OF_THREAD], all;
+  const uint64_t all_lists = a->bulk.state.lists + TSR_TAIL_RESERVED;
   const uint64_t first = (page << TSR_PAGE_LISTS_LOG2) + threadIdx.x * LISTS_OF_THREAD;
 #pragma unroll
   for (uint32_t j = 0; j < LISTS_OF_THREAD; j++) own[j] = mine ? at[threadIdx.x * LISTS_OF_THREAD + j] : 0;
@@ -61,11 +61,11 @@ static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_
 #pragma unroll
   for (uint32_t j = 0; mine && j < LISTS_OF_THREAD; j++) {
     at[threadIdx.x * LISTS_OF_THREAD + j] = own[j];
-    if (first + j <= a->bulk.state.lists) a->offsets[first + j] = (uint32_t)(begin + own[j]);
+    if (first + j <= all_lists) a->offsets[first + j] = (uint32_t)(begin + own[j]);
   }
   /* the last list's end, where no list of this page comes after it */
-  if (mine && threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == a->bulk.state.lists)
-    a->offsets[a->bulk.state.lists] = (uint32_t)(begin + all);
+  if (mine && threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == all_lists)
+    a->offsets[all_lists] = (uint32_t)(begin + all);
   __syncthreads();
   return all;
 }
@@ -79,7 +79,6 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_p
                                                    page_lists *lists) {
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
     const tsr_key key = ((const io_key *)a->bulk.keys)[i];
-    if (walk_is_reserved(key)) continue;
     put_pair(c, begin + atomicAdd(&lists->at[list_in_page(c, key)], 1u), key, io_payload_at(a->bulk.values, i, 1));
     list_answer(a, i);
   }
@@ -127,7 +126,7 @@ static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pa
   lists_read(a, begin, end, held->key);
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
-    const uint32_t mine = !walk_is_reserved(held->key[r]), list = list_in_page(c, held->key[r]);
+    const uint32_t mine = begin + r * TSR_LISTS_THREADS + threadIdx.x < end, list = list_in_page(c, held->key[r]);
     const uint32_t place = list_take<SHARED>(lists, list, mine);
     held->place[r] = mine ? list << LIST_SHIFT | place : NO_PLACE;
   }
@@ -184,11 +183,6 @@ static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const 
   }
 }
 
-/* A page with items that are in no list leaves these to a later step. */
-static __device__ __forceinline__ void leave_rest(const tsr_pages *a, uint64_t page, uint32_t has_reserved) {
-  if (has_reserved && threadIdx.x == 0) a->rest[1 + atomicAdd(a->rest, 1u)] = (uint32_t)page;
-}
-
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     tsr_pages_lists_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ page_lists lists;
@@ -218,7 +212,6 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     lists_place_held(&c, &a, begin, items, &lists, &held);
   else
     lists_place(&c, &a, begin, end, &lists);
-  leave_rest(&a, page, items < end - begin);
   if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
 }
 
@@ -261,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     lists_clear(&lists);
 #pragma unroll
     for (uint32_t r = 0; r < LISTS_ROWS; r++)
-      if (!walk_is_reserved(key[r])) atomicAdd(&lists.at[list_in_page(&c, key[r])], 1u);
+      if (t.begin + r * TSR_LISTS_THREADS + threadIdx.x < t.end) atomicAdd(&lists.at[list_in_page(&c, key[r])], 1u);
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) atomicAdd(&all[j], lists.at[j]);
@@ -274,10 +267,9 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     tsr_pages_large_sum_kernel(const __grid_constant__ tsr_pages a) {
   __shared__ typename lists_scan::TempStorage storage;
   const uint32_t mine = blockIdx.x < a.large[0];
-  const uint64_t page = mine ? a.large[1 + blockIdx.x] : 0, begin = a.begins[page], end = a.begins[page + 1];
+  const uint64_t page = mine ? a.large[1 + blockIdx.x] : 0, begin = a.begins[page];
   uint32_t *at = a.list_counts + (uint64_t)blockIdx.x * TSR_PAGE_LISTS;
   const uint32_t items = lists_sum(&a, page, begin, mine, at, &storage);
-  leave_rest(&a, page, mine && items < end - begin);
   if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
 }
 
@@ -321,13 +313,13 @@ extern "C" __global__ void tsr_pages_any_count_kernel(const __grid_constant__ ts
   tsr_scratch scratch;
   const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t i = io_item(0);
-  const tsr_key key = i < a.bulk.n ? ((const io_key *)a.bulk.keys)[i] : TSR_EMPTY_KEY;
-  any_take(&c, a.counts, key, !walk_is_reserved(key));
+  const uint32_t mine = i < a.bulk.n;
+  any_take(&c, a.counts, io_key_at(a.bulk.keys, i, mine), mine);
 }
 
 extern "C" __global__ void tsr_pages_any_begin_kernel(const __grid_constant__ tsr_pages a) {
   const uint64_t i = io_item(0);
-  if (i <= a.bulk.state.lists) a.offsets[i] = (uint32_t)a.counts[i];
+  if (i <= a.bulk.state.lists + TSR_TAIL_RESERVED) a.offsets[i] = (uint32_t)a.counts[i];
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
@@ -336,27 +328,13 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   const tsr_ctx c = pages_context(&a, &scratch);
   const uint64_t i = io_item(0);
   const uint32_t mine = i < a.bulk.n;
-  const tsr_key key = mine ? io_key_at(a.bulk.keys, i, 1) : TSR_EMPTY_KEY;
-  const uint32_t is_placed = !walk_is_reserved(key);
-  const uint64_t place = any_take(&c, a.counts, key, is_placed);
-  if (is_placed) {
+  const tsr_key key = io_key_at(a.bulk.keys, i, mine);
+  const uint64_t place = any_take(&c, a.counts, key, mine);
+  if (mine) {
     put_pair(&c, place, key, io_payload_at(a.bulk.values, i, 1));
     list_answer(&a, i);
   }
-  bulk_add(a.bulk.tally, is_placed);
-}
-
-/* Inserts what is in no list. */
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
-    tsr_pages_any_rest_kernel(const __grid_constant__ tsr_pages a) {
-  __shared__ bulk_statistics statistics;
-  tsr_scratch scratch;
-  tsr_ctx c = pages_context(&a, &scratch);
-  const uint64_t i = io_item(0);
-  bulk_begin_statistics(&c, &statistics);
-  const uint32_t hits = bulk_insert(&c, &a.bulk, i, is_rest(&c, &a, i, i < a.bulk.n));
-  bulk_add(a.bulk.tally, hits);
-  bulk_end_statistics(&c, &statistics, a.bulk.tally);
+  bulk_add(a.bulk.tally, mine);
 }
 
 #endif

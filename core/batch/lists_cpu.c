@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk on the CPU (lists.h). Items of reserved keys are in no list: a later
- * step sees to them.
+ * Lists that are made in bulk on the CPU (lists.h).
  */
 #include "core/batch/steps.h"
 #include "core/batch/steps_cpu.h"
 #include "core/cpu/bulk.h"
-#include "core/cpu/parallel.h"
 
 typedef struct lists_job {
   const tsr_cpu_table *table;
@@ -50,14 +48,14 @@ static void tell(const tsr_pages *p, uint64_t placed) {
 static void make_page(const lists_job *job, uint64_t page) {
   const tsr_pages *p = job->pages;
   const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
-  const uint64_t left = p->bulk.state.lists - first, lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
+  const uint64_t left = p->bulk.state.lists + TSR_TAIL_RESERVED - first,
+                 lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) at[c.lists[i] - first]++;
   }
   for (uint64_t j = 0; j < lists; j++) {
     const uint64_t count = at[j];
@@ -69,12 +67,10 @@ static void make_page(const lists_job *job, uint64_t page) {
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
-    for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST ? TSR_CPU_NO_SLOT : at[c.lists[i] - first]++;
+    for (uint64_t i = 0; i < c.end - c.begin; i++) c.slots[i] = at[c.lists[i] - first]++;
     placed += put_chunk(job, &c);
   }
   tell(p, placed);
-  if (placed < end - begin) __atomic_fetch_add(p->rest, 1, __ATOMIC_RELAXED);
 }
 
 void tsr_lists_make(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
@@ -91,7 +87,7 @@ void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint6
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      if (c.lists[i] != TSR_CPU_NO_LIST) __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
   }
 }
 
@@ -109,36 +105,8 @@ void tsr_lists_any_place(const tsr_cpu_table *table, const void *argument, uint6
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
     find_lists(job, &c);
     for (uint64_t i = 0; i < c.end - c.begin; i++)
-      c.slots[i] = c.lists[i] == TSR_CPU_NO_LIST
-                       ? TSR_CPU_NO_SLOT
-                       : __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
+      c.slots[i] = __atomic_fetch_add(&job->pages->counts[c.lists[i]], 1, __ATOMIC_RELAXED);
     placed += put_chunk(job, &c);
   }
   tell(job->pages, placed);
-}
-
-/* ---- What is in no list ---------------------------------------------------------------------- */
-
-static bool is_in_list(const tsr_cpu_table *table, const tsr_bulk *items, uint64_t i) {
-  uint32_t list;
-  table->bulk->lists(table->cpu, &items->state, items->keys, i, i + 1, &list);
-  return list != TSR_CPU_NO_LIST;
-}
-
-void tsr_lists_any_rest(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  const tsr_pages *p = argument;
-  for (uint64_t i = begin; i < end; i++)
-    if (!is_in_list(table, &p->bulk, i)) table->work(table->program, TSR_BULK_insert, &p->bulk, i, i + 1);
-}
-
-static void rest_items(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
-  tsr_lists_any_rest(job->table, job->pages, begin, end);
-}
-
-/* Pages of slots leave nothing on the CPU. */
-void tsr_lists_rest(const tsr_cpu_table *table, const void *argument, uint64_t n) {
-  lists_job job = {table, argument};
-  (void)n;
-  if (table->cpu->shape->has_lists && job.pages->rest[0]) tsr_parallel_for(job.pages->bulk.n, rest_items, &job);
 }

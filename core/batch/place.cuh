@@ -230,7 +230,7 @@ static __device__ __forceinline__ void work_on_rest(const tsr_pages *a) {
     const uint64_t page = a->rest[1 + at], begin = a->begins[page], end = end_of(a->begins, a->stops, page);
     for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {
       const uint64_t i = row + threadIdx.x;
-      const uint32_t mine = is_rest(&c, a, i, i < end);
+      const uint32_t mine = is_rest(a, i, i < end);
       hits += COMBINES ? bulk_combine(&c, &a->bulk, i, mine) : bulk_insert(&c, &a->bulk, i, mine);
     }
   }

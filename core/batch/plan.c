@@ -209,7 +209,7 @@ static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
     [TSR_PAGES_tiles] = ORDERS,
     [TSR_PAGES_scatter] = ORDERS,
     [TSR_PAGES_answer] = RETURNS,
-    [TSR_PAGES_rest] = RETURNS,
+    [TSR_PAGES_rest] = PAGES,
     [TSR_PAGES_mark] = MARKS,
     [TSR_PAGES_sample] = GROUPS,
     [TSR_PAGES_choose] = GROUPS,
@@ -231,7 +231,6 @@ static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
     [TSR_PAGES_any_count] = RANDOM_LISTS,
     [TSR_PAGES_any_begin] = RANDOM_LISTS,
     [TSR_PAGES_any_place] = RANDOM_LISTS,
-    [TSR_PAGES_any_rest] = RANDOM_LISTS,
 };
 
 bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {

@@ -26,11 +26,10 @@
  * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
  * becomes one list.
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access; any_rest:
- * what is in none.
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
  * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
- * any_begin the lists and one more; of answer, any_count, any_place and any_rest the items; of sample, choose and hot_answer,
- * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */
+ * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer, too; of
+ * large_ the most large pages that there can be; otherwise the pages, or pieces. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count, .range = tsr_order_count, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1})                          \
   F(count_pages, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1}, .fit = fit_pages_counts)                    \
@@ -42,7 +41,7 @@
   F(choose, .grid = {.threads = TSR_TILE_THREADS, .blocks = 1})                                                        \
   F(hot_answer, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                               \
   F(mark, .whole = tsr_mark_all, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_marks)            \
-  F(rest, .whole = tsr_lists_rest, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                          \
+  F(rest, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                                                   \
   F(spilled, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                                  \
   F(bar)                                                                                                               \
   F(distinct, .grid = {.threads = TSR_SET_THREADS, .block_items = 1}, .fit = fit_set)                                  \
@@ -62,8 +61,7 @@
   F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
   F(any_count, .range = tsr_lists_any_count)                                                                           \
   F(any_begin, .range = tsr_lists_any_begin)                                                                           \
-  F(any_place, .range = tsr_lists_any_place)                                                                           \
-  F(any_rest, .range = tsr_lists_any_rest)
+  F(any_place, .range = tsr_lists_any_place)
 
 #define TSR_PAGES_ENUM(op, ...) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };

@@ -14,8 +14,7 @@ tsr_step_range tsr_order_count, tsr_order_tiles, tsr_order_scatter, tsr_order_an
  * any insert puts it, so that none gives up. */
 tsr_step_whole tsr_place_insert, tsr_mark_all;
 
-/* A thread makes the lists of a page at a time. rest: only items that are in no list. */
-tsr_step_range tsr_lists_make, tsr_lists_any_count, tsr_lists_any_begin, tsr_lists_any_place, tsr_lists_any_rest;
-tsr_step_whole tsr_lists_rest;
+/* A thread makes the lists of a page at a time. */
+tsr_step_range tsr_lists_make, tsr_lists_any_count, tsr_lists_any_begin, tsr_lists_any_place;
 
 #endif

@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL /* a header alone: nothing is linked */
+#include <xxhash.h>
+
 #include "core/spec/file.h"
 
 static const uint64_t CACHE_BYTES_MAX = 256ull << 20;
@@ -25,40 +28,21 @@ typedef struct entry_head {
   tsr_cache_key key, checksum;
 } entry_head;
 
-static const char MAGIC[8] = "TSRCOD1";
+static const char MAGIC[8] = "TSRCOD2";
 
 /* ---- Hash ------------------------------------------------------------------------------------ */
 
-static uint64_t mix(uint64_t state, uint64_t word, uint64_t multiplier) {
-  state = (state ^ word) * multiplier;
-  return state ^ state >> 29;
+static tsr_cache_key hash_of(const void *data, size_t bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+  return (tsr_cache_key){{hash.low64, hash.high64}};
 }
 
-tsr_cache_key tsr_cache_key_start(uint64_t salt) {
-  tsr_cache_key key = {{salt + 0x9E3779B97F4A7C15u, salt + 0xD1B54A32D192ED03u}};
-  return key;
-}
+tsr_cache_key tsr_cache_key_start(uint64_t salt) { return hash_of(&salt, sizeof salt); }
 
+/* Of what was added before, and of this: so no two ways to cut the same bytes have one key. */
 void tsr_cache_key_add(tsr_cache_key *key, const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  uint64_t a = mix(key->half[0], bytes, 0xFF51AFD7ED558CCDu), b = mix(key->half[1], bytes, 0xC4CEB9FE1A85EC53u);
-  while (bytes) {
-    uint64_t word = 0;
-    size_t step = bytes < sizeof word ? bytes : sizeof word;
-    memcpy(&word, at, step);
-    a = mix(a, word, 0xFF51AFD7ED558CCDu);
-    b = mix(b, word, 0xC4CEB9FE1A85EC53u);
-    at += step;
-    bytes -= step;
-  }
-  key->half[0] = a;
-  key->half[1] = b;
-}
-
-static tsr_cache_key checksum_of(const void *data, size_t bytes) {
-  tsr_cache_key sum = tsr_cache_key_start(1);
-  tsr_cache_key_add(&sum, data, bytes);
-  return sum;
+  const tsr_cache_key both[] = {*key, hash_of(data, bytes)};
+  *key = hash_of(both, sizeof both);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -110,7 +94,7 @@ bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
                memcmp(&head.key, key, sizeof *key) == 0 && head.bytes <= CODE_BYTES_MAX &&
                (read_data = malloc(head.bytes + 1)) != NULL && read_all(file, read_data, head.bytes);
   if (sound) {
-    tsr_cache_key sum = checksum_of(read_data, head.bytes);
+    tsr_cache_key sum = hash_of(read_data, head.bytes);
     sound = memcmp(&sum, &head.checksum, sizeof sum) == 0;
   }
   if (sound) futimens(file, NULL); /* remove_oldest takes this for the time of its last use */
@@ -169,7 +153,7 @@ void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes) {
   char path[PATH_MAX];
   tsr_file file;
   if (bytes > CODE_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
-  entry_head head = {.bytes = bytes, .key = *key, .checksum = checksum_of(data, bytes)};
+  entry_head head = {.bytes = bytes, .key = *key, .checksum = hash_of(data, bytes)};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   int failure = tsr_file_write(&file, &head, sizeof head);
   if (!failure) failure = tsr_file_write(&file, data, bytes);

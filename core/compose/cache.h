@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 typedef struct tsr_cache_key {
-  uint64_t half[2]; /* two independent 64-bit hashes */
+  uint64_t half[2]; /* XXH3 of 128 bits */
 } tsr_cache_key;
 
 tsr_cache_key tsr_cache_key_start(uint64_t salt);

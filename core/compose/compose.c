@@ -120,7 +120,7 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
       status = out_of_range(plugin, "buckets", s->buckets, "from buckets_min to 2^48", error);
     else if (s->lists > LISTS_MAX)
       status = out_of_range(plugin, "lists", s->lists, "below 2^32 - 1", error);
-    else if (s->lists && plan->regions[0].bytes < (s->lists + 1) * sizeof(uint32_t))
+    else if (s->lists && plan->regions[0].bytes < (s->lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t))
       status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
     break;
   default:

@@ -269,12 +269,6 @@ static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) 
   tsr_parallel_for(bulk->n, launch_range, &job);
 }
 
-/* Some items of an operation, by the thread that calls. */
-static void cpu_work(tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end) {
-  launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
-  launch_range(&job, begin, end);
-}
-
 typedef struct step_job {
   const tsr_step *step;
   const tsr_cpu_table *table;
@@ -288,7 +282,7 @@ static void step_range(void *argument, uint64_t begin, uint64_t end) {
 
 static tsr_status cpu_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
                            uint64_t n, void *stream, tsr_error *error) {
-  tsr_cpu_table table = {.launch = cpu_launch, .work = cpu_work};
+  tsr_cpu_table table = {.launch = cpu_launch};
   step_job job = {step, program ? &table : NULL, argument};
   (void)device;
   (void)stream;

@@ -25,10 +25,7 @@ static void pages_of(const tsr_cpu *cpu, const tsr_state *state, uint64_t count,
 static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                      uint32_t *lists) {
   const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
-  for (uint64_t i = begin; i < end; i++) {
-    const tsr_key key = io_key_at(keys, i, 1);
-    lists[i - begin] = walk_is_reserved(key) ? TSR_CPU_NO_LIST : (uint32_t)tsr_list_of(&c, key);
-  }
+  for (uint64_t i = begin; i < end; i++) lists[i - begin] = (uint32_t)tsr_list_of(&c, io_key_at(keys, i, 1));
 }
 
 static void put(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
@@ -38,7 +35,7 @@ static void put(const tsr_cpu *cpu, const tsr_state *state, const void *keys, co
   for (uint64_t i = begin; i < end; i++) {
     const uint64_t at = slots[i - begin];
     if (at != TSR_CPU_NO_SLOT)
-      layout_put(&c, at / bucket_slots, (uint32_t)(at % bucket_slots), io_key_at(keys, i, 1),
+      layout_put(&c, at / bucket_slots, (uint32_t)(at % bucket_slots), walk_stored_key(io_key_at(keys, i, 1)),
                  io_payload_at(values, i, 1));
   }
 }

@@ -18,7 +18,6 @@ extern "C" {
 typedef void tsr_cpu_range(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t end,
                            tsr_tally *tally);
 
-#define TSR_CPU_NO_LIST 0xFFFFFFFFu
 #define TSR_CPU_NO_SLOT (~(uint64_t)0)
 
 typedef struct tsr_cpu_bulk {
@@ -30,7 +29,7 @@ typedef struct tsr_cpu_bulk {
   /* The pages, of `count`, of keys begin .. end - 1. */
   void (*pages)(const tsr_cpu *cpu, const tsr_state *state, uint64_t count, const void *keys, uint64_t begin,
                 uint64_t end, uint32_t *pages);
-  /* Their lists, where lists are made in bulk; TSR_CPU_NO_LIST for reserved keys. */
+  /* Their lists, where lists are made in bulk. */
   void (*lists)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                 uint32_t *lists);
   /* Puts pair i into slot slots[i - begin] of the table, but for those with TSR_CPU_NO_SLOT. */
@@ -43,9 +42,7 @@ struct tsr_cpu_table {
   const tsr_cpu *cpu;
   const tsr_cpu_bulk *bulk; /* NULL in a pool */
   struct tsr_program *program;
-  /* A bulk operation over all items of its argument, or over some of them by the calling thread. */
-  void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk);
-  void (*work)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end);
+  void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk); /* over all its items */
 };
 
 /* The table of these widths; every pair that settings admit has one. */

@@ -29,9 +29,14 @@ static void *pass(void *gate) {
   return NULL;
 }
 
+/* The threads of OpenMP's runtime do not come along into a process that is forked, where a team would wait for them for
+ * ever. */
+static void stay_alone(void) { __atomic_store_n(&threads_allowed, 1, __ATOMIC_RELAXED); /* relaxed: as below */ }
+
 static void try_threads(void) {
   enum { SPARE = 8, REST_MILLISECONDS = 20 }; /* for threads that have ended and still count */
   if (omp_get_max_threads() == 1) return;     /* a team of one starts none */
+  pthread_atfork(NULL, NULL, stay_alone);
   const int wanted = omp_get_max_threads() - 1 + SPARE;
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* closed while threads are started, so that all run at once */
   pthread_t *threads = malloc((size_t)wanted * sizeof *threads);

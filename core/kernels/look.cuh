@@ -135,10 +135,11 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
   const bool sees_vacant =
       op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
   tsr_view v = {0, 0, 0, 0};
-  if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key));
+  const uint32_t own = walk_own_slots(c, op->key, b->ref);
+  if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key)) & own;
   if (!op->walking) v.matches = 0;
   if (sees_empties) v.empties = layout_empties(c, b);
-  if (sees_vacant) v.vacant = layout_vacant(c, b);
+  if (sees_vacant) v.vacant = layout_vacant(c, b) & own;
   if (op_inserts(kind)) v.link = walk_link(c, b);
   return v;
 }

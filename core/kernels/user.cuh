@@ -183,7 +183,7 @@ TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, uint64_t *
     tsr_bucket b;
     layout_load(c, ref, works, tsr_load_mode(c, 0), &b);
     const uint32_t vacant = layout_vacant(c, &b) >> slot & 1u;
-    const tsr_key seen = walk_user_key(c, ref, layout_key(c, &b, slot));
+    const tsr_key seen = walk_user_key(c, ref, slot, layout_key(c, &b, slot));
     const tsr_payload payload = layout_payload(c, &b, slot);
     const uint32_t gives = works && !vacant && c->lane == turn; /* selects: a branch hides that lanes meet */
     *is_there = gives ? 1u : *is_there;

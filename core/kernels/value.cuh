@@ -87,7 +87,7 @@ TSR_INLINE void slot_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucke
   for (uint32_t nth = 0; tsr_warp_any(c, slots); slots &= slots - 1, nth++) {
     const uint32_t slot = slots ? tsr_lowest(slots) : 0;
     const uint64_t at = begin + (a->in_place ? slot : nth);
-    const tsr_key key = walk_user_key(c, ref, layout_key(c, b, slot));
+    const tsr_key key = walk_user_key(c, ref, slot, layout_key(c, b, slot));
     const tsr_payload payload = layout_payload(c, b, slot);
     if (c->lane != 0 || !slots) continue;
     IO_WRITE((io_key *)a->keys_out + at, key);
@@ -190,7 +190,7 @@ TSR_INLINE void list_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucke
   TSR_NO_UNROLL
   for (; tsr_warp_any(c, slots); slots &= slots - 1) {
     const uint32_t slot = slots ? tsr_lowest(slots) : 0;
-    const tsr_key key = walk_user_key(c, ref, layout_key(c, b, slot));
+    const tsr_key key = walk_user_key(c, ref, slot, layout_key(c, b, slot));
     const uint64_t chain = chain_of(c, place_of(c, ref, slot), slots != 0);
     uint64_t at = 0;
     if (c->lane == 0 && chain_count(chain)) at = IO_ADD(&a->tally->hits, chain_count(chain));

@@ -4,8 +4,9 @@
  * (probing_next); this file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an
  * operation does in a bucket is elsewhere: read decide.cuh for what it means, step.cuh for how it is done.
  *
- * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0 in the first
- * tail buckets, one bucket each; in a multimap such a key has at most a bucket of pairs. No part ever sees them.
+ * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0, in the first
+ * tail buckets, one bucket each, or where lists are made in bulk in two lists of their own. No hasher and no layout ever
+ * sees them.
  * Pages: all buckets that the scheme names for a key lie in one page, a run of neighbours as large as every other. The
  * scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
  * Lists: where buckets link, the walk goes from each bucket through the units that continue it. Reserved keys and the
@@ -39,10 +40,34 @@ TSR_INLINE uint64_t walk_reserved_bucket(const tsr_ctx *c, tsr_key key) {
   return walk_tail(c) + (tsr_key)(key - TSR_ERASED_KEY);
 }
 
-/* The user's key of a pair found in bucket ref. */
-TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, tsr_key stored) {
+/* Where a list begins that is made in bulk. */
+TSR_INLINE uint64_t walk_list_begin(const tsr_ctx *c, uint64_t list) {
+  return tsr_load32((const uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0] + list, 0);
+}
+
+/* The user's key of a pair found in a slot of bucket ref. */
+TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key stored) {
   uint64_t tail = ref - walk_tail(c); /* huge for buckets before the tail */
+  if (TSR_FACT(c, has_lists)) {
+    const uint64_t at = ref * TSR_FACT(c, bucket_slots) + slot;
+    const bool may_be = stored == 0 && tail >> 63;
+    const uint64_t first = may_be ? walk_list_begin(c, c->t->lists) : ~(uint64_t)0;
+    const uint64_t second = may_be ? walk_list_begin(c, c->t->lists + 1) : ~(uint64_t)0;
+    return at < first ? stored : (tsr_key)(TSR_ERASED_KEY + (at >= second));
+  }
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
+}
+
+/* The slots of bucket ref that may hold pairs of this key, though others hold its stored key: lists may share a bucket, and
+ * those of reserved keys hold their substitute. */
+TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref) {
+  const uint32_t slots = TSR_FACT(c, bucket_slots);
+  if (!TSR_FACT(c, has_lists) || slots == 1 || walk_stored_key(key) != 0 || ref >= walk_tail(c)) return ~(uint32_t)0;
+  const uint64_t list = tsr_list_of(c, key), first = ref * slots;
+  const uint64_t begin = walk_list_begin(c, list), end = walk_list_begin(c, list + 1);
+  const uint64_t from = begin > first ? begin - first : 0, to = end > first ? end - first : 0;
+  const uint32_t before = from < 32 ? (1u << from) - 1 : ~(uint32_t)0;
+  return (to < 32 ? (1u << to) - 1 : ~(uint32_t)0) & ~before;
 }
 
 /* A link that names no unit is TSR_NO_HANDLE, or one of these. */
@@ -71,6 +96,7 @@ TSR_INLINE bool walk_scheme(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 /* The next bucket of the walk that is no unit; false when there is none. probe->ref stays a bucket that exists: a
  * masked tile may read there. */
 TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  if (walk_is_reserved(key) && TSR_FACT(c, has_lists)) return walk_scheme(c, key, probe);
   if (walk_is_reserved(key)) {
     if (probe->visited != 0) return false;
     probe->ref = walk_reserved_bucket(c, key);

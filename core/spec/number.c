@@ -305,3 +305,14 @@ const char *tsr_nearest(const char *word, const char *const *names, size_t count
   }
   return nearest;
 }
+
+void tsr_plain_numbers_begin(tsr_plain_numbers *numbers) {
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  *numbers = (tsr_plain_numbers){plain, plain == (locale_t)0 ? NULL : uselocale(plain)};
+}
+
+void tsr_plain_numbers_end(const tsr_plain_numbers *numbers) {
+  if (!numbers->plain) return;
+  uselocale(numbers->former);
+  freelocale(numbers->plain);
+}

@@ -42,6 +42,13 @@ const char *tsr_number_advice(const char *text, char advice[TSR_ADVICE_BYTES]);
  * trailing characters, a value that a normal double cannot hold (1e999, 1e-999). Thread-safe. */
 TSR_MUST_CHECK bool tsr_parse_double(const char *text, double *out);
 
+/* Between these two the calling thread prints numbers with a point, whatever locale its program has chosen. */
+typedef struct tsr_plain_numbers {
+  void *plain, *former;
+} tsr_plain_numbers;
+void tsr_plain_numbers_begin(tsr_plain_numbers *numbers);
+void tsr_plain_numbers_end(const tsr_plain_numbers *numbers);
+
 /* The name that `word` was probably meant to be: the one of `names` with the smallest edit
  * distance, in which small and capital letters are the same, the first one on a tie; NULL if none is within 3 edits and
  * fewer edits than `word` has letters (else every short word would be near to every other). The result points into

@@ -291,6 +291,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
   char *written = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&written, &bytes);
+  tsr_plain_numbers numbers;
+  tsr_plain_numbers_begin(&numbers);
   if (out) {
     print_settings(out, spec, t);
     print_parts(out, t);
@@ -301,6 +303,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }
+  tsr_plain_numbers_end(&numbers);
   tsr_composition_free(t);
   if (!out || fclose(out) != 0) {
     free(written);
@@ -386,7 +389,10 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
                          .reached_load = tsr_reached_load(&t->shape)};
   size_t bytes = 0;
   FILE *out = open_memstream(&ours.text, &bytes);
+  tsr_plain_numbers numbers;
+  tsr_plain_numbers_begin(&numbers);
   if (out) print_words(out, spec, t);
+  tsr_plain_numbers_end(&numbers);
   tsr_composition_free(r.composition);
   if (!out || fclose(out) != 0) {
     free(ours.text);

@@ -287,6 +287,16 @@ static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
   return status;
 }
 
+/* Whether the lists of reserved keys are empty: their pairs are in no page, and look like slots without a pair. */
+static tsr_status check_reserved(const tsr_joining *j, const tsr_table *t, bool *whole) {
+  const uint32_t *offsets = t->store.state.part[TSR_ROLE_PROBING].region[0];
+  uint32_t bounds[1 + TSR_TAIL_RESERVED] = {0};
+  if (!shape_of(t)->has_lists) return TSR_OK;
+  const tsr_status status = read_number(j, offsets + shape_of(t)->lists, bounds, sizeof bounds);
+  *whole = *whole && bounds[0] == bounds[TSR_TAIL_RESERVED];
+  return status;
+}
+
 static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const tsr_composition *c = t->store.composition;
@@ -311,6 +321,7 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   } else {
     status = write_slots(j, side, whole);
   }
+  if (status == TSR_OK) status = check_reserved(j, t, whole);
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
   return status ? status : left_phase;
 }

@@ -91,4 +91,13 @@ for recipe in "$specs"/*.ini; do
   expect_out ' 3000 queries: 3000 found, 0 missing'
 done
 
+case_of "keys that meet in few buckets of an empty table are told as that, and not as a table that is too small"
+for i in {1..3000}; do echo "$i $i"; done >sequence.tsv
+for growth in none double; do
+  run "${quickstart[@]}" --set table.hasher=identity --set table.probing=two_choice --set table.capacity=3000 \
+    --set table.growth=$growth --on-full report --insert sequence.tsv
+  expect_status 3
+  expect_err 'pairs found no room.*: only [0-9]+ of [0-9]+ slots hold a pair: the keys meet in few buckets. Choose another hasher'
+done
+
 finish

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# What the tests of the program share: cases, what they expect, and the result file that the test runner counts. A test
-# sources it, opens each case by `case_of NAME`, runs the program by `run ARGUMENTS...` and ends with `finish`.
+# What the tests of the program share: cases (../cases.sh), and what they expect. A test runs the program by
+# `run ARGUMENTS...` and ends with `finish`.
 
 set -uo pipefail
 
@@ -14,18 +14,12 @@ trap 'rm -rf "$work"' EXIT
 export TESSERA_PLUGINS=$rooms TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache
 unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
 
-names=()
-failures=() # one text for each case, empty if it passed
+# shellcheck source-path=SCRIPTDIR source=../cases.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cases.sh"
 
 case_of() {
-  names+=("$1")
-  failures+=("")
+  open_case "$1"
   cd "$work" || exit 1
-}
-
-fail() {
-  failures[-1]+="$*"$'\n'
-  echo "FAILED: ${names[-1]}: $*"
 }
 
 # Leaves the exit status in `status` and the outputs in the files out and err.
@@ -61,28 +55,4 @@ refuses() {
   [[ ! -s $work/out ]] || fail "tessera $command_line: wrote to standard output: $(cat "$work/out")"
   ! grep -v '^tessera: ' "$work/err" || fail "tessera $command_line: says more than sentences"
   tail -n 1 "$work/err" | grep -Eq -- "$pattern" || fail "tessera $command_line: said: $(cat "$work/err")"
-}
-
-escaped() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g' <<<"$1" | tr -cd '\11\12\40-\176'; }
-
-write_results() {
-  local i
-  echo '<?xml version="1.0" encoding="UTF-8"?>'
-  echo '<testsuites><testsuite name="cli">'
-  for i in "${!names[@]}"; do
-    echo "<testcase name=\"$(escaped "${names[i]}")\" classname=\"cli\">"
-    [[ -z ${failures[i]} ]] || echo "<failure message=\"$(escaped "${failures[i]}")\"></failure>"
-    echo '</testcase>'
-  done
-  echo '</testsuite></testsuites>'
-}
-
-finish() {
-  local failure failed=0
-  for failure in "${failures[@]}"; do
-    [[ -z $failure ]] || failed=$((failed + 1))
-  done
-  [[ -z ${XML_OUTPUT_FILE:-} ]] || write_results >"$XML_OUTPUT_FILE"
-  echo "${#names[@]} cases, $failed failed"
-  exit $((failed > 0))
 }

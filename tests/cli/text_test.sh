@@ -113,13 +113,31 @@ refuses_file map in.csv '^tessera: in.csv:1: text follows a field in quotes'
 put in.csv 'k,note\n1,"a\nb"\nx,y\n'
 refuses_file set in.csv "^tessera: in.csv:4: the key 'x'" --key k
 
+put in.csv '# words\nid,n\n1,10\n#N/A,20\n'
+refuses_file map in.csv "^tessera: in.csv:4: the key '#N/A' is no whole number"
+put in.tsv '1\t10\n# words\n2\t20\n'
+gives map in.tsv '1:10,2:20,'
+
+case_of "quoted fields of several lines come first in a row, too"
+put in.tsv 'note\tid\n"a\nb"\t5\n"\n"\t6\n'
+gives set in.tsv '5,6,' --key id
+put in.txt 'my id\n5\n'
+gives set in.txt '5,' --separator tab
+
 case_of "nulls are refused, or left out and counted"
 put in.csv 'id,amount\n1,10\n\\N,20\n3,\\N\n4,\n,\n5,50\n'
 refuses_file map in.csv '^tessera: in.csv:3: has no key'
 gives map in.csv '1:10,5:50,' --null skip
 gives set in.csv '1,3,4,5,' --null skip
 run run map.ini "${cpu[@]}" --insert in.csv --null skip
-expect_err '^tessera: in.csv: 4 rows were left out, whose key or value is empty or \\N$'
+expect_err '^tessera: in.csv: 4 rows were left out, whose key or value is empty, \\N or -$'
+put l.tsv '1\t10\n2\t20\n'
+put r.tsv '1\t0\n'
+for form in csv tsv; do
+  run join l.tsv r.tsv --kind left --out "own.$form" --quiet "${cpu[@]}"
+  gives map "own.$form" '1:0,' --key @1 --value @3 --null skip
+done
+refuses_file map own.tsv '^tessera: own.tsv:[12]: has a key but no value' --key @1 --value @3
 refuses '--null ignore: must be refuse or skip' run map.ini --insert in.csv --null ignore
 
 case_of "numbers below 0"
@@ -134,12 +152,34 @@ put small.csv '-5,1\n-2147483648,-1\n2147483647,3\n'
 gives map small.csv '-2147483648:-1,-5:1,2147483647:3,' --signed --set table.key_bits=32 --set table.value_bits=32
 put over.csv '2147483648,1\n'
 refuses_file map over.csv '-2\^31 to 2\^31 - 1' --signed --set table.key_bits=32
-refuses_file map in.csv "the value '-10' is no whole" --signed --set table.duplicates=add
+refuses_file map in.csv "the value '-10' is no .*: values that a table counts, adds up or compares are not below 0" --signed \
+  --set table.duplicates=add
 run run map.ini "${cpu[@]}" --insert in.csv --find in.csv --signed --out - --quiet
 expect_rows out '-1 -10' '2 20' '-9223372036854775808 9223372036854775807'
 run run map.ini "${cpu[@]}" --insert small.csv --export signed.npy --signed --quiet
 head -c 80 signed.npy | grep -aq "'descr': '<i8'" || fail "signed.npy: $(head -c 80 signed.npy)"
 gives map signed.npy '-2147483648:-1,-5:1,2147483647:3,' --signed
+
+case_of "aggregates of numbers below 0"
+awk 'BEGIN { s = 9; for (i = 0; i < 3000; i++) { s = s * 16807 % 2147483647; print s % 41 - 20 "\t" s % 2000001 - 1000000 } }' >pairs.tsv
+seq -20 3 19 >some.tsv
+for bits in 32 64; do
+  for what in sum min max; do
+    awk -v what=$what 'NR == FNR { left[$1]; next } !($1 in left) { next }
+      { n[$1]++; sum[$1] += $2 }
+      n[$1] == 1 || (what == "min" && $2 < best[$1]) || (what == "max" && $2 > best[$1]) { best[$1] = $2 }
+      END { for (k in n) print k "\t" (what == "sum" ? sum[k] : best[k]) }' some.tsv pairs.tsv | sort -n >expected
+    run join some.tsv pairs.tsv --aggregate $what --signed --out rows.tsv "${cpu[@]}" --set table.value_bits=$bits
+    expect_status 0
+    expect_err '^tessera: [0-9]+ rows; matches were found [a-z]+ '
+    cmp rows.tsv expected || fail "$what of $bits bits: other values than awk's"
+  done
+done
+put big.tsv '1\t9223372036854775807\n1\t1\n2\t-9223372036854775808\n2\t-1\n3\t-9223372036854775808\n3\t9223372036854775807\n'
+run join big.tsv big.tsv --aggregate sum --signed --out none.tsv "${cpu[@]}"
+expect_status 1
+expect_err 'the sums of 2 keys are beyond -2\^63 to 2\^63 - 1'
+[[ ! -e none.tsv ]] || fail "there are rows"
 
 case_of "other separators, and one reader for standard input"
 put in.csv 'id;amount\n1;10\n'

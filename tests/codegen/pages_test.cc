@@ -135,8 +135,8 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
 
 TEST(StepsOfOneTable, OfListsLink) {
   choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
-  expect_steps_link(choice, nullptr, TSR_PAGES_rest, TSR_PAGES_large_place);
-  expect_steps_link(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_rest);
+  expect_steps_link(choice, nullptr, TSR_PAGES_lists, TSR_PAGES_large_place);
+  expect_steps_link(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_place);
 }
 
 } // namespace

@@ -155,13 +155,14 @@ std::string LaneTable::making_lists(Batch &batch) {
   marked.keys = key_array.data();
   if (tsr_plan_marks(composition_.get(), TSR_BULK_insert)) complaint = launch(TSR_BULK_mark, &marked);
   if (!complaint.empty()) return complaint;
+  constexpr uint32_t no_list = UINT32_MAX; // for pairs that have no slot
   std::vector<uint32_t> lists(n + 1);
-  std::vector<uint64_t> at(composition_->shape.lists + 1), places(n + 1, TSR_CPU_NO_SLOT);
+  std::vector<uint64_t> at(composition_->shape.lists + 1 + TSR_TAIL_RESERVED), places(n + 1, TSR_CPU_NO_SLOT);
   functions->lists(&cpu, &memory_.state(), key_array.data(), 0, n, lists.data());
   uint64_t placed = 0, next = 0;
   for (size_t i = 0; i < n; i++) {
-    if (lists[i] != TSR_CPU_NO_LIST && placed == slots) lists[i] = TSR_CPU_NO_LIST;
-    if (lists[i] == TSR_CPU_NO_LIST) continue;
+    if (lists[i] != no_list && placed == slots) lists[i] = no_list;
+    if (lists[i] == no_list) continue;
     at[lists[i]]++;
     placed++;
   }
@@ -173,7 +174,7 @@ std::string LaneTable::making_lists(Batch &batch) {
   Batch were_there, left;
   std::vector<size_t> of;
   for (size_t i = 0; i < n; i++) {
-    if (lists[i] != TSR_CPU_NO_LIST) {
+    if (lists[i] != no_list) {
       places[i] = at[lists[i]]++;
       continue;
     }

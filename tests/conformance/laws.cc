@@ -599,7 +599,7 @@ void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
     offsets[list] = static_cast<uint32_t>(next);
     if (random.chance(2)) next = std::min(all, next + random.below(2 * slots + 2));
   }
-  offsets[lists] = static_cast<uint32_t>(all);
+  for (size_t list = lists; list <= lists + TSR_TAIL_RESERVED; list++) offsets[list] = static_cast<uint32_t>(all);
   for (uint64_t k = 0; k < keys; k++) {
     const tsr_key key = (tsr_key)random.next();
     if (key >= TSR_ERASED_KEY) continue;

@@ -129,6 +129,7 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual((keys.dtype, len(keys), len(values)), (torch.int32, len(table), len(table)))
         for wrong, sentence in (
             (torch.arange(3), "keys: is int64"),
+            (torch.zeros(3, dtype=torch.float16), "keys: is torch.float16, "),
             (torch.zeros((3, 3), dtype=torch.int32).T, "one behind the other"),
             (torch.zeros(3, dtype=torch.int32, device="meta"), "lies on meta"),
             (torch.zeros(3, dtype=torch.int32).to_sparse(), "layout"),

@@ -77,6 +77,12 @@ const std::vector<Feature> &features() {
       {"duplicates = replace, add, min or max", {{{"table.duplicates", "replace"}}, {{"table.duplicates", "min"}}}},
       {"duplicates = add, min or max", {{{"table.duplicates", "add"}}, {{"table.duplicates", "max"}}}},
       {"duplicates = promise_unique", {{{"table.duplicates", "promise_unique"}}}},
+      {"overflow",
+       {{{"table.overflow", "wrap"}, {"table.duplicates", "add"}},
+        {{"table.overflow", "saturate"}, {"table.duplicates", "add"}},
+        {{"table.overflow", "report"}}}},
+      {"overflow = saturate", {{{"table.overflow", "saturate"}, {"table.duplicates", "add"}}}},
+      {"any duplicates but add", {{{"table.duplicates", "max"}}, {{"table.duplicates", "promise_unique"}}}},
       {"an insert that looks for its key", {{{"table.duplicates", "first"}}, {{"table.kind", "counter"}}}},
       {"concurrency = mixed", {{{"table.concurrency", "mixed"}}}},
       {"concurrency = phased", {{{"table.concurrency", "phased"}}}},
@@ -434,6 +440,9 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["duplicates"] = written("duplicates");
     is["duplicates = replace, add, min or max"] = word("duplicates", {"replace", "add", "min", "max"});
     is["duplicates = add, min or max"] = word("duplicates", {"add", "min", "max"});
+    is["overflow"] = written("overflow");
+    is["overflow = saturate"] = word("overflow", {"saturate"});
+    is["any duplicates but add"] = [](const Settings &s) { return get(s, "duplicates") != "add"; };
     is["duplicates = promise_unique"] = word("duplicates", {"promise_unique"});
     is["an insert that looks for its key"] = [=](const Settings &s) {
       return get(s, "duplicates") != "promise_unique" && (!keeps_all(s) || has_buckets(s));

@@ -3,8 +3,12 @@
 // What people have reported of other hash tables, tried here on every layout with every scheme, on the cpu backend. Each
 // test names the report. Read next: multi_test.cc.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <clocale>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -291,6 +295,57 @@ TEST(ReportedShards, SizesMayBeOdd) {
         ASSERT_EQ(table.size(), 1u) << split << " " << devices;
       }
     }
+}
+
+// pycuda 137, pytorch 17199: a process that is forked after threads were used waits for ever.
+TEST(ReportedForks, AForkGoesOnAlone) {
+  Table table(maps()[0], 200000);
+  std::vector<uint32_t> keys(100000), more(1000); // work for all threads
+  for (size_t i = 0; i < keys.size(); i++) keys[i] = static_cast<uint32_t>(i) * 2654435761u;
+  for (size_t i = 0; i < more.size(); i++) more[i] = static_cast<uint32_t>(i + keys.size()) * 2654435761u;
+  ASSERT_EQ(table.insert(keys), 0u);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(100); // a hang is a failure and no wait
+    std::vector<uint32_t> values(keys.size());
+    bool is_right = tsr_find(table.handle, keys.size(), keys.data(), values.data(), nullptr, &table.error) == TSR_OK;
+    is_right = is_right && values == keys && table.insert(more) == 0 && table.size() == keys.size() + more.size();
+    _exit(!is_right);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(table.size(), keys.size());
+}
+
+// cantera 153, kunquat 103: a program that chooses a locale with decimal commas changes what is read and written.
+TEST(ReportedLocale, NumbersHavePoints) {
+  const std::string folder = testing::TempDir() + "locales";
+  if (system(("mkdir -p " + folder + " && localedef -i de_DE -f UTF-8 " + folder + "/de_DE.UTF-8 2>/dev/null").c_str()))
+    GTEST_SKIP() << "localedef cannot make a locale";
+  setenv("LOCPATH", folder.c_str(), 1);
+  if (!setlocale(LC_ALL, "de_DE.UTF-8")) GTEST_SKIP() << "the locale cannot be chosen";
+  char half[8];
+  snprintf(half, sizeof half, "%.1f", 0.5);
+  EXPECT_STREQ(half, "0,5");
+  const std::string text = maps()[0];
+  for (const char *load : {"", "load_factor = 0.75\n"}) {
+    tsr_spec *spec = nullptr;
+    tsr_error error = {};
+    tsr_options options = {};
+    options.plugins = kPlugins;
+    options.capacity = 1000;
+    char *said = nullptr;
+    ASSERT_EQ(tsr_spec_parse((text + load).c_str(), "reported", &spec, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_spec_check(spec, &options, &said, &error), TSR_OK) << error.message;
+    EXPECT_NE(strstr(said, *load ? "0.75" : "0.8 (default)"), nullptr) << said;
+    free(said);
+    tsr_spec_free(spec);
+  }
+  snprintf(half, sizeof half, "%.1f", 0.5);
+  EXPECT_STREQ(half, "0,5") << "the caller's locale stays";
+  setlocale(LC_ALL, "C");
 }
 
 } // namespace

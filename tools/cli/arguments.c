@@ -7,52 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/spec/number.h"
 #include "tools/cli/places.h"
-
-enum { OPTIONS_MAX = 32 };
-
-/* ---- Options --------------------------------------------------------------------------------- */
-
-/* The option that `word` names, up to an '='. */
-static const tsr_option *find_option(const tsr_synopsis *synopsis, const char *word) {
-  size_t length = strcspn(word, "=");
-  for (const tsr_option *option = synopsis->options; option->name; option++)
-    if (strlen(option->name) == length && strncmp(option->name, word, length) == 0) return option;
-  return NULL;
-}
-
-static tsr_exit unknown_option(const tsr_synopsis *synopsis, const char *word) {
-  const char *names[OPTIONS_MAX];
-  char bare[64];
-  size_t count = 0;
-  for (const tsr_option *option = synopsis->options; option->name && count < OPTIONS_MAX; option++)
-    names[count++] = option->name;
-  snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
-  const char *nearest = tsr_nearest(bare, names, count);
-  if (nearest) return tsr_say_usage("%s has no option %s; did you mean %s?", synopsis->command, bare, nearest);
-  return tsr_say_usage("%s has no option %s; see `tessera %s --help`", synopsis->command, bare, synopsis->command);
-}
-
-/* Reads the option at argv[*at]; leaves *at at the last word it used. */
-static tsr_exit read_option(const tsr_synopsis *synopsis, int argc, char **argv, int *at, tsr_arguments *arguments) {
-  const char *word = argv[*at], *equals = strchr(word, '=');
-  const tsr_option *option = find_option(synopsis, word);
-  if (!option) return unknown_option(synopsis, word);
-  const char *value = NULL;
-  if (option->value) {
-    if (!equals && *at + 1 == argc)
-      return tsr_say_usage("%s needs a value: %s %s", option->name, option->name, option->value);
-    value = equals ? equals + 1 : argv[++*at];
-    if (!*value) return tsr_say_usage("the value of %s is empty: %s %s", option->name, option->name, option->value);
-  } else if (equals) {
-    return tsr_say_usage("%s: %s takes no value", word, option->name);
-  }
-  if (!option->is_repeatable && tsr_arguments_has(arguments, option->name))
-    return tsr_say_usage("%s is given twice: once is enough", option->name);
-  arguments->given[arguments->given_count++] = (tsr_given){option->name, value};
-  return TSR_EXIT_OK;
-}
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
@@ -83,22 +38,20 @@ tsr_exit tsr_arguments_read(const tsr_synopsis *synopsis, int argc, char **argv,
     tsr_say("no memory for the command line");
     return TSR_EXIT_FAILED;
   }
-  bool ended = false;
-  for (int i = 1; i < argc; i++) {
-    const char *word = argv[i];
-    if (!ended && strcmp(word, "--") == 0) {
-      ended = true;
-    } else if (!ended && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
-      arguments->wants_help = true;
-      return TSR_EXIT_OK;
-    } else if (!ended && word[0] == '-' && word[1]) {
-      tsr_exit failed = read_option(synopsis, argc, argv, &i, arguments);
-      if (failed) return failed;
-    } else {
-      arguments->operands[arguments->operand_count++] = word;
-    }
+  tsr_words words = {.command = synopsis->command, .options = synopsis->options, .argc = argc, .argv = argv, .at = 1};
+  const tsr_option *which;
+  const char *value;
+  tsr_status status;
+  tsr_error error;
+  arguments->wants_help = tsr_words_want_help(argc, argv);
+  if (arguments->wants_help) return TSR_EXIT_OK;
+  while (tsr_words_next(&words, &which, &value, &status, &error)) {
+    if (which)
+      arguments->given[arguments->given_count++] = (tsr_given){which->name, value};
+    else
+      arguments->operands[arguments->operand_count++] = value;
   }
-  return check_operands(synopsis, arguments);
+  return status ? tsr_say_usage("%s", error.message) : check_operands(synopsis, arguments);
 }
 
 void tsr_arguments_free(tsr_arguments *arguments) {

@@ -12,13 +12,7 @@
 
 #include "core/tessera.h"
 #include "tools/cli/console.h"
-
-typedef struct tsr_option {
-  const char *name;  /* "--find"; NULL ends a table */
-  const char *value; /* what follows it, for example "FILE"; NULL: nothing */
-  bool is_repeatable;
-  const char *doc;
-} tsr_option;
+#include "tools/lab/words.h"
 
 typedef struct tsr_synopsis {
   const char *command;
@@ -44,8 +38,6 @@ typedef struct tsr_arguments {
   { "--plugins", "DIRS", false, "Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
 #define TSR_OPTION_SET                                                                                                 \
   { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, over what its file says." }
-#define TSR_OPTION_END                                                                                                 \
-  { NULL, NULL, false, NULL }
 
 /* Reads what stands behind the command word. Says what is wrong and returns TSR_EXIT_USAGE, or TSR_EXIT_OK; then the
  * number of operands is right. The caller frees *arguments in both cases; its strings are those of argv. */

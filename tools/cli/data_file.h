@@ -39,7 +39,7 @@ typedef struct tsr_dataset_options {
   const char *key_column;    /* of lines of text: a name, or a number from 1 as "2" or "@2"; NULL: the first column */
   const char *value_column;  /* NULL: the other one of two, or none */
   char separator;            /* between columns; 0: as the file's name or its first row says; ' ': blanks */
-  bool skips_null;           /* leaves rows out whose key or wanted value is empty or \N, instead of refusing them */
+  bool skips_null;           /* leaves rows out whose key or wanted value is empty, \N or -, instead of refusing them */
   bool signed_keys;          /* numbers below 0 are read, as two's complement; then the largest is 2^(bits - 1) - 1 */
   bool signed_values;        /* the same */
   bool is_strict;            /* a file without any key is refused */

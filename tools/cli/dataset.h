@@ -11,8 +11,8 @@
  *   .npy                  NumPy arrays of keys, or of rows of a key and a value (npy.h)
  *   .fa .fasta .fna .fas .ffn .fsa .mfa .faa .frn .fq .fastq, and .txt with k-mers: FASTA or FASTQ, as the first letter
  *                         tells: the k-mers are the keys
- * A row of text is read by position: an empty field is an empty field, which is no number. Empty lines and lines that start
- * with '#' are skipped. A first row that has names and nothing else names the columns; then, or where columns are chosen
+ * A row of text is read by position: an empty field is an empty field, which is no number. Empty lines are skipped, and so
+ * are lines that start with '#', in a .csv before the first row alone. A first row that has names and nothing else names the columns; then, or where columns are chosen
  * by name or number, every row has as many. More than two columns are read only where two are chosen.
  * The endings may be in capitals, and all but arrays may have .gz, .bz2, .xz or .zst behind and be pipes. "-" is standard
  * input, and a pipe may have any name, as a shell makes it for <(command): both may be compressed, and hold sequences if

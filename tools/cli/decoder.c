@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoders (decoder.h): a row a format. zlib is called directly and not through gzFile, which takes the end of a
- * compressed stream for the end of the file if what follows it is damaged: files of many streams (bgzip) would be cut.
+ * Decoders (decoder.h): a row a format. The formats' own libraries are called. gzFile takes the end of a compressed stream
+ * for the end of the file if what follows it is damaged: files of many streams (bgzip) would be cut. libarchive (3.6) does
+ * the same for gzip and bzip2, does not check gzip's CRC, and refuses zeros behind a zstd stream.
  */
 #define ZLIB_CONST 1 /* its input is const */
 

@@ -13,6 +13,8 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
+#include "tools/cli/gather.h"
+#include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
@@ -62,7 +64,7 @@ static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
-static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, const char *path, tsr_error *error) {
+static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, const char *path, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
@@ -70,19 +72,20 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_table *table, cons
   tsr_progress_begin(&progress, path, "pairs", job->is_quiet);
   while (status == TSR_OK && chunk.file < 1) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = tsr_insert(table, chunk.count, chunk.keys, chunk.values, NULL, error);
+    if (status == TSR_OK && chunk.count) status = tsr_gather_add(gather, &chunk, error);
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
   }
+  if (status == TSR_OK) status = tsr_gather_finish(gather, error);
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
-  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK) status = tsr_table_report(gather->table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(error, TSR_NO_MEMORY,
-                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
-                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(
+        error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s",
+        path, report.not_placed, tsr_advice_when_full(gather->table, "let it grow: --set table.growth=double", advice));
   job->overflows += report.overflows;
   if (status == TSR_OK && report.overflows)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
@@ -121,7 +124,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
-  if (status == TSR_OK) status = fill(job, stream, *table, path, error);
+  tsr_gather gather = {
+      .table = *table, .key_bytes = file.options.key_bits / 8, .value_bytes = file.options.value_bits / 8};
+  if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
+  tsr_gather_free(&gather);
   if (status == TSR_OK) note(job, side, &file, stream);
   tsr_stream_close(stream);
   return status;
@@ -210,15 +216,54 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   return status ? status : closed;
 }
 
+/* Tables know no sign: the right pairs whose keys the left file has are added up or compared here. */
+static tsr_status write_signed_aggregates(const join_job *job, uint64_t *count, tsr_error *error) {
+  const tsr_fold how = job->kind == TSR_JOIN_SUM   ? TSR_FOLD_SUM
+                       : job->kind == TSR_JOIN_MIN ? TSR_FOLD_MIN
+                                                   : TSR_FOLD_MAX;
+  const tsr_column_names names = job->names[1];
+  tsr_table_info right = {0};
+  tsr_table_describe(job->right, &right);
+  tsr_pairs pairs = {.key_bits = right.key_bits,
+                     .value_bits = right.value_bits,
+                     .signed_keys = true,
+                     .signed_values = true,
+                     .names = &names};
+  tsr_status status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, NULL, &pairs.count, error);
+  if (status) return status;
+  pairs.keys = malloc((pairs.count + 1) * (right.key_bits / 8));
+  pairs.values = malloc((pairs.count + 1) * (right.value_bits / 8));
+  const tsr_join_rows rows = {.room = pairs.count, .keys = pairs.keys, .left_values = pairs.values};
+  if (!pairs.keys || !pairs.values)
+    status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %" PRIu64 " rows", pairs.count);
+  else if (pairs.count)
+    status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, &rows, &pairs.count, error);
+  if (status == TSR_OK) status = tsr_pairs_fold(&pairs, how, error);
+  if (status == TSR_OK) status = tsr_pairs_write(&pairs, 0, job->out, error);
+  *count = pairs.count;
+  tsr_pairs_free(&pairs);
+  return status;
+}
+
+static bool has_signed_aggregates(const join_job *job) {
+  tsr_table_info right = {0};
+  tsr_table_describe(job->right, &right);
+  return job->is_aggregate && job->kind != TSR_JOIN_COUNT && job->reading[1].signed_values &&
+         (right.value_bits == 32 || right.value_bits == 64);
+}
+
 static tsr_status put_out(join_job *job, tsr_error *error) {
+  const bool is_signed = !job->only_counts && has_signed_aggregates(job);
   uint64_t count = 0;
   tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
+                      : is_signed      ? write_signed_aggregates(job, &count, error)
                                        : write_rows(job, &count, error);
   if (status) return status;
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
-    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s", tsr_join_way(job->right));
+    tsr_say("%" PRIu64 " row%s; matches were found %s", count, count == 1 ? "" : "s",
+            tsr_join_way(is_signed ? job->left : job->right));
   if (job->overflowed && !job->saturates)
     tsr_say("%" PRIu64 " sum%s passed 2^64 - 1; these rows are wrong. Use --saturate, which stops sums there",
             job->overflowed, job->overflowed == 1 ? "" : "s");
@@ -302,7 +347,6 @@ static tsr_exit read_reading(const tsr_arguments *arguments, join_job *job) {
     tsr_say("no memory for the command line");
     return TSR_EXIT_FAILED;
   }
-  if (job->is_aggregate && job->kind != TSR_JOIN_COUNT) reading.signed_values = false;
   for (size_t side = 0; side < 2; side++) {
     job->reading[side] = reading;
     job->reading[side].key_column = keys[side];

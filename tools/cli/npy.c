@@ -292,9 +292,10 @@ static tsr_status convert(const tsr_npy *n, size_t i, bool is_key, void *column,
   const bool is_negative = n->is_signed && number >> 63;
   const uint64_t over = bits == 64 ? 0 : number >> bits;
   if (is_negative && !has_sign)
-    return tsr_fail(n->error, TSR_IO,
-                    "%s: the %s of row %" PRIu64 " (counted from 0) is negative: such are read with --signed", n->path,
-                    what, n->done + row);
+    return tsr_fail(n->error, TSR_IO, "%s: the %s of row %" PRIu64 " (counted from 0) is negative: %s", n->path, what,
+                    n->done + row,
+                    n->options->signed_keys ? "values that a table counts, adds up or compares are not"
+                                            : "such are read with --signed");
   if (has_sign && (is_negative ? number + half >= half : number >= half))
     return tsr_fail(n->error, TSR_IO,
                     "%s: the %s of row %" PRIu64 " (counted from 0) is beyond -2^%u and 2^%u - 1, which are the limits "

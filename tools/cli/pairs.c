@@ -120,6 +120,51 @@ tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
   return status;
 }
 
+/* ---- Numbers with a sign --------------------------------------------------------------------- */
+
+/* What the values of one key are made; the sum in 128 bits. */
+typedef struct folded {
+  int64_t least, greatest, high;
+  uint64_t low;
+} folded;
+
+static int64_t signed_at(const tsr_pairs *p, uint64_t i) {
+  const uint64_t value = tsr_number_at(p->values, p->value_bits, i);
+  return p->value_bits == 32 ? (int64_t)(int32_t)(uint32_t)value : (int64_t)value;
+}
+
+static void fold_in(folded *f, int64_t value) {
+  const uint64_t low = f->low + (uint64_t)value;
+  f->high += (value < 0 ? -1 : 0) + (low < f->low);
+  f->low = low;
+  if (value < f->least) f->least = value;
+  if (value > f->greatest) f->greatest = value;
+}
+
+tsr_status tsr_pairs_fold(tsr_pairs *pairs, tsr_fold how, tsr_error *error) {
+  tsr_status status = tsr_pairs_sort(pairs, error);
+  if (status) return status;
+  int64_t *values = malloc((pairs->count + 1) * sizeof *values);
+  uint64_t keys = 0, overflows = 0;
+  if (!values) return no_memory(pairs, "add up", error);
+  for (uint64_t i = 0, end; i < pairs->count; i = end) {
+    const uint64_t key = tsr_number_at(pairs->keys, pairs->key_bits, i);
+    folded f = {.least = INT64_MAX, .greatest = INT64_MIN};
+    for (end = i; end < pairs->count && tsr_number_at(pairs->keys, pairs->key_bits, end) == key; end++)
+      fold_in(&f, signed_at(pairs, end));
+    overflows += f.high != (f.low >> 63 ? -1 : 0);
+    values[keys] = how == TSR_FOLD_MIN ? f.least : how == TSR_FOLD_MAX ? f.greatest : (int64_t)f.low;
+    tsr_number_put(pairs->keys, pairs->key_bits, keys++, key);
+  }
+  free(pairs->values);
+  pairs->values = values;
+  pairs->value_bits = 64;
+  pairs->count = keys;
+  if (how != TSR_FOLD_SUM || !overflows) return TSR_OK;
+  return tsr_fail(error, TSR_IO, "the sums of %" PRIu64 " key%s are beyond -2^63 to 2^63 - 1", overflows,
+                  overflows == 1 ? "" : "s");
+}
+
 tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char *path, tsr_error *error) {
   const tsr_rows rows = {.keys = pairs->keys,
                          .values = pairs->values,

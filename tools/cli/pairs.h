@@ -26,6 +26,11 @@ void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);
 /* Sorts them by key, and those of one key by value. Status: TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error);
 
+/* Makes one pair of all of a key, sorted by key, whose value is a number of 64 bits with a sign: the sum, the least or the
+ * greatest. Status: TSR_NO_MEMORY, TSR_IO (a sum does not fit). pre: signed_values, and value_bits is 32 or 64. */
+typedef enum tsr_fold { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX } tsr_fold;
+TSR_MUST_CHECK tsr_status tsr_pairs_fold(tsr_pairs *pairs, tsr_fold how, tsr_error *error);
+
 /* Writes them (rows.h), as k-mers of so many letters if `letters` is not 0. */
 TSR_MUST_CHECK tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char *path, tsr_error *error);
 

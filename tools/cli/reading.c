@@ -49,7 +49,7 @@ void tsr_say_what_was_read(const char *path, const tsr_dataset_options *reading,
     tsr_say("%s: its first row names the columns: %s%s%s", path, facts->names.key, *facts->names.value ? ", " : "",
             facts->names.value);
   if (facts->rows_skipped)
-    tsr_say("%s: %" PRIu64 " row%s left out, whose key or value is empty or \\N", path, facts->rows_skipped,
+    tsr_say("%s: %" PRIu64 " row%s left out, whose key or value is empty, \\N or -", path, facts->rows_skipped,
             facts->rows_skipped == 1 ? " was" : "s were");
   if (facts->keys) return;
   if (reading->kmers)

@@ -15,10 +15,10 @@
 #define TSR_OPTIONS_OF_ROWS                                                                                            \
   {"--separator", "C", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's " \
    "name says it, or its first row."},                                                                                 \
-  {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty or \\N: 'refuse' (the default) " \
-   "or 'skip'."},                                                                                                      \
-  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement. Values that are counted, added up " \
-   "or compared must not be negative."},                                                                               \
+  {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty, \\N or -: 'refuse' (the " \
+   "default) or 'skip'."},                                                                                                      \
+  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement. Values that a table counts, adds " \
+   "up or compares must not be negative."},                                                                            \
   TSR_OPTION_STRICT
 /* clang-format on */
 

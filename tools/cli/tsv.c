@@ -25,6 +25,13 @@ typedef struct block {
   bool is_last; /* the file ends with it */
 } block;
 
+/* How rows are cut into fields. */
+typedef struct cut {
+  char separator; /* ' ': any number of blanks; 0: the first row tells */
+  bool is_either; /* separator = '\t', and a row without a tab is cut at blanks */
+  bool has_tabs;  /* rows so far */
+} cut;
+
 /* Where the key and the value are, as the first row and the options say. */
 typedef struct columns {
   bool is_known;
@@ -47,7 +54,7 @@ struct tsr_tsv {
   size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
   size_t content;    /* of these, bytes that hold fields */
   uint64_t line, row_lines;
-  char separator; /* '\t': a row without a tab is cut at blanks; ' ': all are; 0: the first row tells */
+  cut cut;
   field *fields;
   size_t field_count, field_room;
   columns columns;
@@ -57,6 +64,11 @@ struct tsr_tsv {
 static char *row_of(const tsr_tsv *t) { return t->block.bytes + t->block.at; }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Among rows that are cut at commas or the like, '#' may begin a field: there, comments come before the first row. */
+static bool is_comment(const tsr_tsv *t) {
+  return *row_of(t) == '#' && (t->cut.is_either || t->cut.separator == ' ' || !t->columns.is_known);
+}
 
 static tsr_status no_memory(const tsr_tsv *t) {
   return tsr_fail(t->error, TSR_NO_MEMORY, "%s: no memory to read it", t->path);
@@ -70,7 +82,7 @@ static tsr_status read_on(tsr_tsv *t) {
   const size_t bytes = b->end - b->at;
   if (b->bytes) memmove(b->bytes, row_of(t), bytes);
   b->at = 0;
-  b->end = bytes && b->bytes[0] == '#' ? 1 : bytes;
+  b->end = bytes && is_comment(t) ? 1 : bytes;
   if (b->end == b->room) {
     const size_t room = b->room ? 2 * b->room : TSR_BLOCK_BYTES;
     if (room > TSR_ROW_BYTES_MAX)
@@ -98,7 +110,7 @@ static tsr_status find_line_end(tsr_tsv *t, size_t from) {
     if (newline || b->is_last) return TSR_OK;
     tsr_status status = read_on(t);
     if (status) return status;
-    from = bytes && *row_of(t) == '#' ? 1 : bytes;
+    from = bytes && is_comment(t) ? 1 : bytes;
   }
 }
 
@@ -187,12 +199,23 @@ static tsr_status take_field(tsr_tsv *t, char separator, size_t *at) {
   return add_field(t, taken);
 }
 
+/* What separates the fields of this row. One that begins with a field in quotes may have its first tab in its second
+ * line. */
+static char separator_of(tsr_tsv *t) {
+  cut *c = &t->cut;
+  const bool has_tab = memchr(row_of(t), '\t', t->line_bytes), has_quote = memchr(row_of(t), '"', t->line_bytes);
+  if (!c->separator) {
+    c->separator = !has_tab && memchr(row_of(t), ',', t->line_bytes) ? ',' : '\t';
+    c->is_either = c->separator == '\t';
+  }
+  if (!c->is_either) return c->separator;
+  c->has_tabs = c->has_tabs || has_tab;
+  return has_tab || (has_quote && c->has_tabs) ? '\t' : ' ';
+}
+
 /* Cuts the row into fields; an empty row has none. */
 static tsr_status split(tsr_tsv *t) {
-  const bool has_tab = t->separator != ' ' && memchr(row_of(t), '\t', t->line_bytes);
-  if (!t->separator && !has_tab && memchr(row_of(t), ',', t->line_bytes)) t->separator = ',';
-  if (!t->separator) t->separator = '\t';
-  const char separator = t->separator == '\t' && !has_tab ? ' ' : t->separator;
+  const char separator = separator_of(t);
   tsr_status status = TSR_OK;
   t->field_count = 0;
   measure_content(t, separator);
@@ -234,7 +257,9 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
   else if (shown[0] == '+' && is_all_of(shown + 1, "0123456789"))
     snprintf(advice, room, "write %s", shown + 1);
   else if (shown[0] == '-' && is_all_of(shown, "-0123456789"))
-    snprintf(advice, room, "numbers below 0 are read with --signed");
+    snprintf(advice, room, "%s",
+             t->options->signed_keys ? "values that a table counts, adds up or compares are not below 0"
+                                     : "numbers below 0 are read with --signed");
   else if ((tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant)) && meant <= limit)
     snprintf(advice, room, "write %llu", (unsigned long long)meant);
   else if (tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant))
@@ -252,7 +277,7 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
 static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32_t bits, bool is_signed) {
   char shown[TSR_FIELD_SHOWN + 4], advice[2 * TSR_FIELD_SHOWN];
   show(t, f, shown);
-  const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]);
+  const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]) && !strchr(shown, '?');
   const char *names = may_be_name ? "; or, if this row names the columns, choose one by --key NAME" : "";
   advise(t, what, shown, bits, is_signed, advice, sizeof advice);
   return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s' is no whole number of %u bits: %s%s", t->path,
@@ -261,10 +286,12 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* NULL as PostgreSQL and MySQL write it, or nothing. */
-static bool is_null(const tsr_tsv *t, field f) {
-  return f.begin == f.end || (f.end - f.begin == 2 && memcmp(row_of(t) + f.begin, "\\N", 2) == 0);
+static bool says(const tsr_tsv *t, field f, const char *text) {
+  return f.end - f.begin == strlen(text) && memcmp(row_of(t) + f.begin, text, f.end - f.begin) == 0;
 }
+
+/* Nothing, NULL as PostgreSQL and MySQL write it, or a missing value as this program does. */
+static bool is_null(const tsr_tsv *t, field f) { return f.begin == f.end || says(t, f, "\\N") || says(t, f, "-"); }
 
 /* What names a column and is no number, not even one written carelessly, nor a missing one. Letters beyond ASCII are
  * letters. */
@@ -291,10 +318,6 @@ static bool has_names(const tsr_tsv *t) {
     is_named = is_named || !is_empty;
   }
   return is_named;
-}
-
-static bool says(const tsr_tsv *t, field f, const char *text) {
-  return f.end - f.begin == strlen(text) && memcmp(row_of(t) + f.begin, text, f.end - f.begin) == 0;
 }
 
 /* The number of a column that is not given by name; 0: it is. */
@@ -483,7 +506,7 @@ static tsr_status add_row(tsr_tsv *t) {
 /* A row that was read: passes over comments and empty ones, and takes the first for names if it is such. */
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
-  if (!t->line_bytes || *row_of(t) == '#') return TSR_OK;
+  if (!t->line_bytes || is_comment(t)) return TSR_OK;
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -499,7 +522,8 @@ tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, const
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
   t->source = text;
   t->path = path;
-  t->separator = options->separator ? options->separator : separator;
+  t->cut = (cut){.separator = options->separator ? options->separator : separator,
+                 .is_either = !options->separator && separator == '\t'};
   t->options = options;
   *tsv = t;
   return TSR_OK;

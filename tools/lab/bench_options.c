@@ -215,34 +215,42 @@ enum {
   PROBES,
   NAMES
 };
-static const char *const names[NAMES] = {
-    "--n",   "--loads",  "--ops",  "--batch", "--keys",       "--mix",   "--repeat", "--set",     "--plugins", "--seed",
-    "--csv", "--append", "--json", "--units", "--tile-lanes", "--codes", "--vs",     "--devices", "--probes"};
+static const tsr_option options[NAMES + 1] = {
+    {"--n", "N", false, NULL},           {"--loads", "L,L...", false, NULL},
+    {"--ops", "OP,OP...", false, NULL},  {"--batch", "B", false, NULL},
+    {"--keys", "K,K...", false, NULL},   {"--mix", "A,B,C,D", false, NULL},
+    {"--repeat", "N", false, NULL},      {"--set", "SECTION.KEY=VALUE", true, NULL},
+    {"--plugins", "DIRS", false, NULL},  {"--seed", "N", false, NULL},
+    {"--csv", "FILE", false, NULL},      {"--append", "FILE", false, NULL},
+    {"--json", "FILE", false, NULL},     {"--units", "N", false, NULL},
+    {"--tile-lanes", "N", false, NULL},  {"--codes", "yes|no", false, NULL},
+    {"--vs", "SPEC", false, NULL},       {"--devices", "D,D...", false, NULL},
+    {"--probes", "yes|no", false, NULL}, TSR_OPTION_END};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
   case N:
     o->n_is_given = true;
-    return read_count(names[which], value, KEYS_MAX, &o->n, error);
+    return read_count(options[which].name, value, KEYS_MAX, &o->n, error);
   case LOADS:
     return read_loads(value, o, error);
   case OPS:
     return read_ops(value, o, error);
   case BATCH:
-    return read_count(names[which], value, KEYS_MAX, &o->batch, error);
+    return read_count(options[which].name, value, KEYS_MAX, &o->batch, error);
   case KEYS:
     return read_keys(value, o, error);
   case MIX:
     return read_mix(value, o, error);
   case REPEAT:
-    return read_number(names[which], value, 0, REPEAT_MAX, &o->repeat, error);
+    return read_number(options[which].name, value, 0, REPEAT_MAX, &o->repeat, error);
   case SET:
     return read_set(value, o, error);
   case PLUGINS:
     o->plugins = value;
     return TSR_OK;
   case SEED:
-    return read_count(names[which], value, 1ull << 63, &o->seed, error);
+    return read_count(options[which].name, value, 1ull << 63, &o->seed, error);
   case CSV:
     o->outputs.csv = value;
     return TSR_OK;
@@ -253,18 +261,18 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     o->outputs.json = value;
     return TSR_OK;
   case UNITS:
-    return read_count(names[which], value, UNITS_MAX, &o->pools.units, error);
+    return read_count(options[which].name, value, UNITS_MAX, &o->pools.units, error);
   case TILE_LANES:
-    return read_count(names[which], value, TILE_LANES_MAX, &o->pools.tile_lanes, error);
+    return read_count(options[which].name, value, TILE_LANES_MAX, &o->pools.tile_lanes, error);
   case CODES:
-    return read_choice(names[which], value, &o->codes, error);
+    return read_choice(options[which].name, value, &o->codes, error);
   case VS:
     o->versus.spec = value;
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
   case PROBES:
-    return read_choice(names[which], value, &o->probes, error);
+    return read_choice(options[which].name, value, &o->probes, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;
@@ -323,13 +331,9 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
 }
 
 static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_error *error) {
-  tsr_words words = {.command = "bench",
-                     .names = names,
-                     .name_count = NAMES,
-                     .repeatable = 1u << SET,
-                     .argc = argc,
-                     .argv = argv,
-                     .at = 1};
+  tsr_words words = {.command = "bench", .options = options, .argc = argc, .argv = argv, .at = 1};
+  const tsr_option *which;
+  const char *value;
   o->n = 1ull << 24;
   o->repeat = 5;
   o->probes = true;
@@ -340,12 +344,10 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
   if (status == TSR_OK) status = read_keys("distinct", o, error);
   if (status == TSR_OK) status = read_mix(".2,.2,.3,.3", o, error);
   bool has_ops = false;
-  while (status == TSR_OK && words.at < argc) {
-    size_t which;
-    const char *value;
-    status = tsr_words_next(&words, &which, &value, error);
-    if (status == TSR_OK) status = read_option(which, value, o, error);
-    has_ops = has_ops || which == OPS;
+  while (status == TSR_OK && tsr_words_next(&words, &which, &value, &status, error)) {
+    const size_t number = which ? (size_t)(which - options) : NAMES;
+    status = read_option(number, value, o, error);
+    has_ops = has_ops || number == OPS;
   }
   if (status == TSR_OK && o->devices && !has_ops) status = read_ops("insert,find100,find0", o, error);
   if (status == TSR_OK) status = check_together(o, error);

@@ -55,17 +55,16 @@ static tsr_status read_device(const char *text, request *r, tsr_error *error) {
 }
 
 static tsr_status read_request(int argc, char **argv, request *r, tsr_error *error) {
-  static const char *const names[] = {"--device", "--footprint"};
-  tsr_words words = {.command = "roofline", .names = names, .name_count = 2, .argc = argc, .argv = argv, .at = 1};
+  static const tsr_option options[] = {
+      {"--device", "N", false, NULL}, {"--footprint", "BYTES", false, NULL}, TSR_OPTION_END};
+  tsr_words words = {.command = "roofline", .options = options, .argc = argc, .argv = argv, .at = 1};
+  const tsr_option *which;
+  const char *value;
   tsr_status status = TSR_OK;
   *r = (request){.footprints = {1ull << 30}, .footprint_count = 1};
-  while (status == TSR_OK && words.at < argc) {
-    size_t which;
-    const char *value;
-    status = tsr_words_next(&words, &which, &value, error);
-    if (status) break;
-    if (which == 2) return tsr_fail(error, TSR_BAD_ARGUMENT, "roofline: %s: there is nothing to name here", value);
-    status = which == 0 ? read_device(value, r, error) : read_footprints(value, r, error);
+  while (status == TSR_OK && tsr_words_next(&words, &which, &value, &status, error)) {
+    if (!which) return tsr_fail(error, TSR_BAD_ARGUMENT, "roofline: %s: there is nothing to name here", value);
+    status = which == options ? read_device(value, r, error) : read_footprints(value, r, error);
   }
   return status;
 }

@@ -34,9 +34,15 @@ enum {
   SEED,
   NAMES
 };
-static const char *const names[NAMES] = {"--csv", "--plan",   "--link",   "--set",   "--plugins",
-                                         "--n",   "--loads",  "--ops",    "--batch", "--keys",
-                                         "--mix", "--repeat", "--probes", "--codes", "--seed"};
+static const tsr_option options[NAMES + 1] = {
+    {"--csv", "FILE", false, NULL},      {"--plan", "yes|no", false, NULL},
+    {"--link", "SM", false, NULL},       {"--set", "SECTION.KEY=VALUE", true, NULL},
+    {"--plugins", "DIRS", false, NULL},  {"--n", "N", false, NULL},
+    {"--loads", "L,L...", false, NULL},  {"--ops", "OP,OP...", false, NULL},
+    {"--batch", "B", false, NULL},       {"--keys", "K,K...", false, NULL},
+    {"--mix", "A,B,C,D", false, NULL},   {"--repeat", "N", false, NULL},
+    {"--probes", "yes|no", false, NULL}, {"--codes", "yes|no", false, NULL},
+    {"--seed", "N", false, NULL},        TSR_OPTION_END};
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */
@@ -52,7 +58,7 @@ typedef struct request {
 static tsr_status read_word(request *r, size_t which, const char *value, tsr_error *error) {
   uint64_t sm;
   if (which >= BENCH && which < NAMES) {
-    if (asprintf(&r->bench[r->plan.bench_count], "%s=%s", names[which], value) < 0)
+    if (asprintf(&r->bench[r->plan.bench_count], "%s=%s", options[which].name, value) < 0)
       return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
     r->plan.bench_count++;
     return TSR_OK;
@@ -86,23 +92,15 @@ static tsr_status read_word(request *r, size_t which, const char *value, tsr_err
 }
 
 static tsr_status read_request(int argc, char **argv, request *r, tsr_error *error) {
-  tsr_words words = {.command = "sweep",
-                     .names = names,
-                     .name_count = NAMES,
-                     .repeatable = 1u << SET,
-                     .argc = argc,
-                     .argv = argv,
-                     .at = 1};
+  tsr_words words = {.command = "sweep", .options = options, .argc = argc, .argv = argv, .at = 1};
+  const tsr_option *which;
+  const char *value;
   r->sets = calloc((size_t)argc + 1, sizeof *r->sets);
   r->bench = calloc((size_t)argc + 1, sizeof *r->bench);
   if (!r->sets || !r->bench) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the command line");
   tsr_status status = TSR_OK;
-  while (status == TSR_OK && words.at < argc) {
-    size_t which;
-    const char *value;
-    status = tsr_words_next(&words, &which, &value, error);
-    if (status == TSR_OK) status = read_word(r, which, value, error);
-  }
+  while (status == TSR_OK && tsr_words_next(&words, &which, &value, &status, error))
+    status = read_word(r, which ? (size_t)(which - options) : NAMES, value, error);
   r->plan.sets = r->sets;
   r->plan.bench = (const char *const *)r->bench;
   if (status == TSR_OK && !r->file)

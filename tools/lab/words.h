@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of a command line of the laboratory, one option or operand at a time: `--name VALUE` or `--name=VALUE`,
- * each option once. Read next: bench_options.c, which uses it.
+ * The words of a command line, one option or operand at a time: `--name VALUE` or `--name=VALUE`; `--` ends the options. The
+ * only reader of options: of the laboratory, and under ../cli/arguments.h. Read next: bench_options.c, which uses it.
  */
 #ifndef TSR_WORDS_H
 #define TSR_WORDS_H
@@ -16,21 +16,34 @@
 extern "C" {
 #endif
 
+typedef struct tsr_option {
+  const char *name;  /* "--find"; NULL ends a table */
+  const char *value; /* what follows it, for example "FILE"; NULL: nothing */
+  bool is_repeatable;
+  const char *doc; /* NULL: the command prints its help itself */
+} tsr_option;
+
+#define TSR_OPTION_END                                                                                                 \
+  { NULL, NULL, false, NULL }
+
+enum { TSR_OPTIONS_MAX = 32 };
+
 typedef struct tsr_words {
-  const char *command;      /* for sentences */
-  const char *const *names; /* of the options, each with its dashes; all take a value */
-  size_t name_count;        /* at most 32 */
-  uint32_t repeatable;      /* bit i: names[i] may be given again */
+  const char *command;       /* for sentences */
+  const tsr_option *options; /* at most TSR_OPTIONS_MAX */
   int argc;
   char **argv;
   int at;         /* the next word; 1 at first */
-  uint32_t given; /* bit i: names[i] was read; 0 at first */
+  bool has_ended; /* `--` was read */
+  uint32_t given; /* bit i: options[i] was read; 0 at first */
 } tsr_words;
 
-/* Reads the next option, or an operand: then *which = name_count. pre: at < argc. TSR_BAD_ARGUMENT with a sentence. */
-TSR_MUST_CHECK tsr_status tsr_words_next(tsr_words *words, size_t *which, const char **value, tsr_error *error);
+/* Reads the next option, whose value is NULL where none follows, or an operand: then *which is NULL. False: there is none;
+ * or *status is TSR_BAD_ARGUMENT with a sentence. */
+bool tsr_words_next(tsr_words *words, const tsr_option **which, const char **value, tsr_status *status,
+                    tsr_error *error);
 
-/* Whether --help or -h is among the words. */
+/* Whether --help or -h is among the words before `--`. */
 bool tsr_words_want_help(int argc, char **argv);
 
 /* The exit status of a command that ends so: 0, 1 if it failed, 2 for a request that cannot be met. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches that double (gather.h).
+ */
+#include "tools/cli/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static tsr_status make_room(tsr_gather *g, uint64_t count, tsr_error *error) {
+  if (g->count + count <= g->room) return TSR_OK;
+  const uint64_t room = g->count + count > 2 * g->room ? g->count + count : 2 * g->room;
+  char *keys = realloc(g->keys, room * g->key_bytes);
+  if (keys) g->keys = keys;
+  char *values = g->value_bytes && keys ? realloc(g->values, room * g->value_bytes) : NULL;
+  if (values) g->values = values;
+  if (!keys || (g->value_bytes && !values))
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for %llu pairs that wait to be inserted",
+                    (unsigned long long)room);
+  g->room = room;
+  return TSR_OK;
+}
+
+tsr_status tsr_gather_finish(tsr_gather *g, tsr_error *error) {
+  if (!g->count) return TSR_OK;
+  const tsr_status status = tsr_insert(g->table, g->count, g->keys, g->values, NULL, error);
+  g->inserted += g->count;
+  g->count = 0;
+  return status;
+}
+
+tsr_status tsr_gather_add(tsr_gather *g, const tsr_chunk *chunk, tsr_error *error) {
+  if (!g->count && chunk->count >= g->inserted) {
+    g->inserted += chunk->count;
+    return chunk->count ? tsr_insert(g->table, chunk->count, chunk->keys, chunk->values, NULL, error) : TSR_OK;
+  }
+  const tsr_status status = make_room(g, chunk->count, error);
+  if (status) return status;
+  memcpy(g->keys + g->count * g->key_bytes, chunk->keys, chunk->count * g->key_bytes);
+  if (g->value_bytes) memcpy(g->values + g->count * g->value_bytes, chunk->values, chunk->count * g->value_bytes);
+  g->count += chunk->count;
+  return g->count >= g->inserted ? tsr_gather_finish(g, error) : TSR_OK;
+}
+
+void tsr_gather_free(tsr_gather *g) {
+  free(g->keys);
+  free(g->values);
+}
