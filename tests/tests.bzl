@@ -26,3 +26,13 @@ def tsr_test(name, size = "medium", srcs = None, linkopts = [], **kwargs):
         linkopts = GTEST + linkopts,
         **kwargs
     )
+
+def tsr_bash_test(name, size = "small", srcs = None, deps = ["//tests/cli:harness"], **kwargs):
+    """A test in bash: NAME.sh, unless srcs says otherwise."""
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = [name + ".sh"] if srcs == None else srcs,
+        deps = deps,
+        **kwargs
+    )

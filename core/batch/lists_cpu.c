@@ -8,7 +8,7 @@
 
 typedef struct lists_job {
   const tsr_cpu_table *table;
-  const tsr_pages *pages;
+  const tsr_lists_step *pages;
 } lists_job;
 
 enum { CHUNK = 512 };
@@ -21,13 +21,13 @@ typedef struct chunk {
 } chunk;
 
 static void find_lists(const lists_job *job, chunk *c) {
-  const tsr_pages *p = job->pages;
+  const tsr_lists_step *p = job->pages;
   job->table->bulk->lists(job->table->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
 /* Puts the chunk's pairs where c->slots says; returns how many there were. */
 static uint64_t put_chunk(const lists_job *job, const chunk *c) {
-  const tsr_pages *p = job->pages;
+  const tsr_lists_step *p = job->pages;
   uint64_t placed = 0;
   job->table->bulk->put(job->table->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
   for (uint64_t i = c->begin; i < c->end; i++) {
@@ -39,15 +39,15 @@ static uint64_t put_chunk(const lists_job *job, const chunk *c) {
 }
 
 /* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
-static void tell(const tsr_pages *p, uint64_t placed) {
+static void tell(const tsr_lists_step *p, uint64_t placed) {
   if (placed) __atomic_fetch_add(&p->bulk.tally->hits, placed, __ATOMIC_RELAXED);
 }
 
 /* ---- In the order of pages ------------------------------------------------------------------- */
 
 static void make_page(const lists_job *job, uint64_t page) {
-  const tsr_pages *p = job->pages;
-  const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
+  const tsr_lists_step *p = job->pages;
+  const uint64_t begin = p->pages.begins[page], end = p->pages.begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
   const uint64_t left = p->bulk.state.lists + TSR_TAIL_RESERVED - first,
                  lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
@@ -92,7 +92,7 @@ void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint6
 }
 
 void tsr_lists_any_begin(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  const tsr_pages *p = argument;
+  const tsr_lists_step *p = argument;
   (void)table;
   for (uint64_t i = begin; i < end; i++) p->offsets[i] = (uint32_t)p->counts[i];
 }

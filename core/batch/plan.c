@@ -22,7 +22,7 @@ uint32_t tsr_plan_set_room(const tsr_composition *c) {
 static bool has_few_pages(const tsr_composition *c) {
   enum { PAGES = 256 };
   return c->shape.sm && TSR_POLICY_LOOKS(c->shape.duplicates) && c->shape.pages < PAGES &&
-         c->settings.page_batch == TSR_PAGE_BATCH_AUTO;
+         c->settings.pages.batch == TSR_PAGE_BATCH_AUTO;
 }
 
 /* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
@@ -42,7 +42,7 @@ uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
   const tsr_shape *s = &c->shape;
-  const uint64_t slots = s->buckets * s->bucket_slots, wanted = c->settings.page_batch;
+  const uint64_t slots = s->buckets * s->bucket_slots, wanted = c->settings.pages.batch;
   const uint64_t share = s->sm ? slots / 1000 * break_even(s, slots, held) : slots / CPU_SHARE;
   const uint64_t least = s->sm ? gpu_least : cpu_least;
   if (!s->is_paged || wanted == 0) return UINT64_MAX;
@@ -55,7 +55,7 @@ uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
 /* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
 uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
   enum { READ_BYTES = 256 };
-  const uint64_t wanted = c->settings.page_batch;
+  const uint64_t wanted = c->settings.pages.batch;
   if (!c->window_pages || wanted == 0) return UINT64_MAX;
   return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(c) / READ_BYTES;
 }
@@ -242,7 +242,7 @@ bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {
   if (marks_in_order(c) && (s->is_paged || marks_alone)) does |= MARKS;
   if (s->is_paged && TSR_POLICY_MERGES(s->duplicates)) does |= GROUPS;
   if (c->facts.makes_spans) does |= SPANS;
-  if (c->facts.makes_spans && c->settings.growth) does |= SPAN_LISTS;
+  if (c->facts.makes_spans && c->settings.upkeep.growth) does |= SPAN_LISTS;
   if (s->is_paged) does |= PAGES;
   if (s->is_paged && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE) does |= GUESSES;
   if (s->has_lists) does |= sorts ? LISTS : RANDOM_LISTS;

@@ -9,25 +9,25 @@
 static uint32_t item_bytes(const tsr_shape *table) { return (table->key_bits + table->payload_bits) / 8; }
 
 static void fit_pages_counts(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  const tsr_pages *p = argument;
+  const tsr_order_step *p = argument;
   (void)table;
   grid->shared_bytes = (uint32_t)p->bins * (uint32_t)sizeof(uint32_t);
 }
 
 /* The items of a tile, with their places, where somebody wants to know them, and bins. */
 static void fit_tile(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  const tsr_pages *p = argument;
-  const uint32_t item = item_bytes(table), place = p->places_to ? (uint32_t)sizeof *p->places_to : 0;
+  const tsr_order_step *p = argument;
+  const uint32_t item = item_bytes(table), place = p->to.places ? (uint32_t)sizeof *p->to.places : 0;
   grid->shared_bytes = TSR_TILE_ITEMS(item) * (item + place + TSR_TILE_BIN_BYTES(item));
 }
 
 static void fit_marks(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)table;
-  grid->shared_bytes = ((const tsr_pages *)argument)->mark_bytes;
+  grid->shared_bytes = ((const tsr_mark_step *)argument)->block_bytes;
 }
 
 static void fit_set(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  grid->shared_bytes = ((const tsr_pages *)argument)->set_room * item_bytes(table);
+  grid->shared_bytes = ((const tsr_group_step *)argument)->set_room * item_bytes(table);
 }
 
 static void fit_span(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -37,7 +37,7 @@ static void fit_span(const tsr_shape *table, const void *argument, tsr_grid *gri
 
 static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)table;
-  grid->shared_bytes = ((const tsr_pages *)argument)->page_bytes;
+  grid->shared_bytes = ((const tsr_place_step *)argument)->room.bytes;
 }
 
 static void fit_staged(const tsr_shape *table, const void *argument, tsr_grid *grid) {

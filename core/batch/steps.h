@@ -28,8 +28,8 @@
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
  * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
  * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
- * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer, too; of
- * large_ the most large pages that there can be; otherwise the pages, or pieces. */
+ * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer,
+ * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count, .range = tsr_order_count, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1})                          \
   F(count_pages, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1}, .fit = fit_pages_counts)                    \
@@ -137,67 +137,131 @@ typedef struct tsr_hot {
   uint32_t *rest;   /* 2: that page, if it has pairs */
 } tsr_hot;
 
-/* What one step reads; members that a step does not name are not its own. */
-typedef struct tsr_pages {
-  /* Its state, keys, values, n and results are the items in the order of this step. insert: state is that of a page. */
+/* ---- What steps read --------------------------------------------------------------------------- */
+
+/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items in the order of the step;
+ * of insert the state is that of a page. */
+
+/* Items that are in segments, which are bins of the partition, pages or lists. The tiles of a segment are those parts of it
+ * that a block works on. */
+typedef struct tsr_segments {
+  uint64_t count;
+  const uint64_t
+      *begins;     /* count + 1: where each begins, then where the last one ends; NULL: there is one, of all items */
+  uint64_t *ends;  /* where each ends; NULL: where the next one begins. Before it begins: it has no items */
+  uint64_t *tiles; /* count + 1: how many tiles come before each; NULL where begins is */
+} tsr_segments;
+
+/* Items in one order. */
+typedef struct tsr_columns {
+  void *keys, *values;
+  uint32_t *places;   /* of each item, its number in the caller's order; NULL: nobody wants to know */
+  uint32_t are_pairs; /* 1: keys and values are pairs from keys on (bulk.are_pairs) */
+} tsr_columns;
+
+/* count, count_pages, bins, scatter, spilled */
+typedef struct tsr_order_step {
   tsr_bulk bulk;
-  /* count, scatter */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  tsr_segments segments;
   uint32_t shift;    /* an item's bin is its page >> shift */
   uint32_t fan_log2; /* bins of a segment */
   uint64_t bins;     /* of all segments; the last one may have fewer; count_pages: pages */
-  uint64_t pages;
-  uint64_t tile_items;       /* of a full tile */
-  uint64_t segments;         /* of the items; tiles counts theirs */
+  uint64_t pages, tile_items;
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
-  const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
-  uint64_t *stops;           /* where each of `ends`, or of `begins`, ends; NULL: where the next one begins */
-  uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
-  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
-   * item of each goes */
-  uint64_t *counts;
-  uint64_t *cursors; /* bins: where the next item of each goes */
-  /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
-   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's
-   * bins */
+  uint64_t *counts;          /* bins + 1: items of each; summed up, where each begins */
+  uint64_t *cursors;         /* bins: where the next item of each goes */
+  /* the items that there is room for in each page, where nobody has counted them; 0: somebody has. A bin that was to get more
+   * than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins, segments of the last's */
   uint64_t room;
   uint32_t *spills;
-  uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
-  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
-  void *keys_to, *values_to;
-  uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
-  /* told_spans, spans_answer: what each item became part of (spans.cuh), and where the pairs of a block's set lie in its
-   * span, TSR_SPAN_ROOM of each block */
-  uint32_t *parts, *set_places;
-  /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
+  tsr_columns to;
+  tsr_hot hot; /* whose items the first pass takes out */
+} tsr_order_step;
+
+/* tiles */
+typedef struct tsr_tiles_step {
+  tsr_segments segments;
+  uint32_t tile_items;
+} tsr_tiles_step;
+
+/* answer: from bulk.results, bulk.keys and bulk.unplaced_values, by places */
+typedef struct tsr_answer_step {
+  tsr_bulk bulk;
+  const uint32_t *places;
+  const uint64_t *end; /* how many items there are; those of hot keys have other answers */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_answer_step;
+
+/* sample, choose, hot_answer */
+typedef struct tsr_hot_step {
+  tsr_bulk bulk;
   tsr_hot hot;
-  uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
-  /* mark: segments are pages */
-  double mark_blocks;  /* of the filter, for each page */
-  uint32_t mark_bytes; /* of those that its keys can name */
-  /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
-   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
-   * of the batch */
-  uint32_t *distinct;   /* of each piece; NULL: items are as they came */
-  uint32_t set_room;    /* distinct keys of a piece, */
-  uint32_t piece_items; /* ... and its items; */
-  uint32_t piece_log2;  /* spans: these, as a power of two */
-  /* bar, insert, rest */
-  const uint64_t *begins; /* pages + 1: where the items of each begin */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_hot_step;
+
+/* mark: segments are pages */
+typedef struct tsr_mark_step {
+  tsr_bulk bulk;
+  tsr_segments segments;
+  double page_blocks;   /* of the filter, for each page */
+  uint32_t block_bytes; /* of those that the keys of a page can name */
+} tsr_mark_step;
+
+/* distinct, merge: segments are pages, their tiles are called pieces. The pairs of a piece go to `to`, from where its items
+ * begin; those of a page to where its first piece's do. */
+typedef struct tsr_group_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
+  tsr_columns to;
+  uint32_t *made; /* pairs of each piece, or TSR_NO_SET */
+  uint32_t set_room, piece_items;
+} tsr_group_step;
+
+/* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: tells the
+ * items of bulk what bulk's other arrays say of the pairs. spans_list: bulk.spans become one list in `to`. */
+typedef struct tsr_spans_step {
+  tsr_bulk bulk;
+  uint32_t piece_log2; /* items of a span, as a power of two */
+  uint32_t *made;      /* pairs of each span, or TSR_AS_IT_CAME */
+  tsr_columns to;
+  uint32_t *parts,
+      *set_places; /* what each item became part of (spans.cuh), and where the pairs of a block's set are in its
+                                 * span, TSR_SPAN_ROOM of each block */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_spans_step;
+
+/* What a block needs to hold a page. */
+typedef struct tsr_page_room {
   tsr_page_region region[TSR_PAGES_REGIONS];
-  uint32_t regions, page_bytes; /* of all of them, with the page's locks */
-  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+  uint32_t regions, bytes;      /* of all of them, with the page's locks */
   uint32_t counts_offset_bytes; /* where a block counts the slots that it gives out; 0: it does not */
-  uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
-  uint32_t *rest;               /* how many pages gave up, then which */
-  /* lists, large_, any_: rest names the pages with items that are in no list */
+  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+} tsr_page_room;
+
+/* bar, insert, rest, rest_combine */
+typedef struct tsr_place_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
+  const uint32_t *made; /* as of tsr_group_step, whose pairs the items are then; NULL: they are as they came */
+  tsr_page_room room;   /* insert */
+  uint32_t *barred;     /* pages: 1 where a page must be worked on by random access; NULL: none */
+  uint32_t *rest;       /* how many pages gave up, then which */
+  uint32_t is_hot;      /* rest: 1: items are the slots of hot keys */
+} tsr_place_step;
+
+/* lists, large_, any_ */
+typedef struct tsr_lists_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
   uint32_t *offsets;     /* lists + 1: the scheme's region */
   uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
   uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
-  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys.
-   * spans_answer: from what bulk's arrays say of the pairs that were made, for the items of bulk.keys and bulk.values */
-  uint8_t *results;
-  void *unplaced_keys, *unplaced_values;
-} tsr_pages;
+  uint64_t *counts;      /* any_: of lists, then where the next item of each goes */
+} tsr_lists_step;
 
 TSR_STEPS(tsr_pages_steps)
 

@@ -10,11 +10,11 @@
  * quarter of it leaves a quarter unused at most. */
 enum { AT_ONCE_SHARE = 4 };
 
-bool tsr_has_chains(const tsr_settings *settings) { return settings->values == TSR_VALUES_BUCKETS; }
+bool tsr_has_chains(const tsr_settings *settings) { return settings->values.kind == TSR_VALUES_BUCKETS; }
 
 tsr_chain tsr_chain_of(const tsr_settings *settings, const tsr_shape *s) {
-  tsr_chain chain = {.first = (uint32_t)settings->first_values,
-                     .growth = (uint32_t)lround(ldexp(settings->values_growth, TSR_CHAIN_GROWTH_BITS)),
+  tsr_chain chain = {.first = (uint32_t)settings->values.first,
+                     .growth = (uint32_t)lround(ldexp(settings->values.growth, TSR_CHAIN_GROWTH_BITS)),
                      .units_max = s->units_at_once,
                      .unit_values = s->unit_bytes / (s->value_bits / 8)};
   const uint32_t least = tsr_chain_units(chain, chain.first + 1);
@@ -55,6 +55,6 @@ uint64_t tsr_chain_pool(const tsr_settings *settings, const tsr_shape *s) {
 }
 
 uint64_t tsr_chain_keys(const tsr_settings *settings) {
-  const uint64_t values = settings->values_per_key;
+  const uint64_t values = settings->values.per_key;
   return (settings->capacity + values - 1) / values;
 }

@@ -136,7 +136,6 @@
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
     "use tsr_rehash, which drops erased slots too")                                                                    \
-  R(CALL_JOIN, BUCKETS, NOT_BUILT, "a join reads pairs slot by slot, and there are none", "use values = inline")       \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use an inner join and combine what the rows mean, or count")                                                      \
   R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \

@@ -90,7 +90,6 @@ extern "C" {
   F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
-  F(CALL_JOIN, "", "", 0, "tsr_join")                                                                                  \
   F(CALL_AGGREGATE, "", "", 1, "a call that combines right values")                                                    \
   F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
   F(CALL_OF_FILTERS, "", "", 1, "a call for filters")                                                                  \

@@ -199,7 +199,7 @@ static uint64_t roomy_buckets(const tsr_composition *t) {
 static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   enum { TRIES = 256, COPIED = 16 };
   tsr_shape *s = &t->shape;
-  const uint64_t buckets = s->buckets_min, most = t->settings.page_bytes;
+  const uint64_t buckets = s->buckets_min, most = t->settings.pages.bytes;
   uint64_t unit = 1;
   if (s->sm && most > tsr_block_bytes(s->sm))
     return refuse_pages(t, spec, "has more bytes than a block of this device's threads: take page_bytes = auto", error);
@@ -333,8 +333,8 @@ static void furnish_filter(tsr_composition *t) {
   const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
   const uint32_t region = free_region(t);
   t->facts.filter_words = TSR_FILTER_BLOCK_BYTES / sizeof(uint32_t);
-  t->facts.filter_functions = tsr_filter_functions(TSR_FILTER_BLOCK_BYTES, (double)t->settings.filter_bits);
-  t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter_bits);
+  t->facts.filter_functions = tsr_filter_functions(TSR_FILTER_BLOCK_BYTES, (double)t->settings.filter.before);
+  t->facts.filter_bits = (uint32_t)ceil(keys * (double)t->settings.filter.before);
   t->facts.filter_region = region;
   const uint64_t bits = t->shape.buckets * t->facts.filter_bits;
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] =
@@ -371,8 +371,9 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .value_bits = (uint32_t)settings->value_bits,
       .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
       .sm = sm,
-      .duplicates = (uint32_t)settings->duplicates,
-      .tells_overflow = settings->duplicates == TSR_DUPLICATES_ADD && settings->overflow == TSR_OVERFLOW_REPORT,
+      .duplicates = (uint32_t)settings->policy.duplicates,
+      .tells_overflow =
+          settings->policy.duplicates == TSR_DUPLICATES_ADD && settings->policy.overflow == TSR_OVERFLOW_REPORT,
       .concurrency = (uint32_t)settings->concurrency,
       .statistics = (uint32_t)settings->statistics,
       .capacity = settings->capacity,
@@ -387,7 +388,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   tsr_shape *s = &t->shape;
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
-  if (s->short_keys && !t->settings.page_bytes) t->settings.page_bytes = TSR_PAGE_BYTES_AUTO;
+  if (s->short_keys && !t->settings.pages.bytes) t->settings.pages.bytes = TSR_PAGE_BYTES_AUTO;
   if (status == TSR_OK) status = tsr_fit_layout(t, spec, error);
   if (status) return status;
   if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
@@ -396,7 +397,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
   status = tsr_has_chains(&t->settings) ? plan_chains(t, spec, error) : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
-    status = t->settings.page_bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
+    status = t->settings.pages.bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
@@ -406,7 +407,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   status = tsr_fit_parts(t, spec, error);
   if (status) return status;
   if (tsr_has_chains(&t->settings)) furnish_chains(t);
-  if (t->settings.filter_bits) furnish_filter(t);
+  if (t->settings.filter.before) furnish_filter(t);
   return check_regions(t, error);
 }
 
@@ -416,20 +417,20 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
   const uint64_t blocks = tsr_filter_blocks(&t->settings);
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status) return status;
-  if (t->settings.one_in &&
-      tsr_filter_rate(t->settings.block_bytes, t->settings.functions, tsr_filter_bits(&t->settings)) *
-              (double)t->settings.one_in >
+  if (t->settings.filter.one_in &&
+      tsr_filter_rate(t->settings.filter.block_bytes, t->settings.filter.functions, tsr_filter_bits(&t->settings)) *
+              (double)t->settings.filter.one_in >
           1)
     return tsr_spec_refuse(
         spec, "filter", "one_in", error,
         "a key would need more than 48 bits: raise functions (now %llu) or block_bytes, or ask for less",
-        (unsigned long long)t->settings.functions);
+        (unsigned long long)t->settings.filter.functions);
   s->bucket_slots = s->bucket_places = s->tile_lanes = s->share_lanes = 1;
-  s->bucket_bytes = (uint32_t)t->settings.block_bytes;
+  s->bucket_bytes = (uint32_t)t->settings.filter.block_bytes;
   s->buckets = s->buckets_min = blocks;
   t->facts.is_filter = 1;
   t->facts.filter_words = s->bucket_bytes / sizeof(uint32_t);
-  t->facts.filter_functions = (uint32_t)t->settings.functions;
+  t->facts.filter_functions = (uint32_t)t->settings.filter.functions;
   t->part[TSR_ROLE_LAYOUT].plan.regions[0] = (tsr_region){.name = "blocks", .bytes_per_bucket = s->bucket_bytes};
   return check_regions(t, error);
 }
@@ -451,7 +452,7 @@ static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
  * overlaps, are a small part of all. */
 static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   static const uint64_t enough = 32ull << 20;
-  const uint64_t limit = t->settings.device_bytes, all = tsr_composition_bytes(t);
+  const uint64_t limit = t->settings.pages.device_bytes, all = tsr_composition_bytes(t);
   uint64_t page, behind;
   if (!limit || all <= limit) return TSR_OK;
   tsr_composition_measure_pages(t, &page, &behind);

@@ -23,10 +23,14 @@ uint64_t tsr_region_tail_bytes(const tsr_composition *t, const tsr_region *regio
   return region->bytes + region->bytes_per_bucket * t->tail_buckets;
 }
 
-uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  uint64_t bytes = t->lock_bytes + tsr_composition_row_bytes(t);
+uint64_t tsr_composition_store_bytes(const tsr_composition *t) {
+  uint64_t bytes = t->lock_bytes;
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);) bytes += tsr_region_bytes(t, at.region);
   return bytes;
+}
+
+uint64_t tsr_composition_bytes(const tsr_composition *t) {
+  return tsr_composition_store_bytes(t) + tsr_composition_row_bytes(t);
 }
 
 tsr_state tsr_composition_state(const tsr_composition *t) {
@@ -88,7 +92,7 @@ enum { CLEANED_SLOTS = 16 };
 uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
 
 const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
-  if (t->settings.clean == TSR_CLEAN_NO) return "clean = no";
+  if (t->settings.upkeep.clean == TSR_CLEAN_NO) return "clean = no";
   if (t->shape.kind == TSR_KIND_FILTER) return "nothing is erased from a filter";
   if (t->shape.has_lists) return "every insert makes the lists anew, without erased pairs";
   if (t->window_pages) return "a rebuild needs all pairs on the device";

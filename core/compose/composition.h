@@ -54,7 +54,9 @@ uint64_t tsr_region_bytes(const tsr_composition *composition, const tsr_region *
 /* What a page has of a region, and what the region has behind all pages. */
 uint64_t tsr_region_page_bytes(const tsr_composition *composition, const tsr_region *region);
 uint64_t tsr_region_tail_bytes(const tsr_composition *composition, const tsr_region *region);
-/* Everything the table allocates: regions, locks and rows. */
+/* Regions and locks. */
+uint64_t tsr_composition_store_bytes(const tsr_composition *composition);
+/* Everything the table allocates: these and rows. */
 uint64_t tsr_composition_bytes(const tsr_composition *composition);
 /* The state as the device sees it, all pointers NULL. */
 tsr_state tsr_composition_state(const tsr_composition *composition);

@@ -37,15 +37,15 @@ double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per
 }
 
 double tsr_filter_bits(const tsr_settings *s) {
-  double bits = (double)s->bits_per_key;
-  if (!s->one_in) return bits;
+  double bits = (double)s->filter.bits_per_key;
+  if (!s->filter.one_in) return bits;
   for (bits = 1; bits < BITS_MAX; bits += 1.0 / BITS_STEPS)
-    if (tsr_filter_rate(s->block_bytes, s->functions, bits) * (double)s->one_in <= 1) break;
+    if (tsr_filter_rate(s->filter.block_bytes, s->filter.functions, bits) * (double)s->filter.one_in <= 1) break;
   return bits;
 }
 
 uint64_t tsr_filter_blocks(const tsr_settings *s) {
-  return (uint64_t)ceil((double)s->capacity * tsr_filter_bits(s) / (8 * (double)s->block_bytes));
+  return (uint64_t)ceil((double)s->capacity * tsr_filter_bits(s) / (8 * (double)s->filter.block_bytes));
 }
 
 uint32_t tsr_filter_functions(uint64_t block_bytes, double bits_per_key) {

@@ -21,7 +21,7 @@ static bool has_table_memory(const tsr_plan *layout) {
 }
 
 static bool lacks_regions(const tsr_composition *t, const tsr_plan *layout) {
-  uint32_t taken = (tsr_has_chains(&t->settings) ? 1u : 0u) + (t->settings.filter_bits ? 1u : 0u);
+  uint32_t taken = (tsr_has_chains(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && layout->regions[i].name; i++) taken++;
   return taken > TSR_REGIONS_MAX;
 }
@@ -31,8 +31,8 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   const tsr_part *layout = &t->part[TSR_ROLE_LAYOUT];
   const tsr_hasher_functions *hasher = t->part[TSR_ROLE_HASHER].image->functions;
   bool *has = t->settings.traits.has;
-  has[TSR_HAS_PAGES] = t->settings.page_bytes != 0;
-  has[TSR_HAS_KEEPS_IN_PAGES] = t->settings.page_bytes && s->duplicates == TSR_DUPLICATES_KEEP;
+  has[TSR_HAS_PAGES] = t->settings.pages.bytes != 0;
+  has[TSR_HAS_KEEPS_IN_PAGES] = t->settings.pages.bytes && s->duplicates == TSR_DUPLICATES_KEEP;
   has[TSR_HAS_ONE_WAY] = !hasher->unhash;
   has[TSR_HAS_SHORT_KEYS] = s->short_keys;
   has[TSR_HAS_LINKS] = s->has_link;
@@ -43,7 +43,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
   has[TSR_HAS_ALL_REGIONS] = lacks_regions(t, &layout->plan);
   has[TSR_HAS_NO_EXCHANGE] = !s->can_exchange;
-  has[TSR_HAS_REPLACES_LATE] = t->settings.replaces_rows && !s->whole_pairs;
+  has[TSR_HAS_REPLACES_LATE] = t->settings.policy.replaces_rows && !s->whole_pairs;
   return check(t, spec, error);
 }
 
@@ -64,7 +64,7 @@ static tsr_status check_units(const tsr_composition *t, const tsr_spec *spec, ts
 static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_shape *s = &t->shape;
   const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
-  const bool makes_pages = s->is_paged && t->settings.page_batch;
+  const bool makes_pages = s->is_paged && t->settings.pages.batch;
   const bool looks_and_chooses = s->choices && TSR_POLICY_LOOKS(s->duplicates);
   const uint32_t lane_bytes = makes_pages && looks_and_chooses ? 64 : 128;
   if (!s->sm || s->tile_lanes == 1 || s->bucket_bytes <= lane_bytes * s->tile_lanes || !(moves_to_stash || makes_pages))

@@ -70,33 +70,33 @@ enum { ROW_WORD_BYTES = 24 };
   R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
     "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
     "page; 0: no pages, but where the layout needs them; auto: 60Ki.",                                                 \
-    ROW_PAGE, ROW(page_bytes), 1 << 10, 128 << 10)                                                                     \
+    ROW_PAGE, ROW(pages.bytes), 1 << 10, 128 << 10)                                                                    \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
     "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster. `check` says how many, "   \
     "`run` and `tsr_table_report` which did.",                                                                         \
-    ROW_BATCH, ROW(page_batch), 0, TSR_CAPACITY_MAX)                                                                   \
+    ROW_BATCH, ROW(pages.batch), 0, TSR_CAPACITY_MAX)                                                                  \
   R("device_bytes", "0 .. 2^50", "0",                                                                                  \
     "A table of more bytes lies in the host's memory, and its pages come to the device in runs, which take so many "   \
     "bytes there at most; 0: every table lies on the device.",                                                         \
-    ROW_NUMBER, ROW(device_bytes), 0, 1ull << 50)                                                                      \
+    ROW_NUMBER, ROW(pages.device_bytes), 0, 1ull << 50)                                                                \
   R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
-    ROW_CHOICE, ROW(growth), 0, 0)                                                                                     \
+    ROW_CHOICE, ROW(upkeep.growth), 0, 0)                                                                              \
   R("growth_limit", "0 .. 2^40", "0",                                                                                  \
     "Capacity at which growth ends; 0: when memory does, or 256 times as many pairs have room.", ROW_NUMBER,           \
-    ROW(growth_limit), 0, TSR_CAPACITY_MAX)                                                                            \
+    ROW(upkeep.growth_limit), 0, TSR_CAPACITY_MAX)                                                                     \
   R("clean", "auto | no", "auto",                                                                                      \
     "auto: an insert into a table with more erased than empty slots first rebuilds it in its place, and waits. no: "   \
     "erased slots stay until they are taken again, or until a rehash.",                                                \
-    ROW_CHOICE, ROW(clean), 0, 0)                                                                                      \
+    ROW_CHOICE, ROW(upkeep.clean), 0, 0)                                                                               \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
     "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
     "counter.",                                                                                                        \
-    ROW_CHOICE, ROW(duplicates), 0, 0)                                                                                 \
+    ROW_CHOICE, ROW(policy.duplicates), 0, 0)                                                                          \
   R("overflow", "report | saturate | wrap", "report",                                                                  \
     "What duplicates = add does with a sum past the largest value; values are unsigned. report: it comes out modulo "  \
     "2^value_bits and is counted; `run` says so and ends with status 3. saturate: it stops there. wrap: modulo, and "  \
     "nobody counts, as negative numbers need it.",                                                                     \
-    ROW_CHOICE, ROW(overflow), 0, 0)                                                                                   \
+    ROW_CHOICE, ROW(policy.overflow), 0, 0)                                                                            \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
     "turns.",                                                                                                          \
@@ -105,59 +105,59 @@ enum { ROW_WORD_BYTES = 24 };
     "inline: each value lies beside its key; buckets, of a multimap: a key lies in the table once, and its values in " \
     "a "                                                                                                               \
     "list of buckets of the allocator's units; see [values].",                                                         \
-    ROW_CHOICE, ROW(values), 0, 0)                                                                                     \
+    ROW_CHOICE, ROW(values.kind), 0, 0)                                                                                \
   R("filter", "none | 2 .. 48", "none",                                                                                \
     "Bits a key of a Bloom filter before the table, which finds of most absent keys do not pass; 8 let one in some "   \
     "40 pass.",                                                                                                        \
-    ROW_NONE, ROW(filter_bits), 2, 48)                                                                                 \
+    ROW_NONE, ROW(filter.before), 2, 48)                                                                               \
   R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
   R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
-    ROW(backend), 0, 0)                                                                                                \
-  R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(device), 0, 63)                                            \
+    ROW(target.backend), 0, 0)                                                                                         \
+  R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(target.device), 0, 63)                                     \
   R("devices", "numbers | all", "", "Several GPUs, as 0,1,2, that share the pairs; see [devices].", ROW_DEVICES,       \
-    ROW(devices), 0, TSR_DEVICES_MAX - 1)                                                                              \
+    ROW(sharing.devices), 0, TSR_DEVICES_MAX - 1)                                                                      \
   R("statistics", "no | yes", "no", "Count probes; costs nothing when no.", ROW_CHOICE, ROW(statistics), 0, 0)
 
 /* The keys of [devices], which is there only beside [table] devices. */
 #define DEVICE_SETTINGS(R)                                                                                             \
   R("split", "hash | independent | replicated", "hash",                                                                \
     "Where a pair lies: by a hash of its key, in parts balanced by a histogram of bins; anywhere; or on each device.", \
-    ROW_CHOICE, ROW(split), 0, 0)                                                                                      \
+    ROW_CHOICE, ROW(sharing.split), 0, 0)                                                                              \
   R("chunk", "auto | 256 .. 2^31", "auto",                                                                             \
     "Items worked through at a time, while the next chunk is split; auto: a quarter of the batch, up to 32Mi a "       \
     "device.",                                                                                                         \
-    ROW_BATCH, ROW(chunk), 256, 1ull << 31)                                                                            \
+    ROW_BATCH, ROW(sharing.chunk), 256, 1ull << 31)                                                                    \
   R("exchange", "direct | copy", "direct",                                                                             \
     "direct: kernels write items to, and read answers from, the other devices' memory, where they reach it; copy: "    \
     "copies carry them.",                                                                                              \
-    ROW_CHOICE, ROW(exchange), 0, 0)
+    ROW_CHOICE, ROW(sharing.exchange), 0, 0)
 
 /* The keys of [filter], which is there only with kind = filter. */
 #define FILTER_SETTINGS(R)                                                                                             \
   R("block_bytes", "32 | 64", "32", "Bytes of a block, which has all bits of a key; a GPU reads 32 at once.",          \
-    ROW_NUMBER, ROW(block_bytes), 32, 64)                                                                              \
-  R("functions", "1 .. 8", "6", "Bits that a key sets.", ROW_NUMBER, ROW(functions), 1, 8)                             \
-  R("bits_per_key", "2 .. 48", "16", "Bits of the filter for each key of `capacity`.", ROW_NUMBER, ROW(bits_per_key),  \
-    2, 48)                                                                                                             \
+    ROW_NUMBER, ROW(filter.block_bytes), 32, 64)                                                                       \
+  R("functions", "1 .. 8", "6", "Bits that a key sets.", ROW_NUMBER, ROW(filter.functions), 1, 8)                      \
+  R("bits_per_key", "2 .. 48", "16", "Bits of the filter for each key of `capacity`.", ROW_NUMBER,                     \
+    ROW(filter.bits_per_key), 2, 48)                                                                                   \
   R("one_in", "0 .. 10^6", "0",                                                                                        \
     "As many bits a key as are needed so that at capacity one absent key in so many seems present; 0: bits_per_key "   \
     "says.",                                                                                                           \
-    ROW_NUMBER, ROW(one_in), 0, 1000000)
+    ROW_NUMBER, ROW(filter.one_in), 0, 1000000)
 
 /* The keys of [values], which is there only with values = buckets. */
 #define VALUE_SETTINGS(R)                                                                                              \
   R("first", "1 .. 1024", "1", "Values that the first bucket of a key is made for (WarpCore's s_0).", ROW_NUMBER,      \
-    ROW(first_values), 1, 1024)                                                                                        \
+    ROW(values.first), 1, 1024)                                                                                        \
   R("growth", "1 .. 64", "1.1",                                                                                        \
     "How many times as many values each further bucket is made for, up to 65536 (WarpCore's lambda); every bucket "    \
     "has "                                                                                                             \
     "what its last unit has room for besides.",                                                                        \
-    ROW_FRACTION, ROW(values_growth), 1, 0)                                                                            \
+    ROW_FRACTION, ROW(values.growth), 1, 0)                                                                            \
   R("per_key", "1 .. 2^20", "1",                                                                                       \
     "Values of a key, on average: the table is sized for capacity / per_key keys, and its pool for capacity values "   \
     "of "                                                                                                              \
     "so many.",                                                                                                        \
-    ROW_NUMBER, ROW(values_per_key), 1, 1 << 20)
+    ROW_NUMBER, ROW(values.per_key), 1, 1 << 20)
 
 #define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},
 #define MEANING(key, values, initial, doc, type, offset, minimum, maximum) {type, offset, minimum, maximum},
@@ -413,12 +413,12 @@ static tsr_status check_section_names(const tsr_spec *spec, tsr_error *error) {
 }
 
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
-  settings->chunk = TSR_CHUNK_AUTO;
-  settings->block_bytes = 32;
-  settings->functions = 6;
-  settings->bits_per_key = 16;
-  settings->first_values = settings->values_per_key = 1;
-  settings->values_growth = 1.1;
+  settings->sharing.chunk = TSR_CHUNK_AUTO;
+  settings->filter.block_bytes = 32;
+  settings->filter.functions = 6;
+  settings->filter.bits_per_key = 16;
+  settings->values.first = settings->values.per_key = 1;
+  settings->values.growth = 1.1;
   tsr_status status = check_section_names(spec, error);
   if (status == TSR_OK) status = read_section(&table_section, spec, settings, error);
   if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
@@ -438,8 +438,8 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
 
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  const bool is_wanted[OWN_SECTIONS] = {true, settings->devices.count != 0, settings->kind == TSR_KIND_FILTER,
-                                        settings->values == TSR_VALUES_BUCKETS};
+  const bool is_wanted[OWN_SECTIONS] = {true, settings->sharing.devices.count != 0, settings->kind == TSR_KIND_FILTER,
+                                        settings->values.kind == TSR_VALUES_BUCKETS};
   static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
                                                     "[table] has another kind than filter; remove it",
                                                     "[table] does not say values = buckets; add that, or remove it"};
@@ -457,16 +457,16 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
 
 /* A counter is a map whose values are added up and stop at their largest; its policy says where. */
 static void make_counter(tsr_settings *read) {
-  read->duplicates = read->value_bits == 8    ? TSR_DUPLICATES_COUNT_8
-                     : read->value_bits == 16 ? TSR_DUPLICATES_COUNT_16
-                                              : TSR_DUPLICATES_COUNT;
+  read->policy.duplicates = read->value_bits == 8    ? TSR_DUPLICATES_COUNT_8
+                            : read->value_bits == 16 ? TSR_DUPLICATES_COUNT_16
+                                                     : TSR_DUPLICATES_COUNT;
   if (read->value_bits < 32) read->value_bits = 32;
 }
 
 /* Sums that stop at the largest value are what a counter has. */
 static void make_sums(tsr_settings *read) {
-  if (read->duplicates == TSR_DUPLICATES_ADD && read->overflow == TSR_OVERFLOW_SATURATE)
-    read->duplicates = TSR_DUPLICATES_COUNT;
+  if (read->policy.duplicates == TSR_DUPLICATES_ADD && read->policy.overflow == TSR_OVERFLOW_SATURATE)
+    read->policy.duplicates = TSR_DUPLICATES_COUNT;
 }
 
 /* Whether [table] or another section has such an entry. */
@@ -475,7 +475,7 @@ static bool is_written(const tsr_spec *spec, const char *section, const char *ke
 }
 
 static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, tsr_traits *traits) {
-  const uint64_t kind = read->kind, policy = read->duplicates;
+  const uint64_t kind = read->kind, policy = read->policy.duplicates;
   bool *has = traits->has;
   const bool keeps_all = kind == TSR_KIND_MULTISET || kind == TSR_KIND_MULTIMAP;
   has[TSR_HAS_NO_VALUES] = kind == TSR_KIND_SET || kind == TSR_KIND_MULTISET;
@@ -493,13 +493,13 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
   has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
-  has[TSR_HAS_SATURATES] = read->overflow == TSR_OVERFLOW_SATURATE;
+  has[TSR_HAS_SATURATES] = read->policy.overflow == TSR_OVERFLOW_SATURATE;
   has[TSR_HAS_NO_SUMS] = policy != TSR_DUPLICATES_ADD;
   has[TSR_HAS_POLICY] = is_written(spec, "table", "duplicates");
   has[TSR_HAS_PROMISE] = policy == TSR_DUPLICATES_PROMISE_UNIQUE;
   has[TSR_HAS_COMBINES] = TSR_POLICY_COMBINES(policy);
   has[TSR_HAS_NUMBERS] = TSR_POLICY_COMBINES(policy) && policy != TSR_DUPLICATES_REPLACE;
-  has[TSR_HAS_LOOKS] = TSR_POLICY_LOOKS(policy) && (!keeps_all || read->values == TSR_VALUES_BUCKETS);
+  has[TSR_HAS_LOOKS] = TSR_POLICY_LOOKS(policy) && (!keeps_all || read->values.kind == TSR_VALUES_BUCKETS);
 }
 
 /* Of the entries alone: no part is known yet. */
@@ -508,21 +508,21 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   find_traits_of_kind(spec, read, traits);
   has[TSR_HAS_MIXED] = read->concurrency == TSR_CONCURRENCY_MIXED;
   has[TSR_HAS_PHASED] = read->concurrency == TSR_CONCURRENCY_PHASED;
-  has[TSR_HAS_BUCKETS] = read->values == TSR_VALUES_BUCKETS;
-  has[TSR_HAS_BEFORE] = read->filter_bits != 0;
+  has[TSR_HAS_BUCKETS] = read->values.kind == TSR_VALUES_BUCKETS;
+  has[TSR_HAS_BEFORE] = read->filter.before != 0;
   has[TSR_HAS_STASH] = read->stash != 0;
-  has[TSR_HAS_PAGES] = read->page_bytes != 0;
-  has[TSR_HAS_NO_PAGES] = read->page_bytes == 0;
+  has[TSR_HAS_PAGES] = read->pages.bytes != 0;
+  has[TSR_HAS_NO_PAGES] = read->pages.bytes == 0;
   has[TSR_HAS_PAGE_BATCH] = is_written(spec, "table", "page_batch");
-  has[TSR_HAS_GROWTH] = read->growth != TSR_GROWTH_NONE;
-  has[TSR_HAS_NO_GROWTH] = read->growth == TSR_GROWTH_NONE;
+  has[TSR_HAS_GROWTH] = read->upkeep.growth != TSR_GROWTH_NONE;
+  has[TSR_HAS_NO_GROWTH] = read->upkeep.growth == TSR_GROWTH_NONE;
   has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
-  has[TSR_HAS_DEVICE_BYTES] = read->device_bytes != 0;
+  has[TSR_HAS_DEVICE_BYTES] = read->pages.device_bytes != 0;
   has[TSR_HAS_DEVICE] = is_written(spec, "table", "device");
-  has[TSR_HAS_DEVICES] = read->devices.count != 0;
-  has[TSR_HAS_INDEPENDENT] = read->split == TSR_SPLIT_INDEPENDENT;
+  has[TSR_HAS_DEVICES] = read->sharing.devices.count != 0;
+  has[TSR_HAS_INDEPENDENT] = read->sharing.split == TSR_SPLIT_INDEPENDENT;
   has[TSR_HAS_BITS_PER_KEY] = is_written(spec, "filter", "bits_per_key");
-  has[TSR_HAS_ONE_IN] = read->one_in != 0;
+  has[TSR_HAS_ONE_IN] = read->filter.one_in != 0;
   has[TSR_HAS_OVERLOAD] = read->load_factor > 1;
   has[TSR_HAS_ALLOCATOR] = read->part[TSR_ROLE_ALLOCATOR] != NULL;
   has[TSR_HAS_NO_ALLOCATOR] = !read->part[TSR_ROLE_ALLOCATOR];
@@ -536,8 +536,9 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
     return bad_entry(tsr_spec_find(spec, "table", "value_bytes"), error,
                      "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
   read->value_bits = 32;
-  read->replaces_rows = read->duplicates == TSR_DUPLICATES_REPLACE;
-  if (read->replaces_rows) read->duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
+  read->policy.replaces_rows = read->policy.duplicates == TSR_DUPLICATES_REPLACE;
+  if (read->policy.replaces_rows)
+    read->policy.duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
   return TSR_OK;
 }
 
@@ -551,7 +552,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
                     counts ? "" : ", or value_bytes = 16 .. 256");
   if (read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP)
     /* to the walk keys with buckets of values are a set */
-    read->duplicates = read->values == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
+    read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
   make_sums(read);
   return TSR_OK;
@@ -559,7 +560,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
 
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                              tsr_error *error) {
-  tsr_settings read = {.load_factor = 0.8, .seed = 1, .page_batch = TSR_PAGE_BATCH_AUTO};
+  tsr_settings read = {.load_factor = 0.8, .seed = 1, .pages.batch = TSR_PAGE_BATCH_AUTO};
   tsr_status status = read_table(spec, &read, error);
   if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);
@@ -577,9 +578,10 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (!read.capacity)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] capacity is missing: add `capacity = 100M` (pairs to hold)",
                     tsr_spec_name(spec));
-  if (read.growth_limit && read.growth_limit < read.capacity)
+  if (read.upkeep.growth_limit && read.upkeep.growth_limit < read.capacity)
     return bad_entry(tsr_spec_find(spec, "table", "growth_limit"), error, "must be at least the capacity, or 0");
-  if (read.devices.count && read.devices.count != TSR_DEVICES_ALL) read.device = read.devices.numbers[0];
+  if (read.sharing.devices.count && read.sharing.devices.count != TSR_DEVICES_ALL)
+    read.target.device = read.sharing.devices.numbers[0];
   *settings = read;
   return TSR_OK;
 }
@@ -588,8 +590,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
  * are filled in turn. */
 uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count) {
   const uint64_t part = settings->capacity / count + (settings->capacity % count != 0);
-  if (count == 1 || settings->split == TSR_SPLIT_REPLICATED) return settings->capacity;
-  if (settings->split == TSR_SPLIT_INDEPENDENT) return part;
+  if (count == 1 || settings->sharing.split == TSR_SPLIT_REPLICATED) return settings->capacity;
+  if (settings->sharing.split == TSR_SPLIT_INDEPENDENT) return part;
   const uint64_t bin = settings->capacity / TSR_SPLIT_BINS; /* and shards end between bins */
   const uint64_t roomy = part + (uint64_t)(6 * sqrt((double)part)) + bin + 1;
   return roomy < settings->capacity ? roomy : settings->capacity;

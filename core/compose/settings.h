@@ -35,18 +35,52 @@ typedef struct tsr_devices {
   uint8_t numbers[TSR_DEVICES_MAX];
 } tsr_devices;
 
-typedef struct tsr_settings {
-  uint64_t kind, key_bits, value_bits, value_bytes, duplicates, concurrency, statistics, backend, device;
-  uint64_t capacity, seed, stash, growth, growth_limit, clean, page_bytes, page_batch, device_bytes;
-  uint64_t split, chunk, exchange;                       /* [devices] */
-  uint64_t block_bytes, functions, bits_per_key, one_in; /* [filter] */
-  uint64_t filter_bits;                                  /* of the filter before the table, 0: none */
-  uint64_t values, first_values, values_per_key;         /* the last two: [values] */
-  double values_growth;
+/* What inserting a present key does. */
+typedef struct tsr_policy_settings {
+  uint64_t duplicates;
   uint64_t overflow;      /* TSR_OVERFLOW_; a policy of TSR_DUPLICATES_COUNT where it says saturate */
   uint64_t replaces_rows; /* with value_bytes: that duplicates = replace was said */
+} tsr_policy_settings;
+
+typedef struct tsr_target_settings {
+  uint64_t backend, device;
+} tsr_target_settings;
+
+typedef struct tsr_upkeep_settings {
+  uint64_t growth, growth_limit, clean;
+} tsr_upkeep_settings;
+
+typedef struct tsr_page_settings {
+  uint64_t bytes, batch, device_bytes;
+} tsr_page_settings;
+
+/* [table] devices, [devices] */
+typedef struct tsr_sharing_settings {
   tsr_devices devices;
+  uint64_t split, chunk, exchange;
+} tsr_sharing_settings;
+
+/* [filter]; and of the filter before the table its bits per key, 0: none */
+typedef struct tsr_filter_settings {
+  uint64_t block_bytes, functions, bits_per_key, one_in, before;
+} tsr_filter_settings;
+
+/* [table] values, [values] */
+typedef struct tsr_value_settings {
+  uint64_t kind, first, per_key;
+  double growth;
+} tsr_value_settings;
+
+typedef struct tsr_settings {
+  uint64_t kind, key_bits, value_bits, value_bytes, concurrency, statistics, capacity, seed, stash;
   double load_factor;
+  tsr_policy_settings policy;
+  tsr_target_settings target;
+  tsr_upkeep_settings upkeep;
+  tsr_page_settings pages;
+  tsr_sharing_settings sharing;
+  tsr_filter_settings filter;
+  tsr_value_settings values;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
   tsr_traits traits;           /* of [table] and its sections; compose.h adds those of the parts */
 } tsr_settings;

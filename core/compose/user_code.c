@@ -74,7 +74,7 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
   if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu, %u)\n", table->name, number, row_bytes);
   if (table->does & TSR_DOES_INSERTS && row_bytes)
     fprintf(out, "USER_inserts_rows(%s, %zu, %u, %d)\n", table->name, number, row_bytes,
-            code->tables[i].settings.replaces_rows != 0);
+            code->tables[i].settings.policy.replaces_rows != 0);
   else if (table->does & TSR_DOES_INSERTS)
     fprintf(out, "USER_inserts(%s, %zu)\n", table->name, number);
   if (table->does & TSR_DOES_INSERTS && looks_up && !row_bytes && (shape->whole_pairs || shape->payload_bits == 0))

@@ -34,7 +34,7 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
   tsr_member *m = &s->members[member];
   tsr_device *device = m->shard->device;
   const bool begins = m->bins.memory == NULL;
-  void *stream = m->streams[TSR_LANE_SPLIT];
+  void *stream = m->streams[TSR_LEG_SPLIT];
   tsr_status status = tsr_buffer_reserve(m, &m->bins, BINS * sizeof(uint64_t), error);
   if (status == TSR_OK && begins)
     status = device->backend->fill(device, m->bins.memory, 0, BINS * sizeof(uint64_t), stream, error);
@@ -77,7 +77,7 @@ tsr_status tsr_balance_choose(tsr_shards *s, uint64_t capacity, tsr_error *error
   for (uint32_t i = 0; status == TSR_OK && i < x->here; i++) {
     tsr_member *m = &s->members[i];
     tsr_device *device = m->shard->device;
-    void *stream = m->streams[TSR_LANE_SPLIT];
+    void *stream = m->streams[TSR_LEG_SPLIT];
     uint64_t *row = counts + (size_t)(x->first + i) * BINS;
     if (!m->bins.memory) continue;
     status = device->backend->copy(device, row, m->bins.memory, BINS * sizeof *row, stream, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches (batch.h), chunk by chunk: chunk.h has the phases of one.
+ * Batches (batch.h), chunk by chunk: chunk.h has the legs of one.
  *
- * Each phase has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
+ * Each leg has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
  * next travels and the one after it is split; events order what depends on what. The host waits for how many items go
  * where, and between processes for the end of an exchange (group.c), while the devices work on the chunks before.
  */
@@ -68,13 +68,13 @@ static tsr_status balance(const tsr_task *task) {
   for (uint64_t round = 0; status == TSR_OK && round * task->share < most; round++) {
     tsr_chunk_take_round(task, 0, round);
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
-      tsr_slot *k = &task->s->members[i].slots[0];
+      tsr_flight *k = &task->s->members[i].flights[0];
       status = tsr_chunk_fetch(task, i, k, TSR_KEYS);
       if (status == TSR_OK) status = tsr_balance_add(task->s, i, k->n, k->asked[TSR_KEYS], key_bytes, task->error);
     }
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
       const tsr_member *m = &task->s->members[i];
-      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LANE_SPLIT], task->error);
+      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
     }
   }
   status = task->x->agree(task->x, status, task->error);
@@ -82,8 +82,8 @@ static tsr_status balance(const tsr_task *task) {
 }
 
 static tsr_status end(tsr_task *task, tsr_status status) {
-  for (uint32_t slot = 0; slot < TSR_SLOTS; slot++) { /* buffers and the caller's arrays are free again */
-    tsr_status finished = tsr_task_finish_slot(task, slot, status ? NULL : task->error);
+  for (uint32_t flight = 0; flight < TSR_FLIGHTS; flight++) { /* buffers and the caller's arrays are free again */
+    tsr_status finished = tsr_task_finish_slot(task, flight, status ? NULL : task->error);
     if (status == TSR_OK) status = finished;
   }
   return task->x->agree(task->x, status, task->error);
@@ -98,15 +98,15 @@ static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_er
   if (status == TSR_OK && !stays) status = balance(&task);
   /* Answers of a chunk travel when the next one is being worked on, since an exchange between processes waits for its end. */
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
-    const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = tsr_chunk_split(&task, slot, round);
-    if (status == TSR_OK) status = tsr_chunk_travel(&task, slot);
-    if (status == TSR_OK) status = tsr_chunk_work(&task, slot);
+    const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
+    status = tsr_chunk_split(&task, flight, round);
+    if (status == TSR_OK) status = tsr_chunk_travel(&task, flight);
+    if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
     if (status == TSR_OK && has_answers && round)
-      status = tsr_chunk_bring_back(&task, (slot + TSR_SLOTS - 1) % TSR_SLOTS);
+      status = tsr_chunk_bring_back(&task, (flight + TSR_FLIGHTS - 1) % TSR_FLIGHTS);
   }
   if (status == TSR_OK && has_answers && task.rounds)
-    status = tsr_chunk_bring_back(&task, (uint32_t)((task.rounds - 1) % TSR_SLOTS));
+    status = tsr_chunk_bring_back(&task, (uint32_t)((task.rounds - 1) % TSR_FLIGHTS));
   if (task.rows) status = end(&task, status);
   tsr_task_free(&task);
   return status;
@@ -128,9 +128,9 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
   tsr_status status = sizes ? begin(&task) : tsr_fail(error, TSR_NO_MEMORY, "no memory for the sizes of an exchange");
   const bool any_wanted = task.answers[TSR_FOUND_VALUES].bytes != 0; /* in some process */
   for (uint64_t round = 0; status == TSR_OK && any_wanted && round < task.rounds; round++) {
-    const uint32_t slot = (uint32_t)(round % TSR_SLOTS);
-    status = tsr_chunk_split(&task, slot, round);
-    if (status == TSR_OK) status = tsr_chunk_retrieve(&task, slot, sizes, sizes + members * members);
+    const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
+    status = tsr_chunk_split(&task, flight, round);
+    if (status == TSR_OK) status = tsr_chunk_retrieve(&task, flight, sizes, sizes + members * members);
   }
   if (task.rows) status = end(&task, status);
   tsr_task_free(&task);

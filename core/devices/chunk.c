@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The phases of a chunk (chunk.h).
+ * The legs of a chunk (chunk.h).
  */
 #include "core/devices/chunk.h"
 
-#include "core/table/form.h"
+#include "core/table/single.h"
 
-/* ---- Phase 1: split -------------------------------------------------------------------------- */
+/* ---- Leg 1: split ---------------------------------------------------------------------------- */
 
-static tsr_split split_of(const tsr_task *task, const tsr_slot *k) {
+static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
   tsr_split split = {.n = k->n,
                      .tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE,
                      .seed = task->s->seed,
@@ -36,7 +36,7 @@ static bool is_aligned(const void *items, uint64_t bytes) {
 
 /* A column of the member's part of a chunk, where its device reads it at the full rate: the caller's own array, or a copy.
  */
-tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_slot *k, tsr_column c) {
+tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k, tsr_column c) {
   const tsr_member *m = &task->s->members[member];
   const uint64_t bytes = task->question_bytes[c];
   const char *users = tsr_question_in(&task->parts[member], c);
@@ -45,13 +45,13 @@ tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_slot *k, t
   k->asked[c] = users + k->first * bytes;
   if (is_here(m, k->asked[c]) && is_aligned(k->asked[c], bytes)) return TSR_OK;
   tsr_status status = tsr_task_reserve(task, m, &k->in[c], k->n * bytes);
-  if (status == TSR_OK) status = tsr_task_copy(task, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LANE_SPLIT);
+  if (status == TSR_OK) status = tsr_task_copy(task, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LEG_SPLIT);
   k->asked[c] = k->in[c].memory;
   return status;
 }
 
 /* A member's part of a chunk, on its device, and how many items each tile has for each shard. */
-static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_slot *k) {
+static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *k) {
   const tsr_member *m = &task->s->members[member];
   tsr_status status = TSR_OK;
   for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++) {
@@ -65,12 +65,12 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_slot *k)
   if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->counts, (counts + 1) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
   const tsr_split split = split_of(task, k);
-  status = tsr_task_step(task, m, TSR_SPLIT_count, &split, TSR_LANE_SPLIT);
-  return status ? status : tsr_task_sum(task, m, split.counts, counts, TSR_LANE_SPLIT);
+  status = tsr_task_step(task, m, TSR_SPLIT_count, &split, TSR_LEG_SPLIT);
+  return status ? status : tsr_task_sum(task, m, split.counts, counts, TSR_LEG_SPLIT);
 }
 
 /* The member's row of sizes, from its counts. */
-static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_slot *k, uint64_t *sizes) {
+static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
   const tsr_member *m = &task->s->members[member];
   const uint64_t tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE, members = task->x->members;
   uint64_t *counts = task->host_counts + member * (task->tiles_max * members + 1);
@@ -78,18 +78,18 @@ static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_s
   if (task->stays) sizes[task->x->first + member] = k->n;
   if (k->n == 0 || task->stays) return TSR_OK;
   tsr_status status =
-      tsr_task_copy(task, m, counts, k->counts.memory, (tiles * members + 1) * sizeof *counts, TSR_LANE_SPLIT);
+      tsr_task_copy(task, m, counts, k->counts.memory, (tiles * members + 1) * sizeof *counts, TSR_LEG_SPLIT);
   if (status == TSR_OK)
-    status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LANE_SPLIT], task->error);
+    status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
   for (uint32_t to = 0; status == TSR_OK && to < members; to++)
     sizes[to] = counts[(to + 1) * tiles] - counts[to * tiles];
   return status;
 }
 
 /* Tells the others how much this process has for whom, and that all is well here. */
-static tsr_status share_sizes(const tsr_task *task, uint32_t slot, tsr_status status) {
+static tsr_status share_sizes(const tsr_task *task, uint32_t flight, tsr_status status) {
   const uint32_t members = task->x->members;
-  uint64_t *sizes = task->sizes[slot], *back = task->back[slot];
+  uint64_t *sizes = task->sizes[flight], *back = task->back[flight];
   status = task->x->agree(task->x, status, task->error);
   if (status == TSR_OK) status = task->x->gather(task->x, sizes, members, task->error);
   for (uint32_t from = 0; from < members; from++)
@@ -98,9 +98,9 @@ static tsr_status share_sizes(const tsr_task *task, uint32_t slot, tsr_status st
 }
 
 /* Every member's part has its items of a round, as long as it has any. */
-void tsr_chunk_take_round(const tsr_task *task, uint32_t slot, uint64_t round) {
+void tsr_chunk_take_round(const tsr_task *task, uint32_t flight, uint64_t round) {
   for (uint32_t i = 0; i < task->x->here; i++) {
-    tsr_slot *k = &task->s->members[i].slots[slot];
+    tsr_flight *k = &task->s->members[i].flights[flight];
     const uint64_t n = task->parts[i].n;
     k->first = round * task->share < n ? round * task->share : n;
     k->n = n - k->first < task->share ? n - k->first : task->share;
@@ -108,14 +108,14 @@ void tsr_chunk_take_round(const tsr_task *task, uint32_t slot, uint64_t round) {
 }
 
 /* Room for what comes to the shards here, and for answers that are sent. */
-static tsr_status make_room(const tsr_task *task, uint32_t slot) {
+static tsr_status make_room(const tsr_task *task, uint32_t flight) {
   const uint32_t members = task->x->members;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     tsr_member *m = &task->s->members[i];
-    tsr_slot *k = &m->slots[slot];
+    tsr_flight *k = &m->flights[flight];
     k->got = 0;
-    for (uint32_t from = 0; from < members; from++) k->got += task->sizes[slot][from * members + task->x->first + i];
+    for (uint32_t from = 0; from < members; from++) k->got += task->sizes[flight][from * members + task->x->first + i];
     for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
       if (task->question_bytes[c] && !task->stays)
         status = tsr_task_reserve(task, m, &k->arrived[c], k->got * task->question_bytes[c]);
@@ -125,62 +125,63 @@ static tsr_status make_room(const tsr_task *task, uint32_t slot) {
   return status;
 }
 
-static tsr_status scatter_part(const tsr_task *task, uint32_t member, uint32_t slot) {
+static tsr_status scatter_part(const tsr_task *task, uint32_t member, uint32_t flight) {
   const tsr_member *m = &task->s->members[member];
-  tsr_split split = split_of(task, &m->slots[slot]);
+  tsr_split split = split_of(task, &m->flights[flight]);
   if (!split.n || task->stays) return TSR_OK;
   if (!tsr_task_has_answers(task)) split.numbers = NULL;
-  tsr_task_number_shards(task, member, task->sizes[slot], split.first_at);
+  tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
   void **const to[TSR_QUESTIONS] = {split.keys_to, split.values_to, split.operations_to};
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
-    tsr_task_locate(task, member, slot, tsr_way_of_question(task, (tsr_column)c), task->sizes[slot], to[c]);
-  return tsr_task_step(task, m, TSR_SPLIT_scatter, &split, TSR_LANE_SPLIT);
+    tsr_task_locate(task, member, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight], to[c]);
+  return tsr_task_step(task, m, TSR_SPLIT_scatter, &split, TSR_LEG_SPLIT);
 }
 
-tsr_status tsr_chunk_split(const tsr_task *task, uint32_t slot, uint64_t round) {
+tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round) {
   const uint32_t members = task->x->members, here = task->x->here;
-  tsr_status status = tsr_task_finish_slot(task, slot, task->error);
-  tsr_chunk_take_round(task, slot, round);
+  tsr_status status = tsr_task_finish_slot(task, flight, task->error);
+  tsr_chunk_take_round(task, flight, round);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
-    status = tsr_task_begin_phase(task, &task->s->members[i], &task->s->members[i].slots[slot], TSR_LANE_SPLIT);
+    status = tsr_task_begin_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_SPLIT);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
-    status = count_part(task, i, &task->s->members[i].slots[slot]);
+    status = count_part(task, i, &task->s->members[i].flights[flight]);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
-    status = read_counts(task, i, &task->s->members[i].slots[slot], task->sizes[slot] + (task->x->first + i) * members);
-  status = share_sizes(task, slot, status);
-  if (status == TSR_OK) status = make_room(task, slot);
+    status = read_counts(task, i, &task->s->members[i].flights[flight],
+                         task->sizes[flight] + (task->x->first + i) * members);
+  status = share_sizes(task, flight, status);
+  if (status == TSR_OK) status = make_room(task, flight);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
     tsr_member *m = &task->s->members[i];
-    status = scatter_part(task, i, slot);
-    if (status == TSR_OK) status = tsr_task_end_phase(task, m, &m->slots[slot], TSR_LANE_SPLIT);
+    status = scatter_part(task, i, flight);
+    if (status == TSR_OK) status = tsr_task_end_leg(task, m, &m->flights[flight], TSR_LEG_SPLIT);
   }
   return task->x->agree(task->x, status, task->error);
 }
 
 /* ---- Phases 2 and 3: travel and work --------------------------------------------------------- */
 
-tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t slot) {
-  tsr_status status = tsr_task_meet(task, slot, TSR_LANE_SPLIT, TSR_LANE_TRAVEL);
+tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) {
+  tsr_status status = tsr_task_meet(task, flight, TSR_LEG_SPLIT, TSR_LEG_TRAVEL);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++)
-    status = tsr_task_begin_phase(task, &task->s->members[i], &task->s->members[i].slots[slot], TSR_LANE_TRAVEL);
+    status = tsr_task_begin_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_TRAVEL);
   status = task->x->agree(task->x, status, task->error);
   for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
     if (task->question_bytes[c])
-      status =
-          tsr_task_exchange(task, slot, tsr_way_of_question(task, (tsr_column)c), task->sizes[slot], TSR_LANE_TRAVEL);
+      status = tsr_task_exchange(task, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight],
+                                 TSR_LEG_TRAVEL);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++)
-    status = tsr_task_end_phase(task, &task->s->members[i], &task->s->members[i].slots[slot], TSR_LANE_TRAVEL);
+    status = tsr_task_end_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_TRAVEL);
   return status;
 }
 
 /* Where a shard writes its answers: to the memory of the member that these items came from, where its own begin in the order
  * of shards; or, unless answers are sent, to its own memory, those to all items. */
-static void *answer_of(const tsr_task *task, uint32_t shard, uint32_t slot, uint32_t from, tsr_answer a) {
+static void *answer_of(const tsr_task *task, uint32_t shard, uint32_t flight, uint32_t from, tsr_answer a) {
   uint64_t first_at[TSR_DEVICES_MAX];
   if (!task->answers[a].bytes) return NULL;
-  if (!task->sends) return task->s->members[shard].slots[slot].answer[a].memory;
-  tsr_task_number_shards(task, from, task->sizes[slot], first_at);
-  return (char *)task->s->members[from].slots[slot].back[a].memory + first_at[shard] * task->answers[a].bytes;
+  if (!task->sends) return task->s->members[shard].flights[flight].answer[a].memory;
+  tsr_task_number_shards(task, from, task->sizes[flight], first_at);
+  return (char *)task->s->members[from].flights[flight].back[a].memory + first_at[shard] * task->answers[a].bytes;
 }
 
 static const void *items_from(const void *column, uint64_t before, uint64_t bytes) {
@@ -188,16 +189,16 @@ static const void *items_from(const void *column, uint64_t before, uint64_t byte
 }
 
 /* A shard works on n items: what has come but for the first `before`. */
-static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t slot, uint32_t from, uint64_t before,
+static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t flight, uint32_t from, uint64_t before,
                           uint64_t n) {
   tsr_member *m = &task->s->members[shard];
-  const tsr_slot *k = &m->slots[slot];
+  const tsr_flight *k = &m->flights[flight];
   const tsr_request *r = &task->parts[shard];
   const void *questions[TSR_QUESTIONS];
   void *answers[TSR_ANSWERS];
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
     questions[c] = items_from(tsr_task_question(task, k, (tsr_column)c), before, task->question_bytes[c]);
-  for (uint32_t a = 0; a < TSR_ANSWERS; a++) answers[a] = answer_of(task, shard, slot, from, (tsr_answer)a);
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) answers[a] = answer_of(task, shard, flight, from, (tsr_answer)a);
   const tsr_request mine = {.op = r->op,
                             .phase = r->phase,
                             .n = n,
@@ -213,40 +214,40 @@ static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t slot, u
                             .missing = r->missing,
                             .tells_presence = r->tells_presence,
                             .is_reached = true,
-                            .call.stream = m->streams[TSR_LANE_WORK],
+                            .call.stream = m->streams[TSR_LEG_WORK],
                             .tally = r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
   return n ? tsr_single_operate(m->shard, &mine, task->error) : TSR_OK;
 }
 
-static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t slot) {
+static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t flight) {
   const uint32_t members = task->x->members;
   tsr_member *m = &task->s->members[member];
-  tsr_slot *k = &m->slots[slot];
-  tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LANE_TRAVEL], TSR_LANE_WORK);
-  if (status == TSR_OK) status = tsr_task_begin_phase(task, m, k, TSR_LANE_WORK);
+  tsr_flight *k = &m->flights[flight];
+  tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
+  if (status == TSR_OK) status = tsr_task_begin_leg(task, m, k, TSR_LEG_WORK);
   for (uint32_t a = 0; status == TSR_OK && !task->sends && a < TSR_ANSWERS; a++)
     if (task->answers[a].bytes) status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answers[a].bytes);
-  if (status == TSR_OK && !task->sends) status = work_on(task, member, slot, member, 0, k->got);
+  if (status == TSR_OK && !task->sends) status = work_on(task, member, flight, member, 0, k->got);
   for (uint64_t from = 0, before = 0; status == TSR_OK && task->sends && from < members; from++) {
-    const uint64_t n = task->sizes[slot][from * members + member];
-    status = work_on(task, member, slot, (uint32_t)from, before, n);
+    const uint64_t n = task->sizes[flight][from * members + member];
+    status = work_on(task, member, flight, (uint32_t)from, before, n);
     before += n;
   }
-  return status ? status : tsr_task_end_phase(task, m, k, TSR_LANE_WORK);
+  return status ? status : tsr_task_end_leg(task, m, k, TSR_LEG_WORK);
 }
 
-tsr_status tsr_chunk_work(const tsr_task *task, uint32_t slot) {
+tsr_status tsr_chunk_work(const tsr_task *task, uint32_t flight) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) status = work_member(task, i, slot);
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) status = work_member(task, i, flight);
   return status;
 }
 
 /* ---- The way back ---------------------------------------------------------------------------- */
 
 /* An answer of a member's part of the chunk, to where the caller wants it: at once, if its device has that memory. */
-static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t slot, tsr_answer a) {
+static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t flight, tsr_answer a) {
   tsr_member *m = &task->s->members[member];
-  tsr_slot *k = &m->slots[slot];
+  tsr_flight *k = &m->flights[flight];
   const tsr_answer_column *wanted = &task->answers[a];
   const uint64_t bytes = k->n * wanted->bytes;
   char *users = tsr_answer_in(&task->parts[member], a);
@@ -259,7 +260,7 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t s
   if (!is_at_once) status = tsr_task_reserve(task, m, &k->ordered[a], bytes);
   k->ordered_at[a] = is_at_once ? users : k->ordered[a].memory;
   if (status == TSR_OK && wanted->is_partial && !is_at_once)
-    status = tsr_task_copy(task, m, k->ordered_at[a], users, bytes, TSR_LANE_RETURN);
+    status = tsr_task_copy(task, m, k->ordered_at[a], users, bytes, TSR_LEG_RETURN);
   if (status) return status;
   tsr_split split = {.n = k->n,
                      .shards = is_in_parts ? task->x->members : 1,
@@ -271,32 +272,33 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t s
                              : is_found          ? k->asked[TSR_OPERATIONS]
                                                  : k->ordered_at[TSR_CODES],
                      .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
-  if (is_in_parts) tsr_task_number_shards(task, member, task->sizes[slot], split.first_at);
-  if (is_in_parts) tsr_task_locate(task, member, slot, tsr_way_of_answer(task, a), task->sizes[slot], split.from);
-  status = tsr_task_step(task, m, TSR_SPLIT_collect, &split, TSR_LANE_RETURN);
+  if (is_in_parts) tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
+  if (is_in_parts) tsr_task_locate(task, member, flight, tsr_way_of_answer(task, a), task->sizes[flight], split.from);
+  status = tsr_task_step(task, m, TSR_SPLIT_collect, &split, TSR_LEG_RETURN);
   return status || is_at_once || !users ? status
-                                        : tsr_task_copy(task, m, users, k->ordered_at[a], bytes, TSR_LANE_RETURN);
+                                        : tsr_task_copy(task, m, users, k->ordered_at[a], bytes, TSR_LEG_RETURN);
 }
 
-tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t slot) {
-  tsr_status status = tsr_task_meet(task, slot, TSR_LANE_WORK, TSR_LANE_RETURN);
+tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) {
+  tsr_status status = tsr_task_meet(task, flight, TSR_LEG_WORK, TSR_LEG_RETURN);
   for (uint32_t a = 0; a < TSR_ANSWERS; a++)
     for (uint32_t i = 0;
          status == TSR_OK && task->answers[a].bytes && !task->x->is_direct && !task->stays && i < task->x->here; i++) {
       tsr_member *m = &task->s->members[i];
-      status = tsr_task_reserve(task, m, &m->slots[slot].back[a], m->slots[slot].n * task->answers[a].bytes);
+      status = tsr_task_reserve(task, m, &m->flights[flight].back[a], m->flights[flight].n * task->answers[a].bytes);
     }
-  if (status == TSR_OK) status = tsr_task_begin_return(task, slot, false);
+  if (status == TSR_OK) status = tsr_task_begin_return(task, flight, false);
   status = task->x->agree(task->x, status, task->error);
   for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
     if (task->answers[a].bytes)
-      status = tsr_task_exchange(task, slot, tsr_way_of_answer(task, (tsr_answer)a), task->back[slot], TSR_LANE_RETURN);
-  if (status == TSR_OK) status = tsr_task_begin_return(task, slot, true);
+      status =
+          tsr_task_exchange(task, flight, tsr_way_of_answer(task, (tsr_answer)a), task->back[flight], TSR_LEG_RETURN);
+  if (status == TSR_OK) status = tsr_task_begin_return(task, flight, true);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     tsr_member *m = &task->s->members[i];
     for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
-      if (task->answers[a].bytes) status = put_in_order(task, i, slot, (tsr_answer)a);
-    if (status == TSR_OK) status = tsr_task_end_phase(task, m, &m->slots[slot], TSR_LANE_RETURN);
+      if (task->answers[a].bytes) status = put_in_order(task, i, flight, (tsr_answer)a);
+    if (status == TSR_OK) status = tsr_task_end_leg(task, m, &m->flights[flight], TSR_LEG_RETURN);
   }
   return status;
 }

@@ -35,7 +35,7 @@ static tsr_status spec_of_shard(const tsr_table *t, uint32_t number, tsr_spec **
   if (status == TSR_OK) status = tsr_spec_put(spec, "table", "backend", t->backend->name, error);
   snprintf(value, sizeof value, "%u", number);
   if (status == TSR_OK) status = tsr_spec_put(spec, "table", "device", value, error);
-  const uint64_t limit = t->store.composition->settings.growth_limit, members = t->shards->transport.members;
+  const uint64_t limit = t->store.composition->settings.upkeep.growth_limit, members = t->shards->transport.members;
   const uint64_t least = t->store.composition->settings.capacity, part = limit / members;
   snprintf(value, sizeof value, "%llu", (unsigned long long)(part > least ? part : least));
   if (status == TSR_OK && limit && members > 1 && t->shards->split != TSR_SPLIT_REPLICATED)
@@ -48,7 +48,7 @@ static tsr_status spec_of_shard(const tsr_table *t, uint32_t number, tsr_spec **
 }
 
 uint32_t tsr_shard_device(const tsr_table *t, uint32_t i) {
-  return t->devices.count ? t->devices.numbers[i] : (uint32_t)t->store.composition->settings.device;
+  return t->devices.count ? t->devices.numbers[i] : (uint32_t)t->store.composition->settings.target.device;
 }
 
 tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, tsr_table **shard, tsr_error *error) {
@@ -68,14 +68,14 @@ tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, ts
 static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
   tsr_device *device = m->shard->device;
   tsr_status status = TSR_OK;
-  for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++)
-    status = device->backend->stream_create(device, lane != TSR_LANE_WORK, &m->streams[lane], error);
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    tsr_slot *k = &m->slots[i];
-    if (status == TSR_OK) status = device->backend->events->create(device, true, &k->back_at, error);
-    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
-      status = device->backend->events->create(device, true, &k->ended[lane], error);
-      if (status == TSR_OK) status = device->backend->events->create(device, true, &k->begun[lane], error);
+  for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++)
+    status = device->backend->stream_create(device, leg != TSR_LEG_WORK, &m->streams[leg], error);
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
+    tsr_flight *k = &m->flights[i];
+    if (status == TSR_OK) status = device->backend->events->create(device, true, &k->times.back_at, error);
+    for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++) {
+      status = device->backend->events->create(device, true, &k->ended[leg], error);
+      if (status == TSR_OK) status = device->backend->events->create(device, true, &k->times.begun[leg], error);
     }
   }
   return status;
@@ -90,14 +90,14 @@ static void release_member(tsr_member *m) {
   if (!m->shard) return;
   tsr_device *device = m->shard->device;
   free_buffer(device, &m->bins);
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
-    tsr_slot *k = &m->slots[i];
-    tsr_buffer *const others[] = {&k->numbers, &k->counts,      &k->spans,         &k->offsets,
-                                  &k->values,  &k->back_values, &k->ordered_values};
-    if (k->back_at) device->backend->events->destroy(device, k->back_at);
-    for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
-      if (k->ended[lane]) device->backend->events->destroy(device, k->ended[lane]);
-      if (k->begun[lane]) device->backend->events->destroy(device, k->begun[lane]);
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
+    tsr_flight *k = &m->flights[i];
+    tsr_buffer *const others[] = {&k->numbers,         &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
+                                  &k->gathered.values, &k->gathered.back, &k->gathered.ordered};
+    if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
+    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
+      if (k->ended[leg]) device->backend->events->destroy(device, k->ended[leg]);
+      if (k->times.begun[leg]) device->backend->events->destroy(device, k->times.begun[leg]);
     }
     for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
     for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
@@ -111,8 +111,8 @@ static void release_member(tsr_member *m) {
       free_buffer(device, &k->ordered[a]);
     }
   }
-  for (uint32_t lane = 0; lane < TSR_LANES; lane++)
-    if (m->streams[lane]) device->backend->stream_destroy(device, m->streams[lane]);
+  for (uint32_t leg = 0; leg < TSR_LEGS; leg++)
+    if (m->streams[leg]) device->backend->stream_destroy(device, m->streams[leg]);
   tsr_table_destroy(m->shard);
 }
 
@@ -125,9 +125,9 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   tsr_shards *s = t->shards;
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table of several devices");
   if (!in_group) s->transport.members = s->transport.here = t->devices.count;
-  s->split = (uint32_t)settings->split;
+  s->split = (uint32_t)settings->sharing.split;
   /* lists that are made in bulk are made anew by each insert, so that a batch has to come at once */
-  s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->chunk;
+  s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->sharing.chunk;
   s->seed = t->store.composition->shape.seed;
   s->is_empty = true;
   const uint32_t here = s->transport.here;
@@ -143,7 +143,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (in_group)
     s->transport.devices[0] = devices[0];
   else
-    tsr_local_transport(&s->transport, devices, here, settings->exchange == TSR_EXCHANGE_COPY);
+    tsr_local_transport(&s->transport, devices, here, settings->sharing.exchange == TSR_EXCHANGE_COPY);
   tsr_balance_evenly(s);
   return TSR_OK;
 }

@@ -145,8 +145,8 @@ void tsr_group_destroy(tsr_group *group) {
 
 static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
   const char *what = NULL;
-  if (settings->devices.count > 1) what = "each process has one device: name one";
-  if (settings->split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
+  if (settings->sharing.devices.count > 1) what = "each process has one device: name one";
+  if (settings->sharing.split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
   return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
 }
 
@@ -173,7 +173,7 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
                                       .gather = gather,
                                       .exchange = exchange,
                                       .agree = agree};
-  (*table)->form = &tsr_form_shards;
+  (*table)->methods = &tsr_methods_shards;
   (*table)->shards = shards;
   (*table)->capacity = settings.capacity;
   return tsr_shards_furnish(*table, make, from, error);
@@ -195,7 +195,7 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
                                  t->shards->chunk,
                                  t->backend->wires != NULL,
                                  bins,
-                                 t->store.composition->settings.value_bytes};
+                                 tsr_composition_value_bytes(t->store.composition)};
   memcpy(mine, words, sizeof words);
   tsr_status status = gather(x, rows, WORDS, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)

@@ -9,8 +9,8 @@
 
 #include "core/devices/move.h"
 #include "core/devices/whole.h"
-#include "core/table/form.h"
-#include "core/table/handle.h"
+#include "core/table/single.h"
+#include "core/table/table_struct.h"
 
 static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, tsr_error *error) {
   if (left->transport.group != right->transport.group)

@@ -7,7 +7,7 @@
 
 #include "core/devices/shards.h"
 
-/* Of tsr_form_shards. */
+/* Of tsr_methods_shards. */
 tsr_status tsr_shards_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                            tsr_error *error) TSR_MUST_CHECK;
 

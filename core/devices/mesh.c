@@ -152,7 +152,7 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
   return TSR_OK;
 }
 
-/* ---- Waiting for something else --------------------------------------------------------------- */
+/* ---- Waiting for something else -------------------------------------------------------------- */
 
 tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) {
   struct pollfd polls[TSR_DEVICES_MAX];

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "core/devices/batch.h"
-#include "core/table/form.h"
-#include "core/table/wide.h"
+#include "core/table/single.h"
+#include "core/table/values.h"
 
 /* ---- Independent ----------------------------------------------------------------------------- */
 
@@ -220,15 +220,6 @@ static tsr_status copy_region(tsr_table *to, const tsr_table *from, uint32_t rol
                                 from->store.state.part[role].region[i], bytes, NULL, error);
 }
 
-/* A replica is never inserted into, so that it needs no list of spare rows. */
-static tsr_status copy_rows(tsr_table *to, const tsr_table *from, tsr_error *error) {
-  const uint64_t bytes = from->wide.count * tsr_composition_value_bytes(from->store.composition);
-  const tsr_status status = tsr_wide_reserve(to, from->wide.count, error);
-  to->wide.spares = to->wide.used = 0;
-  return status ? status
-                : to->backend->copy_from(to->device, to->wide.rows, from->device, from->wide.rows, bytes, NULL, error);
-}
-
 static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *error) {
   const tsr_composition *composition = from->store.composition;
   tsr_status status = tsr_single_clear(to, NULL, error);
@@ -239,7 +230,7 @@ static tsr_status copy_shard(tsr_table *to, const tsr_table *from, tsr_error *er
   if (status == TSR_OK && !is_alike) status = tsr_rehash(to, &options, error); /* the first one has grown */
   for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
     status = copy_region(to, from, at.role, at.i, error);
-  if (status == TSR_OK && tsr_is_wide(to)) status = copy_rows(to, from, error);
+  if (status == TSR_OK) status = to->values->copy(to, from, error);
   to->store.state.has_erased = from->store.state.has_erased;
   to->store.is_clear = false;
   tsr_status waited = to->backend->synchronize(to->device, NULL, status ? NULL : error);

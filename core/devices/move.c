@@ -10,8 +10,8 @@
 #include "core/devices/balance.h"
 #include "core/devices/whole.h"
 #include "core/table/create.h"
-#include "core/table/form.h"
 #include "core/table/rebuild.h"
+#include "core/table/single.h"
 #include "core/tessera_devices.h"
 
 /* ---- Building -------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ tsr_status tsr_shards_build(tsr_table *t, uint64_t n, const void *keys, const vo
                             uint32_t tries, tsr_error *error) {
   const uint64_t seed = t->store.composition->shape.seed;
   tsr_report before, after;
-  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  if (t->store.composition->settings.upkeep.growth) return tsr_insert(t, n, keys, values, call, error);
   tsr_status status = tsr_shards_report(t, &before, error);
   for (uint32_t try = 1; status == TSR_OK; try++) {
     tsr_call this_call = *call;
@@ -148,13 +148,13 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, cons
   if (balances && status == TSR_OK) status = tsr_balance_choose(t->shards, t->capacity, error);
   t->shards->is_empty = false;
   for (uint32_t i = 0; status == TSR_OK && i < holders; i++)
-    status = t->form->operate(t,
-                              &(tsr_request){.op = TSR_BULK_insert,
-                                             .phase = TSR_PHASE_INSERT,
-                                             .n = p[i].count,
-                                             .keys = p[i].keys,
-                                             .values = p[i].values},
-                              error);
+    status = t->methods->operate(t,
+                                 &(tsr_request){.op = TSR_BULK_insert,
+                                                .phase = TSR_PHASE_INSERT,
+                                                .n = p[i].count,
+                                                .keys = p[i].keys,
+                                                .values = p[i].values},
+                                 error);
   if (status == TSR_OK) status = tsr_shards_report(t, &report, error);
   if (status == TSR_OK) *not_placed = report.not_placed;
   return status == TSR_OK ? tsr_shards_add_up(t->shards, not_placed, error) : status;
@@ -237,7 +237,7 @@ tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **ma
   return status;
 }
 
-/* ---- Dealing pairs like another table --------------------------------------------------------- */
+/* ---- Dealing pairs like another table -------------------------------------------------------- */
 
 /* As its parts were made for other keys, a shard may need more room. */
 tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {

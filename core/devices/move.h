@@ -7,7 +7,7 @@
 
 #include "core/devices/shards.h"
 
-/* Of tsr_form_shards. */
+/* Of tsr_methods_shards. */
 tsr_status tsr_shards_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error) TSR_MUST_CHECK;

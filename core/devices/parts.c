@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches whose arrays are split among the devices (tessera_devices.h). What is asked of each part is checked by the call
- * that it stands for: the table has for that time a form which keeps the request instead of doing it. Read next: batch.h.
+ * that it stands for: for that time the table has methods that keep the request instead of doing it. Read next: batch.h.
  */
 #include <stdlib.h>
 
@@ -12,13 +12,13 @@
 #include "core/tessera_devices.h"
 
 typedef struct keeper {
-  tsr_form form; /* first, so that a table's form leads here */
+  tsr_methods methods; /* first, so that a table's methods lead here */
   tsr_request request;
 } keeper;
 
 static tsr_status keep(tsr_table *t, const tsr_request *request, tsr_error *error) {
   (void)error;
-  ((keeper *)(uintptr_t)t->form)->request = *request;
+  ((keeper *)(uintptr_t)t->methods)->request = *request;
   return TSR_OK;
 }
 
@@ -51,13 +51,13 @@ static tsr_status ask(tsr_table *t, uint32_t call, const tsr_batch_part *p, tsr_
 static tsr_status request_of(tsr_table *t, uint32_t call, const tsr_batch_part *part, tsr_request *request,
                              tsr_error *error) {
   tsr_batch_part known;
-  keeper kept = {.form = {.operate = keep}};
-  const tsr_form *form = t->form;
+  keeper kept = {.methods = {.operate = keep}};
+  const tsr_methods *methods = t->methods;
   tsr_status status = tsr_take_over("tsr_call_parts", &known, part, sizeof known, error);
   if (status) return status;
-  t->form = &kept.form;
+  t->methods = &kept.methods;
   status = ask(t, call, &known, error);
-  t->form = form;
+  t->methods = methods;
   *request = kept.request;
   return status;
 }
@@ -73,7 +73,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *parts, uint32_t count
     status = tsr_replicated_refresh(s, error);
     return status ? status : tsr_batch_deal_parts(t, parts, error);
   }
-  for (uint32_t i = 0; status == TSR_OK && i < count; i++) status = t->form->operate(t, &parts[i], error);
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++) status = t->methods->operate(t, &parts[i], error);
   return status;
 }
 

@@ -20,9 +20,9 @@
 #include "core/devices/whole.h"
 #include "core/sized.h"
 #include "core/table/create.h"
-#include "core/table/form.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
+#include "core/table/single.h"
 
 typedef tsr_save_shards_head head_of_all;
 _Static_assert((int)TSR_SPLIT_SHARDS_MAX == 64 && (int)TSR_DEVICES_MAX == 64, "the arrays of a head");
@@ -52,10 +52,10 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
     h->ends[i] = at;
     if (!is_here(t, i)) continue;
     tsr_table *shard = t->shards->members[i - t->shards->transport.first].shard;
-    shard->watch = t->watch;
-    shard->watch_context = t->watch_context;
+    shard->listener.watch = t->listener.watch;
+    shard->listener.context = t->listener.context;
     status = tsr_save_write(file, path, at, shard, &bytes, error);
-    shard->watch = NULL;
+    shard->listener.watch = NULL;
     at += bytes;
     h->ends[i] = at;
   }
@@ -174,13 +174,14 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
 static void remember(const source *s, tsr_table *t) {
   memcpy(t->shards->first_bin, s->head.first_bin, sizeof s->head.first_bin);
   t->shards->is_empty = false;
-  t->shards->is_stale = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
+  t->shards->is_stale = t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED;
 }
 
 static tsr_status fill_table(const source *s, tsr_table *t, tsr_error *error) {
   const head_of_all *h = &s->head;
-  if (t->form != &tsr_form_shards) return damaged(s->path, "its spec is of one device, and it holds shards", error);
-  const bool replicates = t->store.composition->settings.split == TSR_SPLIT_REPLICATED;
+  if (t->methods != &tsr_methods_shards)
+    return damaged(s->path, "its spec is of one device, and it holds shards", error);
+  const bool replicates = t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED;
   if (h->shards != (replicates ? 1 : t->devices.count))
     return damaged(s->path, "its head has another number of shards than its spec", error);
   const tsr_status status = tsr_shards_furnish(t, load_shard, s, error);
@@ -203,7 +204,7 @@ static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *e
 
 /* Whether there are as many devices as the file has shards, or copies of one. */
 static bool suits(const source *s, const tsr_table *t) {
-  return t->store.composition->settings.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
+  return t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
 }
 
 /* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is

@@ -8,7 +8,7 @@
 
 #include "core/devices/shards.h"
 
-/* Of tsr_form_shards. */
+/* Of tsr_methods_shards. */
 tsr_status tsr_shards_save(tsr_table *table, const char *path, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
                            tsr_table **table, tsr_error *error) TSR_MUST_CHECK;

@@ -3,7 +3,7 @@
  * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
  * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
  * those before it: transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join,
- * save <- form. Read next: batch.h.
+ * save <- methods. Read next: batch.h.
  */
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H
@@ -12,7 +12,7 @@
 #include "core/devices/transport.h"
 #include "core/tessera_devices.h"
 
-enum { TSR_SLOTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
+enum { TSR_FLIGHTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
 
 /* What a member holds of a chunk, in the memory of its device. In: of its part of the batch, as the caller gave it; split: in
  * the order of shards; arrived: what came for its shard; answer: what the shard answered; back: the same where the item
@@ -28,31 +28,41 @@ typedef enum tsr_answer {
   TSR_ANSWERS
 } tsr_answer;
 
-typedef enum tsr_lane { TSR_LANE_SPLIT, TSR_LANE_TRAVEL, TSR_LANE_WORK, TSR_LANE_RETURN, TSR_LANES } tsr_lane;
+typedef enum tsr_leg { TSR_LEG_SPLIT, TSR_LEG_TRAVEL, TSR_LEG_WORK, TSR_LEG_RETURN, TSR_LEGS } tsr_leg;
 
 typedef struct tsr_buffer {
   void *memory;
   uint64_t bytes;
 } tsr_buffer;
 
-typedef struct tsr_slot {
+/* Of find_all: how many values each item has, where they begin, and the values: of the shard, back, in the caller's order. */
+typedef struct tsr_gathered {
+  tsr_buffer spans, offsets, values, back, ordered;
+} tsr_gathered;
+
+/* While legs are measured: when each began; and when the answers were back, before they are put in order. */
+typedef struct tsr_leg_times {
+  tsr_event *begun[TSR_LEGS], *back_at;
+  bool is_timed[TSR_LEGS];
+} tsr_leg_times;
+
+/* A chunk under way, as a member has it. */
+typedef struct tsr_flight {
   uint64_t first, n;                /* of the member's part of the batch */
   uint64_t got;                     /* items of its shard */
   const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
-  void *ordered_at[TSR_ANSWERS];                                  /* in `ordered`, or the caller's array */
-  tsr_buffer spans, offsets, values, back_values, ordered_values; /* find_all */
-  tsr_event *ended[TSR_LANES];                                    /* each phase */
-  /* While phases are measured: when each began; and when the answers were back, before they are put in order. */
-  tsr_event *begun[TSR_LANES], *back_at;
-  bool is_timed[TSR_LANES];
-} tsr_slot;
+  void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
+  tsr_gathered gathered;
+  tsr_event *ended[TSR_LEGS]; /* each leg */
+  tsr_leg_times times;
+} tsr_flight;
 
 typedef struct tsr_member {
   tsr_table *shard;
-  void *streams[TSR_LANES];
-  tsr_slot slots[TSR_SLOTS];
+  void *streams[TSR_LEGS];
+  tsr_flight flights[TSR_FLIGHTS];
   tsr_buffer bins;
 } tsr_member;
 
@@ -65,7 +75,7 @@ typedef struct tsr_shards {
   uint32_t next;                       /* how far the parts of a batch are turned among the members */
   bool is_stale;                       /* replicated: the first shard knows more than the others */
   tsr_report carried;                  /* counts of shards that are gone, and of finds that all shards were asked for */
-  bool measures;                       /* what the phases cost */
+  bool measures;                       /* what the legs cost */
   tsr_phases phases;
   tsr_member *members; /* those of this process */
 } tsr_shards;

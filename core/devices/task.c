@@ -35,7 +35,7 @@ uint64_t tsr_task_max_part(const tsr_task *task) {
   return n;
 }
 
-/* With few chunks the phases do not overlap; small ones cost the host more time than the devices, and large ones memory. */
+/* With few chunks the legs do not overlap; small ones cost the host more time than the devices, and large ones memory. */
 static uint64_t share_of(const tsr_task *task) {
   enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
@@ -80,7 +80,7 @@ bool tsr_task_sends_answers(const tsr_task *task) {
          task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_SPLIT_TILE;
 }
 
-void *tsr_task_question(const tsr_task *task, const tsr_slot *k, tsr_column c) {
+void *tsr_task_question(const tsr_task *task, const tsr_flight *k, tsr_column c) {
   if (!task->question_bytes[c]) return NULL;
   return task->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
 }
@@ -92,7 +92,7 @@ bool tsr_task_has_answers(const tsr_task *task) {
 }
 
 void tsr_task_free(tsr_task *task) {
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     free(task->sizes[i]);
     free(task->back[i]);
   }
@@ -103,7 +103,7 @@ void tsr_task_free(tsr_task *task) {
 tsr_status tsr_task_allocate(tsr_task *task) {
   const size_t members = task->x->members;
   bool has_all = true;
-  for (uint32_t i = 0; i < TSR_SLOTS; i++) {
+  for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     task->sizes[i] = calloc(members * members, sizeof *task->sizes[i]);
     task->back[i] = calloc(members * members, sizeof *task->back[i]);
     has_all = has_all && task->sizes[i] && task->back[i];
@@ -117,34 +117,34 @@ tsr_status tsr_task_allocate(tsr_task *task) {
                   (unsigned long long)tsr_task_max_part(task));
 }
 
-/* ---- Work of a member, in the stream of a phase ---------------------------------------------- */
+/* ---- Work of a member, in the stream of a leg ------------------------------------------------ */
 
-tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->events->wait(device, event, m->streams[lane], task->error);
+  return device->backend->events->wait(device, event, m->streams[leg], task->error);
 }
 
-static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_lane lane) {
+static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->events->record(device, event, m->streams[lane], task->error);
+  return device->backend->events->record(device, event, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, const void *from, uint64_t bytes,
-                         tsr_lane lane) {
+                         tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[lane], task->error) : TSR_OK;
+  return bytes ? device->backend->copy(device, to, from, bytes, m->streams[leg], task->error) : TSR_OK;
 }
 
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
-                         tsr_lane lane) {
+                         tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
   const uint64_t items = what == TSR_SPLIT_count || what == TSR_SPLIT_scatter ? split->tiles : split->n;
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[lane], task->error);
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
 }
 
-tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_lane lane) {
+tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return tsr_prefix_sum(device, numbers, n, m->streams[lane], task->error);
+  return tsr_prefix_sum(device, numbers, n, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
@@ -153,36 +153,36 @@ tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *m, tsr_buffe
 
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
-tsr_status tsr_task_begin_phase(const tsr_task *task, const tsr_member *m, const tsr_slot *k, tsr_lane lane) {
-  return task->s->measures ? record(task, m, k->begun[lane], lane) : TSR_OK;
+tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *m, const tsr_flight *k, tsr_leg leg) {
+  return task->s->measures ? record(task, m, k->times.begun[leg], leg) : TSR_OK;
 }
 
-tsr_status tsr_task_end_phase(const tsr_task *task, const tsr_member *m, tsr_slot *k, tsr_lane lane) {
-  k->is_timed[lane] = task->s->measures;
-  return record(task, m, k->ended[lane], lane);
+tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *m, tsr_flight *k, tsr_leg leg) {
+  k->times.is_timed[leg] = task->s->measures;
+  return record(task, m, k->ended[leg], leg);
 }
 
-tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t slot, bool are_back) {
+tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t flight, bool are_back) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && task->s->measures && i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_slot *k = &m->slots[slot];
-    status = record(task, m, are_back ? k->back_at : k->begun[TSR_LANE_RETURN], TSR_LANE_RETURN);
+    const tsr_flight *k = &m->flights[flight];
+    status = record(task, m, are_back ? k->times.back_at : k->times.begun[TSR_LEG_RETURN], TSR_LEG_RETURN);
   }
   return status;
 }
 
-tsr_status tsr_task_meet(const tsr_task *task, uint32_t slot, tsr_lane after, tsr_lane lane) {
+tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, tsr_leg leg) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; i < task->x->here; i++)
     for (uint32_t other = 0; status == TSR_OK && other < task->x->here; other++)
-      status = tsr_task_wait(task, &task->s->members[i], task->s->members[other].slots[slot].ended[after], lane);
+      status = tsr_task_wait(task, &task->s->members[i], task->s->members[other].flights[flight].ended[after], leg);
   return status;
 }
 
-/* ---- What the phases cost --------------------------------------------------------------------- */
+/* ---- What the legs cost ---------------------------------------------------------------------- */
 
-/* *longest becomes the time between two events of this slot, if that is longer. */
+/* *longest becomes the time between two events of this flight, if that is longer. */
 static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to, double *longest, tsr_error *error) {
   double ms = 0;
   tsr_status status = tsr_device_of(m)->backend->events->between(tsr_device_of(m), from, to, &ms, error);
@@ -191,62 +191,63 @@ static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to,
 }
 
 /* Adds what a chunk has cost. pre: its events are finished. */
-static tsr_status add_times(const tsr_task *task, uint32_t slot, tsr_error *error) {
-  double longest[TSR_LANES] = {0}, back = 0;
+static tsr_status add_times(const tsr_task *task, uint32_t flight, tsr_error *error) {
+  double longest[TSR_LEGS] = {0}, back = 0;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    tsr_slot *k = &task->s->members[i].slots[slot];
-    for (uint32_t lane = 0; status == TSR_OK && lane < TSR_LANES; lane++) {
-      tsr_event *begun = lane == TSR_LANE_RETURN ? k->back_at : k->begun[lane];
-      if (k->is_timed[lane]) status = take_time(m, begun, k->ended[lane], &longest[lane], error);
+    tsr_flight *k = &task->s->members[i].flights[flight];
+    for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++) {
+      tsr_event *begun = leg == TSR_LEG_RETURN ? k->times.back_at : k->times.begun[leg];
+      if (k->times.is_timed[leg]) status = take_time(m, begun, k->ended[leg], &longest[leg], error);
     }
-    if (status == TSR_OK && k->is_timed[TSR_LANE_RETURN])
-      status = take_time(m, k->begun[TSR_LANE_RETURN], k->back_at, &back, error);
-    for (uint32_t lane = 0; lane < TSR_LANES; lane++) k->is_timed[lane] = false;
+    if (status == TSR_OK && k->times.is_timed[TSR_LEG_RETURN])
+      status = take_time(m, k->times.begun[TSR_LEG_RETURN], k->times.back_at, &back, error);
+    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) k->times.is_timed[leg] = false;
   }
-  task->s->phases.chunks += longest[TSR_LANE_WORK] > 0;
-  task->s->phases.split_ms += longest[TSR_LANE_SPLIT];
-  task->s->phases.exchange_ms += longest[TSR_LANE_TRAVEL] + back;
-  task->s->phases.work_ms += longest[TSR_LANE_WORK];
-  task->s->phases.answer_ms += longest[TSR_LANE_RETURN];
+  task->s->phases.chunks += longest[TSR_LEG_WORK] > 0;
+  task->s->phases.split_ms += longest[TSR_LEG_SPLIT];
+  task->s->phases.exchange_ms += longest[TSR_LEG_TRAVEL] + back;
+  task->s->phases.work_ms += longest[TSR_LEG_WORK];
+  task->s->phases.answer_ms += longest[TSR_LEG_RETURN];
   return status;
 }
 
-tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t slot, tsr_error *error) {
+tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_slot *k = &m->slots[slot];
+    const tsr_flight *k = &m->flights[flight];
     tsr_device *device = tsr_device_of(m);
-    for (uint32_t lane = 0; lane < TSR_LANES; lane++) {
-      tsr_status waited = device->backend->events->finish(device, k->ended[lane], status ? NULL : error);
+    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
+      tsr_status waited = device->backend->events->finish(device, k->ended[leg], status ? NULL : error);
       if (status == TSR_OK) status = waited;
     }
   }
-  return status ? status : add_times(task, slot, error);
+  return status ? status : add_times(task, flight, error);
 }
 
 /* ---- Where columns lie ----------------------------------------------------------------------- */
 
-/* shards, members: where in a slot these columns begin; i: the number of the one that is meant. */
+/* shards, members: where in a flight these columns begin; i: the number of the one that is meant. */
 static tsr_way way_of(size_t shards, size_t members, uint32_t i, uint32_t bytes) {
   return (tsr_way){shards + i * sizeof(tsr_buffer), members + i * sizeof(tsr_buffer), bytes};
 }
 
 tsr_way tsr_way_of_question(const tsr_task *task, tsr_column c) {
-  return way_of(offsetof(tsr_slot, arrived), offsetof(tsr_slot, split), c, task->question_bytes[c]);
+  return way_of(offsetof(tsr_flight, arrived), offsetof(tsr_flight, split), c, task->question_bytes[c]);
 }
 
 tsr_way tsr_way_of_answer(const tsr_task *task, tsr_answer a) {
-  return way_of(offsetof(tsr_slot, answer), offsetof(tsr_slot, back), a, task->answers[a].bytes);
+  return way_of(offsetof(tsr_flight, answer), offsetof(tsr_flight, back), a, task->answers[a].bytes);
 }
 
 tsr_way tsr_way_of_values(const tsr_task *task) {
-  return way_of(offsetof(tsr_slot, values), offsetof(tsr_slot, back_values), 0, task->answer_bytes[TSR_FOUND_VALUES]);
+  return way_of(offsetof(tsr_flight, gathered.values), offsetof(tsr_flight, gathered.back), 0,
+                task->answer_bytes[TSR_FOUND_VALUES]);
 }
 
-static void *memory_at(const tsr_slot *k, size_t offset) {
+static void *memory_at(const tsr_flight *k, size_t offset) {
   return ((const tsr_buffer *)((const char *)k + offset))->memory;
 }
 
@@ -257,7 +258,7 @@ void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_
   for (uint32_t to = 1; to < members; to++) first_at[to] = first_at[to - 1] + row[to - 1];
 }
 
-void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t slot, tsr_way w, const uint64_t *sizes,
+void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr_way w, const uint64_t *sizes,
                      void **at) {
   const uint32_t members = task->x->members, me = task->x->first + member;
   uint64_t first_at[TSR_DEVICES_MAX];
@@ -266,7 +267,7 @@ void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t slot, tsr_w
     const bool is_reached = task->x->is_direct || shard == me;
     uint64_t before = 0;
     for (uint32_t from = 0; from < me; from++) before += sizes[from * members + shard];
-    const tsr_slot *k = &task->s->members[is_reached ? shard - task->x->first : member].slots[slot];
+    const tsr_flight *k = &task->s->members[is_reached ? shard - task->x->first : member].flights[flight];
     char *memory = memory_at(k, is_reached ? w.shards : w.members);
     at[shard] = memory ? memory + (is_reached ? before : first_at[shard]) * w.bytes : NULL;
   }
@@ -285,8 +286,8 @@ static void add_sent(const tsr_task *task, const uint64_t *sizes, uint32_t item_
   if (task->s->measures && is_hidden) task->s->phases.hidden_bytes += most * item_bytes;
 }
 
-tsr_status tsr_task_exchange(const tsr_task *task, uint32_t slot, tsr_way w, const uint64_t *sizes, tsr_lane lane) {
-  const bool returns = lane == TSR_LANE_RETURN;
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, tsr_way w, const uint64_t *sizes, tsr_leg leg) {
+  const bool returns = leg == TSR_LEG_RETURN;
   const void *sources[TSR_DEVICES_MAX];
   void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
   if (task->stays) return TSR_OK;
@@ -294,10 +295,10 @@ tsr_status tsr_task_exchange(const tsr_task *task, uint32_t slot, tsr_way w, con
   if (task->x->is_direct) return TSR_OK;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_slot *k = &m->slots[slot];
+    const tsr_flight *k = &m->flights[flight];
     sources[i] = memory_at(k, returns ? w.shards : w.members);
     targets[i] = memory_at(k, returns ? w.members : w.shards);
-    streams[i] = m->streams[lane];
+    streams[i] = m->streams[leg];
   }
   const tsr_parcels parcels = {sources, targets, sizes, w.bytes, streams};
   return task->x->exchange(task->x, &parcels, task->error);

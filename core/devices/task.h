@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch under way, and what all of its phases do with it: chunks, streams and events, where the columns of a chunk lie,
- * what the phases cost. A phase is a lane (tsr_lane): each has a stream of its own on every device, and for each slot an
- * event at its end. One thread uses a task. Functions that return a status enqueue, and fail as the backend does. Read
+ * A batch under way, and what all of its legs do with it: chunks, streams and events, where the columns of a chunk lie,
+ * what the legs of a flight cost (tsr_leg). Each leg has a stream of its own on every device, and each flight an event
+ * at the end of each leg. One thread uses a task. Functions that return a status enqueue, and fail as the backend does. Read
  * next: chunk.h.
  */
 #ifndef TSR_DEVICES_TASK_H
@@ -34,8 +34,8 @@ typedef struct tsr_task {
   uint32_t question_bytes[TSR_QUESTIONS];
   tsr_answer_column answers[TSR_ANSWERS];
   uint32_t answer_bytes[TSR_ANSWERS]; /* of an item, wanted or not */
-  uint64_t *sizes[TSR_SLOTS];         /* items from each member to each other */
-  uint64_t *back[TSR_SLOTS];          /* and on their way back */
+  uint64_t *sizes[TSR_FLIGHTS];       /* items from each member to each other */
+  uint64_t *back[TSR_FLIGHTS];        /* and on their way back */
   tsr_task_row *rows;                 /* of each member */
   uint64_t *host_counts;
   uint64_t tiles_max; /* of a member's part of a chunk */
@@ -55,22 +55,21 @@ void tsr_task_free(tsr_task *task);
 const void *tsr_question_in(const tsr_request *request, tsr_column column);
 void *tsr_answer_in(const tsr_request *request, tsr_answer answer);
 /* What a shard works on, on its device. */
-void *tsr_task_question(const tsr_task *task, const tsr_slot *slot, tsr_column column);
+void *tsr_task_question(const tsr_task *task, const tsr_flight *flight, tsr_column column);
 /* Items of the longest part here. */
 uint64_t tsr_task_max_part(const tsr_task *task);
 bool tsr_task_has_answers(const tsr_task *task);
 bool tsr_task_sends_answers(const tsr_task *task);
 
-/* ---- Work of a member, in the stream of a phase ---------------------------------------------- */
+/* ---- Work of a member, in the stream of a leg ------------------------------------------------ */
 
 static inline tsr_device *tsr_device_of(const tsr_member *member) { return member->shard->device; }
-tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *member, tsr_event *event, tsr_lane lane)
-    TSR_MUST_CHECK;
+tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *member, tsr_event *event, tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *member, void *to, const void *from, uint64_t bytes,
-                         tsr_lane lane) TSR_MUST_CHECK;
+                         tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *member, uint32_t what, const tsr_split *split,
-                         tsr_lane lane) TSR_MUST_CHECK;
-tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_lane lane)
+                         tsr_leg leg) TSR_MUST_CHECK;
+tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_leg leg)
     TSR_MUST_CHECK;
 /* Room for so many bytes; waits where it has to allocate. */
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_buffer *buffer, uint64_t bytes)
@@ -78,21 +77,21 @@ tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_
 
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
-/* A member's phase of a chunk begins, where phases are measured; and ends, which others can wait for. */
-tsr_status tsr_task_begin_phase(const tsr_task *task, const tsr_member *member, const tsr_slot *slot, tsr_lane lane)
+/* A member's leg of a chunk begins, where legs are measured; and ends, which others can wait for. */
+tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *member, const tsr_flight *flight, tsr_leg leg)
     TSR_MUST_CHECK;
-tsr_status tsr_task_end_phase(const tsr_task *task, const tsr_member *member, tsr_slot *slot, tsr_lane lane)
+tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *member, tsr_flight *flight, tsr_leg leg)
     TSR_MUST_CHECK;
 /* The same before the answers travel back (are_back = false), and when they have. */
-tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t slot, bool are_back) TSR_MUST_CHECK;
-/* The phase `lane` of every member waits for the phase `after` of all members. */
-tsr_status tsr_task_meet(const tsr_task *task, uint32_t slot, tsr_lane after, tsr_lane lane) TSR_MUST_CHECK;
-/* Waits for the chunk that had this slot, answers and all, and adds up what it cost. */
-tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t slot, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t flight, bool are_back) TSR_MUST_CHECK;
+/* The leg `leg` of every member waits for the leg `after` of all members. */
+tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, tsr_leg leg) TSR_MUST_CHECK;
+/* Waits for the chunk that had this flight, answers and all, and adds up what it cost. */
+tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
 
 /* ---- Where columns lie ----------------------------------------------------------------------- */
 
-/* The two ends of a column's way, as places of buffers in a slot: with the shards, and with the members whose items it is
+/* The two ends of a column's way, as places of buffers in a flight: with the shards, and with the members whose items it is
  * about. */
 typedef struct tsr_way {
   size_t shards, members;
@@ -107,11 +106,11 @@ tsr_way tsr_way_of_values(const tsr_task *task); /* all values of keys */
 void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at);
 /* Where, shard by shard, a column of a member's items is to be written or read: with the shard itself, if the member's
  * kernels reach it, else where it begins or ends its way. */
-void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t slot, tsr_way way, const uint64_t *sizes,
+void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr_way way, const uint64_t *sizes,
                      void **at);
-/* Carries one column of all members here, as far as their kernels have not written it to the other shards: in the phase
- * TSR_LANE_RETURN from the shards to the members, else to the shards. sizes: from each to each, in that direction. */
-tsr_status tsr_task_exchange(const tsr_task *task, uint32_t slot, tsr_way way, const uint64_t *sizes, tsr_lane lane)
+/* Carries one column of all members here, as far as their kernels have not written it to the other shards: in the leg
+ * TSR_LEG_RETURN from the shards to the members, else to the shards. sizes: from each to each, in that direction. */
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, tsr_way way, const uint64_t *sizes, tsr_leg leg)
     TSR_MUST_CHECK;
 
 #endif

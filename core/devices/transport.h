@@ -8,7 +8,7 @@
 #ifndef TSR_DEVICES_TRANSPORT_H
 #define TSR_DEVICES_TRANSPORT_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* One column of items that goes from each member to each other. Arrays in the memory of the members' devices, one for
  * each member of this process; what goes to member j lies behind what goes to j - 1, and arrives behind what came from

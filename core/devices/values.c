@@ -5,31 +5,33 @@
 #include "core/devices/values.h"
 
 #include "core/devices/chunk.h"
-#include "core/table/form.h"
+#include "core/table/single.h"
 
 /* How many values each member gets from each shard for this chunk: by the caller's offsets, which a count has made. */
-static tsr_status size_values(const tsr_task *task, uint32_t slot, uint64_t *wants, uint64_t *firsts) {
+static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *firsts) {
   const uint32_t members = task->x->members;
   uint64_t ends[TSR_DEVICES_MAX + 1];
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    tsr_slot *k = &task->s->members[i].slots[slot];
-    const uint64_t bytes = (k->n + 1) * sizeof(uint64_t), *items = task->sizes[slot] + (task->x->first + i) * members;
-    status = tsr_task_reserve(task, m, &k->offsets, bytes);
-    if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->spans, bytes);
+    tsr_flight *k = &task->s->members[i].flights[flight];
+    const uint64_t bytes = (k->n + 1) * sizeof(uint64_t), *items = task->sizes[flight] + (task->x->first + i) * members;
+    status = tsr_task_reserve(task, m, &k->gathered.offsets, bytes);
+    if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->gathered.spans, bytes);
     const uint64_t *users = task->parts[i].counts + k->first;
-    if (status == TSR_OK) status = tsr_task_copy(task, m, k->offsets.memory, users, bytes, TSR_LANE_SPLIT);
-    const tsr_split split = {
-        .n = k->n, .numbers = k->numbers.memory, .offsets = k->offsets.memory, .spans = k->spans.memory};
-    if (status == TSR_OK && k->n) status = tsr_task_step(task, m, TSR_SPLIT_spans, &split, TSR_LANE_SPLIT);
-    if (status == TSR_OK) status = tsr_task_sum(task, m, split.spans, k->n, TSR_LANE_SPLIT);
+    if (status == TSR_OK) status = tsr_task_copy(task, m, k->gathered.offsets.memory, users, bytes, TSR_LEG_SPLIT);
+    const tsr_split split = {.n = k->n,
+                             .numbers = k->numbers.memory,
+                             .offsets = k->gathered.offsets.memory,
+                             .spans = k->gathered.spans.memory};
+    if (status == TSR_OK && k->n) status = tsr_task_step(task, m, TSR_SPLIT_spans, &split, TSR_LEG_SPLIT);
+    if (status == TSR_OK) status = tsr_task_sum(task, m, split.spans, k->n, TSR_LEG_SPLIT);
     if (status == TSR_OK)
-      status = tsr_task_copy(task, m, &firsts[i], k->offsets.memory, sizeof *firsts, TSR_LANE_SPLIT);
+      status = tsr_task_copy(task, m, &firsts[i], k->gathered.offsets.memory, sizeof *firsts, TSR_LEG_SPLIT);
     for (uint64_t from = 0, at = 0; status == TSR_OK && from <= members; at += from < members ? items[from] : 0, from++)
-      status = tsr_task_copy(task, m, &ends[from], split.spans + at, sizeof *ends, TSR_LANE_SPLIT);
+      status = tsr_task_copy(task, m, &ends[from], split.spans + at, sizeof *ends, TSR_LEG_SPLIT);
     if (status == TSR_OK)
-      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LANE_SPLIT], task->error);
+      status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
     for (uint32_t from = 0; status == TSR_OK && from < members; from++)
       wants[(task->x->first + i) * members + from] = ends[from + 1] - ends[from];
   }
@@ -37,78 +39,78 @@ static tsr_status size_values(const tsr_task *task, uint32_t slot, uint64_t *wan
   return status ? status : task->x->gather(task->x, wants, members, task->error);
 }
 
-static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_slot *k, uint64_t values) {
+static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_flight *k, uint64_t values) {
   tsr_member *m = &task->s->members[member];
   const uint32_t value_bytes = task->answer_bytes[TSR_FOUND_VALUES];
-  tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LANE_TRAVEL], TSR_LANE_WORK);
-  if (status == TSR_OK) status = tsr_task_begin_phase(task, m, k, TSR_LANE_WORK);
+  tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
+  if (status == TSR_OK) status = tsr_task_begin_leg(task, m, k, TSR_LEG_WORK);
   if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->answer[TSR_COUNTS], (k->got + 1) * sizeof(uint64_t));
-  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->values, values * value_bytes);
+  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->gathered.values, values * value_bytes);
   if (status) return status;
   const tsr_request mine = {.op = TSR_BULK_retrieve,
                             .phase = TSR_PHASE_FIND,
                             .n = k->got,
                             .keys = tsr_task_question(task, k, TSR_KEYS),
-                            .values_out = values ? k->values.memory : NULL,
+                            .values_out = values ? k->gathered.values.memory : NULL,
                             .counts = k->answer[TSR_COUNTS].memory,
                             .room = values,
                             .missing = task->parts[member].missing,
-                            .call.stream = m->streams[TSR_LANE_WORK],
+                            .call.stream = m->streams[TSR_LEG_WORK],
                             .tally = m->shard->tallies + TSR_TALLY_UNREAD};
   if (mine.n) status = tsr_single_operate(m->shard, &mine, task->error);
-  return status ? status : tsr_task_end_phase(task, m, k, TSR_LANE_WORK);
+  return status ? status : tsr_task_end_leg(task, m, k, TSR_LEG_WORK);
 }
 
 /* The values of a member's part, to where the caller wants them, as far as there is room. first: where they begin. */
-static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t slot, const uint64_t *wants, uint64_t first,
+static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t flight, const uint64_t *wants, uint64_t first,
                          uint64_t count) {
   tsr_member *m = &task->s->members[member];
-  tsr_slot *k = &m->slots[slot];
+  tsr_flight *k = &m->flights[flight];
   const tsr_request *r = &task->parts[member];
   const uint32_t bytes = task->answer_bytes[TSR_FOUND_VALUES];
   const uint64_t room = first < r->room ? r->room - first : 0, fitting = count < room ? count : room;
-  tsr_status status = tsr_task_reserve(task, m, &k->ordered_values, count * bytes);
+  tsr_status status = tsr_task_reserve(task, m, &k->gathered.ordered, count * bytes);
   if (status || k->n == 0) return status;
   tsr_split split = {.n = k->n,
                      .shards = task->x->members,
                      .numbers = k->numbers.memory,
-                     .ordered = k->ordered_values.memory,
+                     .ordered = k->gathered.ordered.memory,
                      .column_bytes = bytes,
-                     .offsets = k->offsets.memory,
-                     .spans = k->spans.memory};
-  tsr_task_number_shards(task, member, task->sizes[slot], split.first_at);
-  tsr_task_locate(task, member, slot, tsr_way_of_values(task), wants, split.from);
-  status = tsr_task_step(task, m, TSR_SPLIT_spread, &split, TSR_LANE_RETURN);
+                     .offsets = k->gathered.offsets.memory,
+                     .spans = k->gathered.spans.memory};
+  tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
+  tsr_task_locate(task, member, flight, tsr_way_of_values(task), wants, split.from);
+  status = tsr_task_step(task, m, TSR_SPLIT_spread, &split, TSR_LEG_RETURN);
   if (status || !fitting) return status;
-  return tsr_task_copy(task, m, (char *)r->values_out + first * bytes, k->ordered_values.memory, fitting * bytes,
-                       TSR_LANE_RETURN);
+  return tsr_task_copy(task, m, (char *)r->values_out + first * bytes, k->gathered.ordered.memory, fitting * bytes,
+                       TSR_LEG_RETURN);
 }
 
-tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t slot, uint64_t *wants, uint64_t *back) {
+tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *back) {
   const uint32_t members = task->x->members;
   uint64_t firsts[TSR_DEVICES_MAX], counts[TSR_DEVICES_MAX] = {0};
-  tsr_status status = size_values(task, slot, wants, firsts);
-  if (status == TSR_OK) status = tsr_chunk_travel(task, slot);
+  tsr_status status = size_values(task, flight, wants, firsts);
+  if (status == TSR_OK) status = tsr_chunk_travel(task, flight);
   for (uint32_t to = 0; to < members; to++)
     for (uint32_t from = 0; from < members; from++) back[from * members + to] = wants[to * members + from];
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     uint64_t asked = 0;
     for (uint32_t to = 0; to < members; to++) asked += back[(task->x->first + i) * members + to];
     for (uint32_t from = 0; from < members; from++) counts[i] += wants[(task->x->first + i) * members + from];
-    status = retrieve_member(task, i, &task->s->members[i].slots[slot], asked);
+    status = retrieve_member(task, i, &task->s->members[i].flights[flight], asked);
   }
-  if (status == TSR_OK) status = tsr_task_meet(task, slot, TSR_LANE_WORK, TSR_LANE_RETURN);
+  if (status == TSR_OK) status = tsr_task_meet(task, flight, TSR_LEG_WORK, TSR_LEG_RETURN);
   for (uint32_t i = 0; status == TSR_OK && !task->x->is_direct && i < task->x->here; i++)
-    status = tsr_task_reserve(task, &task->s->members[i], &task->s->members[i].slots[slot].back_values,
+    status = tsr_task_reserve(task, &task->s->members[i], &task->s->members[i].flights[flight].gathered.back,
                               counts[i] * task->answer_bytes[TSR_FOUND_VALUES]);
-  if (status == TSR_OK) status = tsr_task_begin_return(task, slot, false);
+  if (status == TSR_OK) status = tsr_task_begin_return(task, flight, false);
   status = task->x->agree(task->x, status, task->error);
-  if (status == TSR_OK) status = tsr_task_exchange(task, slot, tsr_way_of_values(task), back, TSR_LANE_RETURN);
-  if (status == TSR_OK) status = tsr_task_begin_return(task, slot, true);
+  if (status == TSR_OK) status = tsr_task_exchange(task, flight, tsr_way_of_values(task), back, TSR_LEG_RETURN);
+  if (status == TSR_OK) status = tsr_task_begin_return(task, flight, true);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     tsr_member *m = &task->s->members[i];
-    status = spread(task, i, slot, wants, firsts[i], counts[i]);
-    if (status == TSR_OK) status = tsr_task_end_phase(task, m, &m->slots[slot], TSR_LANE_RETURN);
+    status = spread(task, i, flight, wants, firsts[i], counts[i]);
+    if (status == TSR_OK) status = tsr_task_end_leg(task, m, &m->flights[flight], TSR_LEG_RETURN);
   }
   return status;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/table/call.h"
-#include "core/table/form.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
 
 uint32_t tsr_shards_holders(const tsr_shards *s) { return s->split == TSR_SPLIT_REPLICATED ? 1 : s->transport.here; }

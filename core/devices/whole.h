@@ -17,7 +17,7 @@ tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *er
 tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *users,
                                   uint32_t item_bytes, tsr_error *error) TSR_MUST_CHECK;
 
-/* Of tsr_form_shards: */
+/* Of tsr_methods_shards: */
 void tsr_shards_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_shards_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;

@@ -78,12 +78,12 @@ tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *options, uin
   tsr_settings settings;
   tsr_options known;
   if (!spec || tsr_take_over("tsr_ahead_begin", &known, options, sizeof known, NULL) ||
-      tsr_settings_read(spec, &known, &settings, NULL) || settings.backend == TSR_BACKEND_CPU)
+      tsr_settings_read(spec, &known, &settings, NULL) || settings.target.backend == TSR_BACKEND_CPU)
     return NULL;
   tsr_ahead *a = calloc(1, sizeof *a);
   if (!a) return NULL;
   a->options = known;
-  a->number = (int)settings.device;
+  a->number = (int)settings.target.device;
   if (known.plugins && !(a->plugins = strdup(known.plugins))) {
     free(a);
     return NULL;

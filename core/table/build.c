@@ -4,9 +4,9 @@
  */
 #include "core/sized.h"
 #include "core/table/call.h"
-#include "core/table/form.h"
 #include "core/table/operate.h"
 #include "core/table/rebuild.h"
+#include "core/table/single.h"
 #include "core/table/store.h"
 #include "core/table/table.h"
 
@@ -43,14 +43,14 @@ tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *val
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_build: the table holds %llu pairs already: clear it first, or use tsr_insert",
                     (unsigned long long)size);
-  return t->form->build(t, n, keys, values, &known, tries, error);
+  return t->methods->build(t, n, keys, values, &known, tries, error);
 }
 
 tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) {
   const uint64_t paged = t->store.paged_keys;
   tsr_tally tally;
-  if (t->store.composition->settings.growth) return tsr_insert(t, n, keys, values, call, error);
+  if (t->store.composition->settings.upkeep.growth) return tsr_insert(t, n, keys, values, call, error);
   tsr_status status = build(t, n, keys, values, call, tries, &tally, error);
   if (t->store.paged_keys > paged) t->store.paged_keys = paged + (status ? 0 : n); /* of one try */
   if (status) {
@@ -58,7 +58,7 @@ tsr_status tsr_single_build(tsr_table *t, uint64_t n, const void *keys, const vo
     (void)cleared; /* the first failure is what the caller hears of */
     return status;
   }
-  t->insert_keys += n;
-  tsr_tally_add(&t->counted, &tally);
+  t->done.insert_keys += n;
+  tsr_tally_add(&t->done.counted, &tally);
   return TSR_OK;
 }

@@ -8,6 +8,7 @@
 #include "core/kernels/scan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
+#include "core/table/values.h"
 
 /* ---- What cannot be recorded ----------------------------------------------------------------- */
 
@@ -18,12 +19,12 @@ static bool has_devices(const tsr_table *t, const tsr_request *r) {
 
 static bool grows(const tsr_table *t, const tsr_request *r) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert || r->op == TSR_BULK_apply;
-  return inserts && t->store.composition->settings.growth;
+  return inserts && t->store.composition->settings.upkeep.growth;
 }
 
 static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   const bool is_bulk = r->op < TSR_BULKS;
-  return t->store.composition->settings.value_bytes && (!is_bulk || r->values || r->values_out);
+  return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
 static bool makes_lists(const tsr_table *t, const tsr_request *r) {
@@ -73,6 +74,8 @@ typedef struct obstacle {
 /* In the order in which a caller can do something about them. */
 static const obstacle obstacles[] = {
     {TSR_CALL_PARTS, NULL, "parts of a batch wait for each other: use tsr_insert, ...", TSR_HAS_NOTHING},
+    {TSR_CALL_LINK, NULL, "a table was rebuilt with other code since the kernel was linked: launch it once before",
+     TSR_HAS_NOTHING},
     {TSR_CALL_FUNCTION, NULL, "the kernel is made for this call, which waits for it: use tsr_kernel_launch",
      TSR_HAS_NOTHING},
     {TSR_CALL_BUILD, NULL, "a build waits, to see whether all pairs have a place: call it before", TSR_HAS_NOTHING},
@@ -112,8 +115,8 @@ tsr_status tsr_call_begin(tsr_table *t, tsr_request *r, tsr_error *error) {
   if (status) return status;
   t->store.in_graph = true;
   t->store.state.has_erased = 1;
-  t->store.is_clear = t->knows_pairs = false;
-  t->erases_unseen = true;
+  t->store.is_clear = t->known.is_known = false;
+  t->known.erases_unseen = true;
   return TSR_OK;
 }
 

@@ -84,9 +84,10 @@ static void print_devices(FILE *out, const tsr_spec *spec, uint32_t shards, uint
 
 static void print_filter(FILE *out, const tsr_composition *t) {
   const tsr_settings *s = &t->settings;
-  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->block_bytes, s->functions, bits);
+  const double bits = tsr_filter_bits(s), rate = tsr_filter_rate(s->filter.block_bytes, s->filter.functions, bits);
   fprintf(out, "%-12s %llu of %llu bytes; a key sets %llu bits of one of them\n", "blocks",
-          (unsigned long long)t->shape.buckets, (unsigned long long)s->block_bytes, (unsigned long long)s->functions);
+          (unsigned long long)t->shape.buckets, (unsigned long long)s->filter.block_bytes,
+          (unsigned long long)s->filter.functions);
   fprintf(out, "%-12s with %llu keys, %g bits for each, one absent key in %.0f seems present\n", "errs",
           (unsigned long long)s->capacity, bits, 1 / rate);
 }
@@ -188,8 +189,8 @@ static void print_memory(FILE *out, const tsr_composition *t) {
     fprintf(out,
             "%-12s of at least %llu value%s, each further bucket %g times as long, at most %u; room for %llu keys and "
             "%llu values of them\n",
-            "values", (unsigned long long)t->settings.first_values, t->settings.first_values == 1 ? "" : "s",
-            t->settings.values_growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
+            "values", (unsigned long long)t->settings.values.first, t->settings.values.first == 1 ? "" : "s",
+            t->settings.values.growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
             (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
@@ -240,15 +241,15 @@ static void print_constants(FILE *out, const tsr_composition *t) {
 static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
   tsr_device_info info = {0};
   tsr_error error = {TSR_OK, ""};
-  if (settings->backend == TSR_BACKEND_CPU) {
+  if (settings->target.backend == TSR_BACKEND_CPU) {
     snprintf(why, bytes, "cpu, as the spec says");
     return 0;
   }
-  if (tsr_device_describe((int)settings->device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
     snprintf(why, bytes, "cuda on %s", info.name);
     return info.sm;
   }
-  if (settings->backend == TSR_BACKEND_AUTO) {
+  if (settings->target.backend == TSR_BACKEND_AUTO) {
     snprintf(why, bytes, "cpu, because: %.900s", error.message);
     return 0;
   }
@@ -274,8 +275,8 @@ static tsr_status resolve(const char *call, const tsr_spec *spec, const tsr_opti
                          : tsr_settings_read(spec, &known, &settings, error);
   if (status) return status;
   r->sm = target_of(&settings, r->why, sizeof r->why);
-  r->shards = settings.devices.count != TSR_DEVICES_ALL
-                  ? settings.devices.count
+  r->shards = settings.sharing.devices.count != TSR_DEVICES_ALL
+                  ? settings.sharing.devices.count
                   : tsr_device_count(r->sm ? &tsr_cuda_backend : &tsr_cpu_backend);
   r->capacity = settings.capacity;
   if (r->shards) known.capacity = tsr_settings_shard_capacity(&settings, r->shards);

@@ -49,7 +49,7 @@ static tsr_status count_and_clean(tsr_table *t, void *stream, tsr_error *error) 
   if (erased > empty || (erased && wastes_units(t->store.composition))) {
     status = tsr_rebuild_in_place(t, stream, &why);
     if (status == TSR_OK) {
-      t->cleanings++;
+      t->done.cleanings++;
       return TSR_OK;
     }
     if (status != TSR_NO_MEMORY && status != TSR_UNSUPPORTED)

@@ -7,7 +7,7 @@
 #ifndef TSR_TABLE_CLEAN_H
 #define TSR_TABLE_CLEAN_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Before a request: notes what it may erase and insert. Of one that inserts, where enough was erased, it counts slots and
  * cleans the table; then it waits. A table that cannot be cleaned now, for want of memory say, stays as it is. */

@@ -11,11 +11,11 @@
 
 #include "core/sized.h"
 #include "core/table/call.h"
-#include "core/table/form.h"
 #include "core/table/open.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/store.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 
 /* A plugin without device code sends backend = auto to the CPU and says why. */
 static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, uint64_t wanted, tsr_error *error) {
@@ -29,13 +29,14 @@ static tsr_status compose_for_device(tsr_table *t, const tsr_options *options, u
     status = t->backend->open(0, &t->device, &why);
     if (status == TSR_OK) status = tsr_store_compose(t, t->spec, options, &t->store.composition, &why);
   }
+  if (status == TSR_OK) t->values = tsr_values_of(t->store.composition);
   if (status && error) *error = why;
   return status;
 }
 
 /* What [table] devices names, `all` counted. */
 static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) {
-  tsr_devices devices = settings->devices;
+  tsr_devices devices = settings->sharing.devices;
   if (devices.count != TSR_DEVICES_ALL) return devices;
   devices.count = tsr_device_count(t->backend);
   for (uint32_t i = 0; i < devices.count; i++) devices.numbers[i] = (uint8_t)i;
@@ -51,7 +52,8 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   tsr_table *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   *table = t;
-  t->form = settings.devices.count ? &tsr_form_shards : &tsr_form_store;
+  t->values = &tsr_values_in_slots;
+  t->methods = settings.sharing.devices.count ? &tsr_methods_shards : &tsr_methods_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
   status = tsr_spec_copy(spec, &t->spec, error);
@@ -62,10 +64,10 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->capacity = settings.capacity;
   tsr_options of_shard = *options;
   if (t->devices.count) of_shard.capacity = tsr_settings_shard_capacity(&settings, t->devices.count);
-  return compose_for_device(t, &of_shard, settings.backend, error);
+  return compose_for_device(t, &of_shard, settings.target.backend, error);
 }
 
-tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->form->furnish(t, error); }
+tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->methods->furnish(t, error); }
 
 tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   void *tallies;
@@ -74,7 +76,7 @@ tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   if (status) return status;
   t->tallies = tallies;
   status = tsr_order_open(t, error);
-  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_reserve(t, 0, error);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error);
   if (status == TSR_OK) status = tsr_clear(t, NULL, error);
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
@@ -98,14 +100,14 @@ tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, ts
 
 void tsr_single_release(tsr_table *t) {
   tsr_order_close(t);
-  tsr_wide_free(t);
+  t->values->free(t);
   if (t->tallies) t->backend->free(t->device, t->tallies);
 }
 
 void tsr_table_destroy(tsr_table *t) {
   if (!t) return;
   if (t->device) {
-    t->form->release(t);
+    t->methods->release(t);
     tsr_store_free(t, &t->store, NULL);
     tsr_status waited = t->backend->synchronize(t->device, NULL, NULL); /* until then it may not be free */
     (void)waited;
@@ -118,17 +120,17 @@ void tsr_table_destroy(tsr_table *t) {
 
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_clear: the table is NULL");
-  return t->form->clear(t, stream, error);
+  return t->methods->clear(t, stream, error);
 }
 
 tsr_status tsr_single_clear(tsr_table *t, void *stream, tsr_error *error) {
   tsr_request r = {.op = TSR_CALL_CLEAR, .call.stream = stream};
   tsr_status status = tsr_call_begin(t, &r, error);
   if (status) return status;
-  t->knows_pairs = false;
+  t->known.is_known = false;
   status = tsr_call_enter(t, TSR_PHASE_ALONE, &r.call, error);
   if (status == TSR_OK) status = tsr_store_clear(t, &t->store, stream, error);
-  if (status == TSR_OK && tsr_is_wide(t)) status = tsr_wide_clear(t, stream, error);
+  if (status == TSR_OK) status = t->values->clear(t, stream, error);
   return status ? status : tsr_call_leave(t, &r.call, error);
 }
 

@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_CREATE_H
 #define TSR_TABLE_CREATE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* A handle with device and composition, but no memory yet; then the memory, cleared. Both leave *table to be destroyed
  * by the caller when they fail; before the first call it is NULL. */

@@ -8,7 +8,7 @@
 #include "core/table/order.h"
 
 static uint64_t limit_of(const tsr_table *t) {
-  const uint64_t limit = t->store.composition->settings.growth_limit;
+  const uint64_t limit = t->store.composition->settings.upkeep.growth_limit;
   return !limit || limit > TSR_CAPACITY_MAX ? TSR_CAPACITY_MAX : limit;
 }
 
@@ -17,14 +17,14 @@ static uint64_t limit_of(const tsr_table *t) {
 enum { SPARSE = 256, SPARSE_MIN = 1 << 20 };
 
 static uint64_t limit_of_insert(const tsr_growth *g) {
-  const uint64_t limit = limit_of(g->t), pairs = g->t->pairs + g->to_come;
+  const uint64_t limit = limit_of(g->t), pairs = g->t->known.pairs + g->to_come;
   const uint64_t sparse = pairs > SPARSE_MIN / SPARSE ? pairs * SPARSE : SPARSE_MIN;
-  return g->t->store.composition->settings.growth_limit || limit < sparse ? limit : sparse;
+  return g->t->store.composition->settings.upkeep.growth_limit || limit < sparse ? limit : sparse;
 }
 
 uint64_t tsr_growth_room(const tsr_growth *g) {
   const uint64_t capacity = g->t->store.composition->shape.capacity;
-  return capacity > g->t->pairs ? capacity - g->t->pairs : 0;
+  return capacity > g->t->known.pairs ? capacity - g->t->known.pairs : 0;
 }
 
 uint64_t tsr_growth_slack(const tsr_growth *g) {

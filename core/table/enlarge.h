@@ -15,7 +15,7 @@ typedef struct tsr_growth {
   bool may_grow;    /* false: it could not the last time */
 } tsr_growth;
 
-/* By how many pairs the table is below its capacity. t->pairs is known. */
+/* By how many pairs the table is below its capacity. t->known.pairs is known. */
 uint64_t tsr_growth_room(const tsr_growth *growth);
 /* By how many pairs it may end beyond its capacity, because nobody counts them exactly: an eighth of the slots that stay
  * empty. None where it is to hold no more. */

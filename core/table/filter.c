@@ -93,11 +93,11 @@ tsr_status tsr_filter_describe(tsr_table *t, tsr_filter_info *info, tsr_error *e
   const double bits = tsr_filter_bits(settings);
   const tsr_filter_info ours = {
       .block_bytes = shape->bucket_bytes,
-      .functions = (uint32_t)settings->functions,
+      .functions = (uint32_t)settings->filter.functions,
       .blocks = shape->buckets,
       .bits_per_key = bits,
       .rate = s.seems_present / (double)shape->buckets,
-      .rate_at_capacity = tsr_filter_rate(settings->block_bytes, settings->functions, bits),
+      .rate_at_capacity = tsr_filter_rate(settings->filter.block_bytes, settings->filter.functions, bits),
       .keys = s.keys,
   };
   tsr_hand_over(info, &ours, sizeof ours);

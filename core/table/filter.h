@@ -6,7 +6,7 @@
 #ifndef TSR_TABLE_FILTER_H
 #define TSR_TABLE_FILTER_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 bool tsr_is_filter(const tsr_table *table);
 /* TSR_UNSUPPORTED with a sentence that begins with `call`, if the table does not go with what the call wants

@@ -50,12 +50,13 @@ typedef struct growing {
  * table has pairs. */
 static tsr_status count_absent(growing *g, uint64_t n, const void *keys, tsr_different *absent, tsr_error *error) {
   tsr_table *t = g->pieces.growth.t;
-  void *const stream = g->pieces.growth.stream, *const present = t->pairs ? g->pieces.device.results : NULL;
+  void *const stream = g->pieces.growth.stream, *const present = t->known.pairs ? g->pieces.device.results : NULL;
   tsr_bulk bulk = {.n = n, .keys = keys, .results = present};
   tsr_tally tally;
   tsr_status status = TSR_OK;
   if (present) status = tsr_launch_alone(t, &t->store, TSR_BULK_contains, &bulk, stream, &tally, error);
-  return status ? status : tsr_sketch(t, n, keys, present, stream, absent, error);
+  const tsr_work work = tsr_work_on(t, &t->store, stream, error);
+  return status ? status : tsr_sketch(&work, n, keys, present, absent);
 }
 
 /* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
@@ -64,7 +65,7 @@ static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, 
   tsr_different absent = {growth->to_come, growth->to_come};
   bool grown = false;
   tsr_status status = g->looks ? count_absent(g, n, keys, &absent, error) : TSR_OK;
-  const uint64_t pairs = absent.least + growth->t->pairs;
+  const uint64_t pairs = absent.least + growth->t->known.pairs;
   if (status == TSR_OK && (must || pairs > growth->t->store.composition->shape.capacity)) {
     status = tsr_enlarge(growth, pairs, NULL, &grown, error);
     if (!must) growth->may_grow = true; /* there may be room for those that come first */
@@ -141,7 +142,7 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
   tsr_array arrays[2] = {next_keys(g, n)}, *keys = &arrays[0];
   tsr_status status = tsr_stage_in(growth->t, keys, 1, growth->stream, error);
   if (status == TSR_OK && is_first) {
-    const bool sees_all = growth->t->pairs == 0 && !keys->is_staged;
+    const bool sees_all = growth->t->known.pairs == 0 && !keys->is_staged;
     status = grow_for(g, sees_all ? g->items.n : n, keys->devices, false, error);
     n = cut_piece(g, n);
   }
@@ -168,8 +169,8 @@ static void announce(const growing *g) {
  * it was asked last. */
 static tsr_status count_erased(const tsr_table *t, void *stream, uint64_t *erased, tsr_error *error) {
   tsr_tally tallies[TSR_BULKS];
-  *erased = t->erased_then;
-  if (t->erase_keys == t->erase_keys_then && !t->erases_unseen) return TSR_OK;
+  *erased = t->known.erased_then;
+  if (t->done.erase_keys == t->known.erase_keys_then && !t->known.erases_unseen) return TSR_OK;
   tsr_status status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, stream, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
   if (status == TSR_OK) *erased = tallies[TSR_BULK_erase].hits + tallies[TSR_BULK_erase_pair].hits;
@@ -182,13 +183,13 @@ static tsr_status count_pairs(tsr_table *t, void *stream, tsr_error *error) {
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
   uint64_t erased;
   tsr_status status = count_erased(t, stream, &erased, error);
-  if (status == TSR_OK && !t->knows_pairs && !t->store.is_clear)
+  if (status == TSR_OK && !t->known.is_known && !t->store.is_clear)
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   if (status) return status;
-  t->pairs = t->knows_pairs ? t->pairs - (erased - t->erased_then) : counted.hits;
-  t->erased_then = erased;
-  t->erase_keys_then = t->erase_keys;
-  t->knows_pairs = true;
+  t->known.pairs = t->known.is_known ? t->known.pairs - (erased - t->known.erased_then) : counted.hits;
+  t->known.erased_then = erased;
+  t->known.erase_keys_then = t->done.erase_keys;
+  t->known.is_known = true;
   return TSR_OK;
 }
 
@@ -234,7 +235,7 @@ static tsr_status insert_list(tsr_table *t, const tsr_request *r, const items *l
   if (status == TSR_OK) status = closed;
   const tsr_status left = tsr_table_leave(t, r->call.stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
-  if (status) t->knows_pairs = false;
+  if (status) t->known.is_known = false;
   return status;
 }
 
@@ -255,12 +256,13 @@ static tsr_status insert_combined(tsr_table *t, const tsr_request *r, const item
                           .keys = all[0].devices,
                           .values = all[1].devices,
                           .tally = t->tallies + TSR_BULK_insert}; /* of sums that overflow */
-  if (status == TSR_OK) status = tsr_spans_list(t, &batch, stream, &list, error);
+  const tsr_work work = tsr_work_on(t, &t->store, stream, error);
+  if (status == TSR_OK) status = tsr_spans_list(&work, &batch, &list);
   const bool is_whole = list.counts || first == left->n;
   const items made = {list.n, list.keys, list.values, list.counts};
   *taken = is_whole ? first : left->n;
   if (status == TSR_OK) status = insert_list(t, r, is_whole ? &made : left, error);
-  if (status == TSR_OK && is_whole) t->insert_keys += first - list.n;
+  if (status == TSR_OK && is_whole) t->done.insert_keys += first - list.n;
   tsr_status freed = TSR_OK;
   if (list.memory) freed = t->backend->free_in(t->device, list.memory, stream, status ? NULL : error);
   return tsr_stage_out(t, all, 2, stream, status ? status : freed, error);

@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_GROWTH_H
 #define TSR_TABLE_GROWTH_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* An insert, or the inserts of tsr_find_or_insert, with growth = double. The request's arrays may be in host memory. Waits. */
 tsr_status tsr_insert_growing(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;

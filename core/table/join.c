@@ -6,10 +6,10 @@
  */
 #include "core/sized.h"
 #include "core/table/filter.h"
-#include "core/table/form.h"
 #include "core/table/match.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 #include "core/tessera_tools.h"
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
   m->keys_out = column_at(to, KEYS);
   m->left_out = column_at(to, LEFT_VALUES);
   m->right_out = column_at(to, RIGHT_VALUES);
-  m->missing = to->numbers[RIGHT_VALUES] ? TSR_WIDE_NONE : to->missing;
+  m->missing = to->numbers[RIGHT_VALUES] ? TSR_HELD_NONE : to->missing;
   return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
 }
 
@@ -92,7 +92,8 @@ static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
   tsr_status status = t->backend->copy(t->device, &overflowed, j->match.overflowed, sizeof overflowed, NULL, j->error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, j->error);
   if (status == TSR_OK && rows->overflowed) *rows->overflowed += overflowed;
-  return status || !overflowed || rows->overflowed || rows->saturates ? status : tsr_join_refuse_overflow(overflowed, j->error);
+  return status || !overflowed || rows->overflowed || rows->saturates ? status
+                                                                      : tsr_join_refuse_overflow(overflowed, j->error);
 }
 
 /* Combines the right values of each left key, and finds the keys that have any; *count: how many these are. */
@@ -132,11 +133,11 @@ static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, co
   const void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
-    const bool is_wide = users[i] && sides[i] && tsr_is_wide(sides[i]);
-    const uint64_t bytes = is_wide ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
+    const bool are_apart = users[i] && sides[i] && sides[i]->values->are_apart;
+    const uint64_t bytes = are_apart ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
     to->column[i] = (tsr_array){.users = users[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
-    if (is_wide)
-      status = tsr_joining_take(j, "the numbers of rows of value_bytes", count * to->bytes[i], -1, &to->numbers[i]);
+    if (are_apart)
+      status = tsr_joining_take(j, "what slots hold for values", count * to->bytes[i], -1, &to->numbers[i]);
   }
   return status ? status : tsr_stage_in(j->left, to->column, COLUMNS, NULL, j->error);
 }
@@ -145,7 +146,7 @@ static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint6
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++)
     if (to->numbers[i])
-      status = tsr_wide_values(sides[i], count, to->numbers[i], to->column[i].devices, to->missing, error);
+      status = sides[i]->values->read(sides[i], count, to->numbers[i], to->column[i].devices, to->missing, error);
   return status;
 }
 
@@ -268,24 +269,20 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 /* ---- The call -------------------------------------------------------------------------------- */
 
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
-  const tsr_feature wants[] = {TSR_HAS_CALL_KEYS, TSR_HAS_CALL_JOIN};
-  tsr_status status = TSR_OK;
-  for (size_t i = 0; status == TSR_OK && i < sizeof wants / sizeof wants[0]; i++) {
-    status = tsr_table_admits(left, wants[i], "tsr_join", error);
-    if (status == TSR_OK) status = tsr_table_admits(right, wants[i], "tsr_join", error);
-  }
+  tsr_status status = tsr_table_admits(left, TSR_HAS_CALL_KEYS, "tsr_join", error);
+  if (status == TSR_OK) status = tsr_table_admits(right, TSR_HAS_CALL_KEYS, "tsr_join", error);
   if (status) return status;
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table has key_bits = %u, the right one %u: they must be the same", l->key_bits,
                     r->key_bits);
-  if (left->form != right->form)
+  if (left->methods != right->methods)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
-      left->store.composition->settings.device != right->store.composition->settings.device)
+      left->store.composition->settings.target.device != right->store.composition->settings.target.device)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_join: the left table is on %s (%s), the right one on %s (%s): both must be on one device",
                     left->backend->name, left->device->info.name, right->backend->name, right->device->info.name);
@@ -333,7 +330,7 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
   if (status == TSR_OK) status = check_tables(left, right, error);
   if (status == TSR_OK) status = check_rows(left, right, &kinds[kind], rows ? &known : NULL, error);
   if (status == TSR_OK && known.overflowed) *known.overflowed = 0;
-  return status ? status : left->form->join(left, right, kind, rows ? &known : NULL, count, error);
+  return status ? status : left->methods->join(left, right, kind, rows ? &known : NULL, count, error);
 }
 
 const char *tsr_join_way(const tsr_table *right) { return right ? right->joined : NULL; }

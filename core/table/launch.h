@@ -6,7 +6,7 @@
 #ifndef TSR_TABLE_LAUNCH_H
 #define TSR_TABLE_LAUNCH_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* What counts pairs for tsr_find_all: a batch that travels is in another order then, and nothing is noted of it. */
 uint32_t tsr_counts_by(const tsr_store *store);

@@ -10,14 +10,17 @@
 #include <string.h>
 
 #include "core/batch/sum.h"
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 
 enum { LEFT, RIGHT, SIDES };
 
 static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composition->shape; }
-static bool keeps_all(const tsr_table *t) { return shape_of(t)->duplicates == TSR_DUPLICATES_KEEP; }
+/* Whether a key may have several pairs, in slots or in a list of values: written out they are alike. */
+static bool keeps_all(const tsr_table *t) {
+  return shape_of(t)->kind == TSR_KIND_MULTISET || shape_of(t)->kind == TSR_KIND_MULTIMAP;
+}
 
 /* ---- Memory and steps ------------------------------------------------------------------------ */
 
@@ -200,7 +203,7 @@ static tsr_status find_all(tsr_joining *j) {
   m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
   status = tsr_launch(t, &t->store, op, &bulk, &(tsr_call_state){.stream = NULL}, j->error);
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
-  if (status == TSR_OK) t->find_keys += m->lefts;
+  if (status == TSR_OK) t->done.find_keys += m->lefts;
   return status ? status : left_phase;
 }
 
@@ -259,12 +262,13 @@ static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *colu
 
 /* The pages of the run, where the steps can read them: a side that lies in the host's memory has a window of its own. */
 static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
-  const tsr_table *t = side == LEFT ? j->left : j->right;
+  tsr_table *t = side == LEFT ? j->left : j->right;
   *state = t->store.state;
   if (!t->store.windows) return TSR_OK;
   const tsr_window *window = &t->store.windows->window[side];
   *state = tsr_window_state(&t->store, window, run);
-  return tsr_window_copy(t, &t->store, window, run, run, false, NULL, j->error);
+  const tsr_work work = tsr_work_on(t, &t->store, NULL, j->error);
+  return tsr_window_copy(&work, window, run, run, false);
 }
 
 /* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */

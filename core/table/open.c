@@ -8,20 +8,20 @@
 
 tsr_status tsr_device_open(const tsr_settings *settings, tsr_device **device, char *reason, size_t reason_bytes,
                            tsr_error *error) {
-  if (settings->backend != TSR_BACKEND_CPU) {
+  if (settings->target.backend != TSR_BACKEND_CPU) {
     tsr_error why = {TSR_OK, ""};
-    tsr_status status = tsr_cuda_backend.open((int)settings->device, device, &why);
+    tsr_status status = tsr_cuda_backend.open((int)settings->target.device, device, &why);
     if (status == TSR_OK) {
-      if (settings->backend == TSR_BACKEND_AUTO) snprintf(reason, reason_bytes, "CUDA can be used");
+      if (settings->target.backend == TSR_BACKEND_AUTO) snprintf(reason, reason_bytes, "CUDA can be used");
       return TSR_OK;
     }
-    if (settings->backend == TSR_BACKEND_CUDA) {
+    if (settings->target.backend == TSR_BACKEND_CUDA) {
       if (error) *error = why;
       return status;
     }
     snprintf(reason, reason_bytes, "%.250s", why.message);
   }
-  return tsr_cpu_backend.open((int)settings->device, device, error);
+  return tsr_cpu_backend.open((int)settings->target.device, device, error);
 }
 
 uint32_t tsr_device_count(const tsr_backend *backend) {

@@ -11,12 +11,12 @@
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/enlarge.h"
-#include "core/table/form.h"
 #include "core/table/growth.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 
 static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, const tsr_call_state *call,
                          tsr_error *error) {
@@ -74,12 +74,13 @@ static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, co
   tsr_bulk made = *bulk;
   void *memory = NULL;
   tsr_status status = TSR_OK;
-  if (!call->is_recorded) status = tsr_spans_make(t, &made, call->stream, &memory, error);
+  const tsr_work work = tsr_work_on(t, &t->store, call->stream, error);
+  if (!call->is_recorded) status = tsr_spans_make(&work, &made, &memory);
   if (status == TSR_OK)
     status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, call, error)
                                                         : launch(t, TSR_BULK_insert, &made, call, error);
   if (!memory) return status;
-  if (status == TSR_OK) status = tsr_spans_answer(t, bulk, &made, call->stream, memory, error);
+  if (status == TSR_OK) status = tsr_spans_answer(&work, bulk, &made, memory);
   const tsr_status freed = t->backend->free_in(t->device, memory, call->stream, status ? NULL : error);
   return status ? status : freed;
 }
@@ -98,14 +99,14 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
   switch (op) {
   case TSR_BULK_insert:
   case TSR_BULK_find_or_insert:
-    return &t->insert_keys;
+    return &t->done.insert_keys;
   case TSR_BULK_erase:
   case TSR_BULK_erase_pair:
-    return &t->erase_keys;
+    return &t->done.erase_keys;
   case TSR_BULK_apply:
     return NULL;
   default:
-    return &t->find_keys;
+    return &t->done.find_keys;
   }
 }
 
@@ -173,7 +174,7 @@ static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */
 static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  const bool grows = t->store.composition->settings.growth != 0;
+  const bool grows = t->store.composition->settings.upkeep.growth != 0;
   const bool reads_later = r->values_out && (grows || !t->store.composition->shape.whole_pairs);
   tsr_request inserts = *r;
   if (reads_later) inserts.values_out = NULL;
@@ -193,25 +194,28 @@ static tsr_status find_or_insert(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* An insert into a table that grows is done in pieces, whose arrays growth.c stages. */
 static bool grows(const tsr_table *t, const tsr_request *r) {
-  return t->store.composition->settings.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
+  return t->store.composition->settings.upkeep.growth && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
 }
 
 /* A request for what slots hold. */
 static tsr_status operate_narrow(tsr_table *t, const tsr_request *r, tsr_error *error) {
   const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair || r->op == TSR_BULK_apply;
-  if (erases) t->store.state.has_erased = t->wide.has_erased = 1;
-  if (r->op == TSR_BULK_apply) t->knows_pairs = false;
+  if (erases) {
+    t->store.state.has_erased = 1;
+    t->values->note_erased(t);
+  }
+  if (r->op == TSR_BULK_apply) t->known.is_known = false;
   if (r->op == TSR_BULK_find_or_insert) return find_or_insert(t, r, error);
   return grows(t, r) ? insert_growing(t, r, error) : operate(t, r, error);
 }
 
-static tsr_status operate_wide(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  return tsr_wide_operate(t, r, operate_narrow, error);
+static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  return t->values->operate(t, r, operate_narrow, error);
 }
 
 /* A request of a call that has begun. */
 static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (tsr_is_wide(t)) return tsr_operate_staged(t, r, operate_wide, error);
+  if (t->values->are_apart) return tsr_operate_staged(t, r, operate_values, error);
   return grows(t, r) ? operate_narrow(t, r, error) : tsr_operate_staged(t, r, operate_narrow, error);
 }
 

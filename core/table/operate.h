@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operations on the keys of a batch, of a table of one store: a request, which says what the call is, becomes launches.
- * tsr_single_operate, in form.h, does any; here is what only inserts need.
+ * tsr_single_operate, in single.h, does any; here is what only inserts need.
  */
 #ifndef TSR_TABLE_OPERATE_H
 #define TSR_TABLE_OPERATE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* The request of an insert, or of another call that inserts, as `op` says. call: not NULL. */
 tsr_request tsr_inserting(const tsr_table *table, uint32_t op, uint64_t n, const void *keys, const void *values,

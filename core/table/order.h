@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_ORDER_H
 #define TSR_TABLE_ORDER_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* The table's events; on failure tsr_order_close destroys those that were made. */
 tsr_status tsr_order_open(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;

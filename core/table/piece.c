@@ -304,9 +304,9 @@ tsr_status tsr_piece_insert(tsr_pieces *p, const tsr_piece *piece, uint64_t *ins
     if (status == TSR_OK && piece->counts && tally.not_placed)
       status = count_unplaced(p, piece, &tally.not_placed, error);
   }
-  tsr_tally_add(&t->counted, &tally);
-  t->insert_keys += piece->n;
-  t->pairs += tally.hits;
+  tsr_tally_add(&t->done.counted, &tally);
+  t->done.insert_keys += piece->n;
+  t->known.pairs += tally.hits;
   *inserted = tally.hits;
   const tsr_status told = tell(p, piece, status ? NULL : error);
   return status ? status : told;

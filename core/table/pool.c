@@ -114,7 +114,7 @@ static tsr_status compose_first(tsr_pool *p, const tsr_pool_options *o, const ts
   tsr_status status = compose_units(p, o->units, lanes, &p->composition, error);
   tsr_error why = {TSR_OK, ""};
   if (status || tsr_composition_check_code(p->composition, &why) == TSR_OK) return status;
-  if (settings->backend == TSR_BACKEND_CUDA) {
+  if (settings->target.backend == TSR_BACKEND_CUDA) {
     if (error) *error = why;
     return why.status;
   }

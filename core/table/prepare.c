@@ -9,8 +9,8 @@
 #include "core/cuda/link.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
-#include "core/table/form.h"
 #include "core/table/launch.h"
+#include "core/table/single.h"
 #include "core/tessera_tools.h"
 
 typedef struct call {
@@ -74,7 +74,7 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     tsr_status status = check_call(t->store.composition, &calls[i], "tsr_table_prepare", error);
     if (status) return status;
   }
-  return t->form->prepare(t, wanted, error);
+  return t->methods->prepare(t, wanted, error);
 }
 
 static uint32_t operation_of(const tsr_table *t, uint32_t operation) {

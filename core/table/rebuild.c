@@ -7,9 +7,9 @@
 
 #include "core/sized.h"
 #include "core/table/filter.h"
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/store.h"
 
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
@@ -180,7 +180,7 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_rehash", error);
   if (status == TSR_OK) status = tsr_take_over("tsr_rehash", &known, options, sizeof known, error);
-  return status ? status : t->form->rehash(t, &known, error);
+  return status ? status : t->methods->rehash(t, &known, error);
 }
 
 tsr_status tsr_single_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {

@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_REBUILD_H
 #define TSR_TABLE_REBUILD_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* What the new store holds besides the old one's pairs: it lacks some keys and has some more pairs. Arrays in device
  * memory of distinct keys; those added are not in the old store, or among the erased ones. */

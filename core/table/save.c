@@ -14,11 +14,11 @@
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/filter.h"
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
+#include "core/table/single.h"
 #include "core/table/store.h"
 #include "core/table/wide.h"
 
@@ -214,7 +214,7 @@ static tsr_status write_region(stream *s, const tsr_table *t, tsr_save_row *r) {
     if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
     if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, s->buffer, step);
     s->done += step;
-    if (status == TSR_OK && t->watch) t->watch(t->watch_context, s->done, s->whole);
+    if (status == TSR_OK && t->listener.watch) t->listener.watch(t->listener.context, s->done, s->whole);
   }
   return status;
 }
@@ -274,10 +274,10 @@ tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
 
 tsr_status tsr_table_save_watched(tsr_table *t, const char *path, tsr_watch *watch, void *context, tsr_error *error) {
   if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
-  t->watch = watch;
-  t->watch_context = context;
-  tsr_status status = t->form->save(t, path, error);
-  t->watch = NULL;
+  t->listener.watch = watch;
+  t->listener.context = context;
+  tsr_status status = t->methods->save(t, path, error);
+  t->listener.watch = NULL;
   return status;
 }
 
@@ -455,7 +455,7 @@ static tsr_status load_file(const stream *s, uint64_t bytes, const tsr_load_opti
   if (status == TSR_OK) status = tsr_save_spec(f->text, s->path, options, &spec, s->error);
   tsr_options sizes = {.plugins = options->plugins, .capacity = f->head.capacity, .seed = f->head.seed};
   if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, s->error);
-  if (status == TSR_OK && (*table)->form != &tsr_form_store)
+  if (status == TSR_OK && (*table)->methods != &tsr_methods_store)
     status = damaged(s, "its spec is of several devices, and it holds the memory of one");
   if (status == TSR_OK) status = check_regions(s, f, *table);
   if (status == TSR_OK) status = check_rows(s, f);
@@ -476,7 +476,7 @@ tsr_status tsr_single_load(const char *path, int file, uint64_t bytes, const tsr
   return status;
 }
 
-/* Its first bytes say which form of table a file holds. */
+/* Its first bytes say which kind of table a file holds. */
 static tsr_status load_form(const char *path, int file, const tsr_load_options *options, tsr_table **table,
                             tsr_error *error) {
   char magic[sizeof(TSR_SAVE_SHARDS_MAGIC) - 1] = "";
@@ -489,8 +489,8 @@ static tsr_status load_form(const char *path, int file, const tsr_load_options *
     return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", path, strerror(errno));
   const bool has_shards = memcmp(magic, TSR_SAVE_SHARDS_MAGIC, sizeof magic) == 0;
   const bool wants_shards = options->device && (strchr(options->device, ',') || strcmp(options->device, "all") == 0);
-  const tsr_form *form = has_shards || wants_shards ? &tsr_form_shards : &tsr_form_store;
-  return form->load(path, file, (uint64_t)facts.st_size, options, table, error);
+  const tsr_methods *methods = has_shards || wants_shards ? &tsr_methods_shards : &tsr_methods_store;
+  return methods->load(path, file, (uint64_t)facts.st_size, options, table, error);
 }
 
 tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table, tsr_error *error) {

@@ -7,7 +7,7 @@
 #define TSR_TABLE_SAVE_H
 
 #include "core/spec/file.h"
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* The INI text of a spec; NULL without memory. The caller frees it. */
 char *tsr_save_text(const tsr_spec *spec);

@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_STAGE_H
 #define TSR_TABLE_STAGE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* What an operation does with an array. Where it leaves some items as they are, the caller's are copied to the device
  * too. */

@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_STORE_H
 #define TSR_TABLE_STORE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* Composes for the table's device, which must have code for it; the caller frees *composition. */
 tsr_status tsr_store_compose(const tsr_table *table, const tsr_spec *spec, const tsr_options *options,

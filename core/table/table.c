@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables: the public operations (tessera.h), and what they refuse. Each asks the table's form for what is left (form.h):
+ * Tables: the public operations (tessera.h), and what they refuse. Each asks the table's methods for what is left (single.h):
  * a table of one store answers in operate.c and tell.c, one of several devices in ../devices.
  */
 #include "core/table/table.h"
@@ -19,12 +19,12 @@ _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLAC
                    (int)TSR_OP_ERASE == (int)TSR_APPLY_ERASE && (int)TSR_OP_FIND == (int)TSR_APPLY_FIND,
                "one number for an operation");
 
-/* ---- What it is ------------------------------------------------------------------------------- */
+/* ---- What it is ------------------------------------------------------------------------------ */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
   if (!info) return;
-  if (t) t->form->describe(t, &ours);
+  if (t) t->methods->describe(t, &ours);
   tsr_hand_over(info, &ours, sizeof ours);
 }
 
@@ -87,7 +87,7 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
   status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
   if (status) return status;
   const tsr_request request = tsr_inserting(t, TSR_BULK_insert, n, keys, values, &known);
-  return t->form->operate(t, &request, error);
+  return t->methods->operate(t, &request, error);
 }
 
 tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const void *offered, void *values,
@@ -101,7 +101,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   if (status) return status;
   tsr_request request = tsr_inserting(t, TSR_BULK_find_or_insert, n, keys, offered, &known);
   request.values_out = t->store.composition->shape.value_bits ? values : NULL;
-  return t->form->operate(t, &request, error);
+  return t->methods->operate(t, &request, error);
 }
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
@@ -110,17 +110,17 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND, "tsr_find", error);
   if (status) return status;
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_find,
-                                         .phase = TSR_PHASE_FIND,
-                                         .n = n,
-                                         .keys = keys,
-                                         .values_out = values,
-                                         .results = call->present ? call->present : call->results,
-                                         .tells_presence = call->present != NULL,
-                                         .missing = call->missing,
-                                         .call.stream = call->stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_find,
+                                            .phase = TSR_PHASE_FIND,
+                                            .n = n,
+                                            .keys = keys,
+                                            .values_out = values,
+                                            .results = call->present ? call->present : call->results,
+                                            .tells_presence = call->present != NULL,
+                                            .missing = call->missing,
+                                            .call.stream = call->stream},
+                             error);
 }
 
 tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
@@ -129,14 +129,14 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
   tsr_status status = take_call(t, "tsr_contains", n, keys, &call, &known, error);
   if (status) return status;
   if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_contains,
-                                         .phase = TSR_PHASE_FIND,
-                                         .n = n,
-                                         .keys = keys,
-                                         .results = present,
-                                         .call.stream = known.stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_contains,
+                                            .phase = TSR_PHASE_FIND,
+                                            .n = n,
+                                            .keys = keys,
+                                            .results = present,
+                                            .call.stream = known.stream},
+                             error);
 }
 
 tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
@@ -146,15 +146,15 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
   if (status) return status;
   if (n && !counts)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_count_all: counts is NULL: it takes a number for each key");
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_count,
-                                         .phase = TSR_PHASE_FIND,
-                                         .n = n,
-                                         .keys = keys,
-                                         .results = call->results,
-                                         .counts = counts,
-                                         .call.stream = call->stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_count,
+                                            .phase = TSR_PHASE_FIND,
+                                            .n = n,
+                                            .keys = keys,
+                                            .results = call->results,
+                                            .counts = counts,
+                                            .call.stream = call->stream},
+                             error);
 }
 
 tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
@@ -169,18 +169,18 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
   if (room > 1ull << 48)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find_all: room = %llu: at most 2^48 values a call",
                     (unsigned long long)room);
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_retrieve,
-                                         .phase = TSR_PHASE_FIND,
-                                         .n = n,
-                                         .keys = keys,
-                                         .values_out = room ? values : NULL,
-                                         .results = call->results,
-                                         .counts = offsets,
-                                         .room = room,
-                                         .missing = call->missing,
-                                         .call.stream = call->stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_retrieve,
+                                            .phase = TSR_PHASE_FIND,
+                                            .n = n,
+                                            .keys = keys,
+                                            .values_out = room ? values : NULL,
+                                            .results = call->results,
+                                            .counts = offsets,
+                                            .room = room,
+                                            .missing = call->missing,
+                                            .call.stream = call->stream},
+                             error);
 }
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
@@ -188,15 +188,15 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_erase,
-                                         .phase = TSR_PHASE_ERASE,
-                                         .n = n,
-                                         .keys = keys,
-                                         .results = call->present ? call->present : call->results,
-                                         .tells_presence = call->present != NULL,
-                                         .call.stream = call->stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_erase,
+                                            .phase = TSR_PHASE_ERASE,
+                                            .n = n,
+                                            .keys = keys,
+                                            .results = call->present ? call->present : call->results,
+                                            .tells_presence = call->present != NULL,
+                                            .call.stream = call->stream},
+                             error);
 }
 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -207,16 +207,16 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_ERASE_PAIRS, "tsr_erase_pairs", error);
   if (status) return status;
   if (!t->store.composition->shape.value_bits) values = NULL;
-  return t->form->operate(t,
-                          &(tsr_request){.op = TSR_BULK_erase_pair,
-                                         .phase = TSR_PHASE_ERASE,
-                                         .n = n,
-                                         .keys = keys,
-                                         .values = values,
-                                         .results = call->present ? call->present : call->results,
-                                         .tells_presence = call->present != NULL,
-                                         .call.stream = call->stream},
-                          error);
+  return t->methods->operate(t,
+                             &(tsr_request){.op = TSR_BULK_erase_pair,
+                                            .phase = TSR_PHASE_ERASE,
+                                            .n = n,
+                                            .keys = keys,
+                                            .values = values,
+                                            .results = call->present ? call->present : call->results,
+                                            .tells_presence = call->present != NULL,
+                                            .call.stream = call->stream},
+                             error);
 }
 
 tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
@@ -232,7 +232,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_apply: %s is NULL, but the table has values",
                     needs_values(t) && !values ? "values" : "values_out");
   if (!shape->value_bits) values = values_out = NULL;
-  return t->form->operate(
+  return t->methods->operate(
       t,
       &(tsr_request){.op = TSR_BULK_apply,
                      .phase = TSR_TAKES_TURNS(&t->store.composition->shape) ? TSR_PHASE_ERASE : TSR_PHASE_MIXED,
@@ -254,7 +254,7 @@ tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_size", error);
   if (status) return status;
-  return t->form->size(t, size, error);
+  return t->methods->size(t, size, error);
 }
 
 tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
@@ -262,7 +262,7 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
   tsr_usage ours;
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_table_usage", error);
-  if (status == TSR_OK) status = t->form->use(t, &ours, error);
+  if (status == TSR_OK) status = t->methods->use(t, &ours, error);
   if (status == TSR_OK) tsr_hand_over(usage, &ours, sizeof ours);
   return status;
 }
@@ -272,7 +272,7 @@ tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_flush", error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FLUSH, "tsr_flush", error);
   if (status) return status;
-  return t->form->flush(t, units, error);
+  return t->methods->flush(t, units, error);
 }
 
 tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {
@@ -284,7 +284,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   if (*size > room)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export: the table holds %llu pairs, the arrays have room for %llu",
                     (unsigned long long)*size, (unsigned long long)room);
-  return t->form->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
+  return t->methods->write_out(t, *size, keys, t->store.composition->shape.value_bits ? values : NULL, error);
 }
 
 /* ---- Report ---------------------------------------------------------------------------------- */
@@ -293,14 +293,14 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
   tsr_report ours;
   if (!t || !report)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report needs a table and a place for the report");
-  tsr_status status = t->form->report(t, &ours, error);
+  tsr_status status = t->methods->report(t, &ours, error);
   if (status == TSR_OK) tsr_hand_over(report, &ours, sizeof ours);
   return status;
 }
 
 tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report_reset: the table is NULL");
-  return t->form->report_reset(t, error);
+  return t->methods->report_reset(t, error);
 }
 
 /* ---- Memory and time ------------------------------------------------------------------------- */
@@ -324,13 +324,13 @@ tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t by
 
 tsr_status tsr_timer_start(tsr_table *t, void *stream, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_start: the table is NULL");
-  return t->backend->events->record(t->device, t->timer_from, stream, error);
+  return t->backend->events->record(t->device, t->timer.from, stream, error);
 }
 
 tsr_status tsr_timer_stop(tsr_table *t, void *stream, double *milliseconds, tsr_error *error) {
   if (!t || !milliseconds)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_stop needs a table and a place for the time");
-  tsr_status status = t->backend->events->record(t->device, t->timer_to, stream, error);
-  if (status == TSR_OK) status = t->backend->events->finish(t->device, t->timer_to, error);
-  return status ? status : t->backend->events->between(t->device, t->timer_from, t->timer_to, milliseconds, error);
+  tsr_status status = t->backend->events->record(t->device, t->timer.to, stream, error);
+  if (status == TSR_OK) status = t->backend->events->finish(t->device, t->timer.to, error);
+  return status ? status : t->backend->events->between(t->device, t->timer.from, t->timer.to, milliseconds, error);
 }

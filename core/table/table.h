@@ -5,7 +5,7 @@
 #ifndef TSR_TABLE_TABLE_H
 #define TSR_TABLE_TABLE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* call: its name in messages. */
 tsr_status tsr_check_insert(const tsr_table *table, const char *call, uint64_t n, const void *keys, const void *values,

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of one store tells of itself (form.h): what it is, its pairs, how it uses its memory, what its operations
+ * What a table of one store tells of itself (single.h): what it is, its pairs, how it uses its memory, what its operations
  * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
  */
 #include <string.h>
 
-#include "core/table/form.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/single.h"
 #include "core/table/stage.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-/* Of all memory; rows may be more than the composition plans, since those that are there stay. */
+/* Of all memory. Outside the store there may be more than the composition plans, since what is there stays. */
 static uint64_t bytes_of(const tsr_table *t) {
-  const tsr_composition *composition = t->store.composition;
-  return tsr_composition_bytes(composition) - tsr_composition_row_bytes(composition) +
-         t->wide.count * (composition->settings.value_bytes + sizeof *t->wide.spare) + t->wide.bit_rows / 4;
+  return tsr_composition_store_bytes(t->store.composition) + t->values->memory(t);
 }
 
 void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
@@ -73,10 +71,10 @@ tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void 
 
 tsr_status tsr_single_write_out(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   void *numbers = NULL;
-  if (!tsr_is_wide(t) || !values) return tsr_single_write_slots(t, size, keys, values, error);
+  if (!t->values->are_apart || !values) return tsr_single_write_slots(t, size, keys, values, error);
   tsr_status status = t->backend->allocate(t->device, size * sizeof(uint32_t), &numbers, error);
   if (status == TSR_OK) status = tsr_single_write_slots(t, size, keys, numbers, error);
-  if (status == TSR_OK) status = tsr_wide_values(t, size, numbers, values, 0, error);
+  if (status == TSR_OK) status = t->values->read(t, size, numbers, values, 0, error);
   if (numbers) t->backend->free(t->device, numbers);
   return status;
 }
@@ -96,7 +94,7 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
                        (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
                       8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
-                 (double)t->wide.count * (double)t->store.composition->settings.value_bytes;
+                 (double)t->values->bytes(t);
   *usage = (tsr_usage){.pairs = tally.hits,
                        .tombstones = tally.tombstones,
                        .units = tally.units,
@@ -128,7 +126,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   if (status == TSR_OK) status = t->backend->copy(t->device, tallies, t->tallies, sizeof tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
-  tsr_tally_add(&tallies[TSR_BULK_insert], &t->counted);
+  tsr_tally_add(&tallies[TSR_BULK_insert], &t->done.counted);
   tsr_tally_add(&tallies[TSR_BULK_insert], &tallies[TSR_BULK_find_or_insert]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_count]);
@@ -136,12 +134,12 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
-  *report = (tsr_report){.insert_keys = t->insert_keys + apply->asked[TSR_CLASS_INSERT],
+  *report = (tsr_report){.insert_keys = t->done.insert_keys + apply->asked[TSR_CLASS_INSERT],
                          .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
                          .not_placed = insert->not_placed + apply->not_placed,
-                         .find_keys = t->find_keys + apply->asked[TSR_CLASS_FIND],
+                         .find_keys = t->done.find_keys + apply->asked[TSR_CLASS_FIND],
                          .found = find->hits + apply->answered[TSR_CLASS_FIND],
-                         .erase_keys = t->erase_keys + apply->asked[TSR_CLASS_ERASE],
+                         .erase_keys = t->done.erase_keys + apply->asked[TSR_CLASS_ERASE],
                          .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
                          .insert_probes = insert->probes,
                          .insert_probes_max = insert->probes_max,
@@ -157,7 +155,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max,
                          .insert_scratch_bytes = t->store.paged_bytes,
-                         .cleanings = t->cleanings,
+                         .cleanings = t->done.cleanings,
                          .erased_slots = t->store.erased_slots + t->store.may_erase,
                          .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
                                       tallies[TSR_BULK_combine].overflows};
@@ -174,9 +172,9 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
-  t->insert_keys = t->find_keys = t->erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
-  t->erased_then = t->erase_keys_then = t->cleanings = 0;
-  t->counted = (tsr_tally){.hits = 0};
-  t->knows_pairs = false;
+  t->done.insert_keys = t->done.find_keys = t->done.erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
+  t->known.erased_then = t->known.erase_keys_then = t->done.cleanings = 0;
+  t->done.counted = (tsr_tally){.hits = 0};
+  t->known.is_known = false;
   return TSR_OK;
 }

@@ -29,7 +29,7 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *r
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-void tsr_wide_free(tsr_table *t) {
+static void free_rows(tsr_table *t) {
   if (t->wide.rows) t->backend->free(t->device, t->wide.rows);
   if (t->wide.spare) t->backend->free(t->device, t->wide.spare);
   if (t->wide.bits) t->backend->free(t->device, t->wide.bits);
@@ -71,12 +71,12 @@ tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
     return status;
   }
   t->wide.bits = NULL; /* they are handed over, and tell of fewer rows than there are */
-  tsr_wide_free(t);
+  free_rows(t);
   t->wide = made;
   return TSR_OK;
 }
 
-tsr_status tsr_wide_clear(tsr_table *t, void *stream, tsr_error *error) {
+static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   t->wide.spares = t->wide.count;
   t->wide.used = 0;
   t->wide.has_erased = t->wide.is_in_bits = false;
@@ -218,7 +218,7 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
 }
 
 static bool replaces(const tsr_table *t, uint32_t op) {
-  return t->store.composition->settings.replaces_rows && op == TSR_BULK_insert;
+  return t->store.composition->settings.policy.replaces_rows && op == TSR_BULK_insert;
 }
 
 /* Before the insert, so that a pair which that hands back has its new value. The items whose keys are present get their rows'
@@ -349,7 +349,7 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
   return status ? status : freed;
 }
 
-tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
+static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
   const bool inserts = r->values != NULL;
   if (r->op == TSR_BULK_erase_pair && r->values)
     return tsr_compatible_refuse(TSR_HAS_CALL_ERASE_VALUES, TSR_HAS_VALUE_BYTES, "tsr_erase_pairs", error);
@@ -362,8 +362,7 @@ tsr_status tsr_wide_operate(tsr_table *t, const tsr_request *r, tsr_operation *n
   return status;
 }
 
-tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing,
-                           tsr_error *error) {
+static tsr_status read(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing, tsr_error *error) {
   const uint64_t bytes = size * t->store.composition->settings.value_bytes;
   tsr_array array = {.users = values, .bytes = bytes, .use = TSR_ARRAY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &array, 1, NULL, error);
@@ -373,3 +372,34 @@ tsr_status tsr_wide_values(tsr_table *t, uint64_t size, void *numbers, void *val
   const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   return status ? status : waited;
 }
+
+/* ---- As values of a table -------------------------------------------------------------------- */
+
+static void note_erased(tsr_table *t) { t->wide.has_erased = true; }
+
+/* A replica is never inserted into, so that it needs no list of spare rows. */
+static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
+  const uint64_t bytes = from->wide.count * from->store.composition->settings.value_bytes;
+  const tsr_status status = tsr_wide_reserve(to, from->wide.count, error);
+  to->wide.spares = to->wide.used = 0;
+  return status ? status
+                : to->backend->copy_from(to->device, to->wide.rows, from->device, from->wide.rows, bytes, NULL, error);
+}
+
+static uint64_t bytes(const tsr_table *t) { return t->wide.count * t->store.composition->settings.value_bytes; }
+
+static uint64_t memory(const tsr_table *t) {
+  return bytes(t) + t->wide.count * sizeof *t->wide.spare + t->wide.bit_rows / 4;
+}
+
+_Static_assert(TSR_HELD_NONE == TSR_WIDE_NONE, "no row has the number that stands for none");
+const tsr_values tsr_values_in_rows = {.are_apart = true,
+                                       .reserve = tsr_wide_reserve,
+                                       .free = free_rows,
+                                       .clear = clear,
+                                       .note_erased = note_erased,
+                                       .operate = operate,
+                                       .read = read,
+                                       .copy = copy,
+                                       .bytes = bytes,
+                                       .memory = memory};

@@ -13,25 +13,15 @@
 #define TSR_TABLE_WIDE_H
 
 #include "core/kernels/wide.h"
-#include "core/table/stage.h"
+#include "core/table/values.h"
 
 bool tsr_is_wide(const tsr_table *table);
 /* Makes rows, so that there are as many as the store needs, and `count` at least; those that are there stay. Waits. */
 tsr_status tsr_wide_reserve(tsr_table *table, uint64_t count, tsr_error *error) TSR_MUST_CHECK;
-void tsr_wide_free(tsr_table *table);
-/* After the store was cleared: all rows are spare. pre: the table is entered alone. */
-tsr_status tsr_wide_clear(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */
 tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. Waits where bulk
  * calls have inserted, or pairs were erased, since the last time. */
 tsr_status tsr_wide_open_bits(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
-/* Does what is asked for, with all arrays on the device. narrow: does requests for numbers, as of any table of 32-bit
- * values. */
-tsr_status tsr_wide_operate(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error)
-    TSR_MUST_CHECK;
-/* The values of `size` pairs whose rows' numbers lie in device memory, TSR_WIDE_NONE: `missing`; values: anywhere. Waits. */
-tsr_status tsr_wide_values(tsr_table *table, uint64_t size, void *numbers, void *values, uint64_t missing,
-                           tsr_error *error) TSR_MUST_CHECK;
 
 #endif

@@ -50,9 +50,10 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
   for (size_t i = 0; i < count; i++) {
     const tsr_table *t = tables[i];
     if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: table %zu is NULL", kernel, i);
-    if (t->form != &tsr_form_store) return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
+    if (t->methods != &tsr_methods_store)
+      return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
     if (t->backend != tables[0]->backend ||
-        t->store.composition->settings.device != tables[0]->store.composition->settings.device)
+        t->store.composition->settings.target.device != tables[0]->store.composition->settings.target.device)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
     for (size_t j = 0; j < i; j++)
       if (tables[j] == t)
@@ -147,8 +148,11 @@ static tsr_phase phase_of(uint32_t does) {
 static void announce(tsr_table *t, uint32_t does, uint64_t n) {
   tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
-  if (does & TSR_DOES_ERASES) t->store.state.has_erased = t->wide.has_erased = 1;
-  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->knows_pairs = false;
+  if (does & TSR_DOES_ERASES) {
+    t->store.state.has_erased = 1;
+    t->values->note_erased(t);
+  }
+  if (does & (TSR_DOES_INSERTS | TSR_DOES_ERASES)) t->known.is_known = false;
 }
 
 /* Lets a call work on a table. */
@@ -189,6 +193,20 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   return status;
 }
 
+/* Whether a table has other code than when the kernel was linked. */
+static bool is_stale(const tsr_kernel *k) {
+  for (size_t i = 0; i < k->code.facts.tables; i++)
+    if (k->tables[i]->store.code != k->linked[i]) return true;
+  return false;
+}
+
+static tsr_status link_anew(tsr_kernel *k, void *stream, tsr_error *error) {
+  tsr_request r = {.op = TSR_CALL_LINK, .call.stream = stream};
+  tsr_status status = tsr_call_begin(k->tables[0], &r, error);
+  for (size_t i = 0; status == TSR_OK && i < k->code.facts.tables; i++) status = tsr_table_wait(k->tables[i], error);
+  return status ? status : link_now(k, error);
+}
+
 tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *arguments, size_t count, void *stream,
                              tsr_error *error) {
   static const uint64_t items_max = (uint64_t)INT32_MAX * TSR_BLOCK_THREADS;
@@ -204,12 +222,7 @@ tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *argum
   if (n > items_max)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 - 256 items a launch: split them", facts->name,
                     (unsigned long long)n);
-  tsr_status status = TSR_OK;
-  bool is_stale = false;
-  for (size_t i = 0; i < facts->tables; i++) is_stale = is_stale || k->tables[i]->store.code != k->linked[i];
-  for (size_t i = 0; is_stale && status == TSR_OK && i < facts->tables; i++)
-    status = tsr_table_wait(k->tables[i], error);
-  if (is_stale && status == TSR_OK) status = link_now(k, error);
+  tsr_status status = is_stale(k) ? link_anew(k, stream, error) : TSR_OK;
   for (size_t i = 0; i < facts->tables; i++)
     if (facts->parameter[i].does == TSR_DOES_SCANS) n = tsr_composition_refs(k->tables[i]->store.composition);
   return status || n == 0 ? status : launch(k, n, arguments, stream, error);

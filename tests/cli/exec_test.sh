@@ -56,6 +56,14 @@ expect_out '^table sums: 7 pairs, sum of keys 21, of values [0-9]+$'
 expect_out '^array seen: 5000 numbers, sum [0-9]+$'
 ! grep -q 'items' err || fail "says that an array is short"
 
+case_of "sums of a kernel that pass the largest value are told"
+run exec kernels.cu --kernel add_up --table groups=groups.ini --table sums=sums.ini --insert groups=groups.tsv \
+  --in keys=keys.tsv --let by=4000000000 --out sums=out.tsv "${cpu[@]}"
+expect_status 3
+passed=$(awk 'NR == FNR { group[$1] = $2; next } $1 in group { sum[group[$1]] += 4000000000 }
+  END { for (g in sum) all += int(sum[g] / 4294967296); print all }' groups.tsv keys.tsv)
+expect_err "table sums: $passed sums passed the largest value; these values are wrong"
+
 case_of "an array with fewer elements than there are items is told"
 cat >short.cu <<'KERNELS'
 #include "tessera.cuh"

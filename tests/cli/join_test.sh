@@ -189,6 +189,7 @@ run join some.tsv large.tsv "${cpu[@]}" --aggregate sum --saturate --out sums.ts
 expect_status 0
 expect_err '1 sum stopped at 2\^64 - 1'
 [[ $(sort sums.tsv) == $'1\t18446744073709551615\n2\t18446744073709551615' ]] || fail "other sums: $(cat sums.tsv)"
+refuses 'saturate and --signed' join some.tsv large.tsv "${cpu[@]}" --aggregate sum --saturate --signed
 refuses 'only the sums of --aggregate sum can overflow' join some.tsv large.tsv "${cpu[@]}" --aggregate max --saturate
 
 finish join

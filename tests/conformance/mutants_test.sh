@@ -149,6 +149,8 @@ breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
   cuh 's/if \(swapped\) soa_combine/if (swapped \&\& desired < TSR_ERASED_KEY) soa_combine/'
+breaks P-35 "a sum that overflows is not told of" "$columns" \
+  cuh 's/^  tsr_combine_at\(c, (soa_payload_address.*), policy, payload\);/  if (policy == TSR_DUPLICATES_ADD)\n    tsr_add_payload(\1, payload);\n  else\n  &/'
 breaks P-34 "a flag that is never raised" layout:layouts/tagged \
   cuh 's/tsr_store8\(\(uint8_t \*\)word \+ 3, 0\)/(void)word/'
 breaks P-34 "a pair that is evicted takes the flag with it" layout:layouts/quotient \

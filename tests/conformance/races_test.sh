@@ -23,7 +23,7 @@ fi
 breaks P-24 "a payload is read by a plain load" "$keys" \
   cuh 's/return tsr_load_payload\((template_payload_at\(c, b->ref, slot\)), 1\);/return *\1;/'
 breaks P-24 "a payload is combined by a plain store" "$keys" \
-  cuh '/^TSR_INLINE bool template_swap/,/^}/s/tsr_combine_at\((.*), policy, payload\);/*\1 = tsr_combine(policy, *\1, payload);/'
+  cuh '/^TSR_INLINE bool template_swap/,/^}/s/tsr_combine_at\(c, (.*), policy, payload\);/*\1 = tsr_combine(policy, *\1, payload);/'
 breaks P-24 "a slot is claimed by a plain store" "$keys" \
   cuh 's/bool swapped = tsr_cas_key\(address, seen, desired\) == seen;/bool swapped = *address == seen;\n  if (swapped) *address = desired;/'
 breaks P-24 "a scheme counts its walks in plain memory" "$linear" \

@@ -9,6 +9,9 @@
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
 #include "core/kernels/roofline.h"
+extern "C" {
+#include "core/table/call.h"
+}
 #include "core/tessera_devices.h"
 #include "core/tessera_kernels.h"
 #include "core/tessera_tools.h"
@@ -274,9 +277,9 @@ void PrintTo(const Combining &c, std::ostream *out) {
 // And each span becomes three items.
 void note_spans(const char *kernel, void **parameters) {
   note_launch(kernel, parameters);
-  const tsr_pages *p = static_cast<const tsr_pages *>(parameters[0]);
   if (launched.back().phase.find("_spans_kernel") == std::string::npos) return;
-  for (uint64_t span = 0; span << p->piece_log2 < p->bulk.n; span++) p->distinct[span] = 3;
+  const tsr_spans_step *p = static_cast<const tsr_spans_step *>(parameters[0]);
+  for (uint64_t span = 0; span << p->piece_log2 < p->bulk.n; span++) p->made[span] = 3;
 }
 
 class Spans : public testing::TestWithParam<Combining> {};
@@ -474,6 +477,10 @@ TEST_F(CapturedCalls, ThatWaitAreRefused) {
   expect_refused(tsr_for_each(table_, N, keys_, &statements, &stream_, &error_), "tsr_kernel_launch");
   expect_refused(tsr_build(table_, N, keys_, values_, &plain, 3, &error_), "before");
   expect_refused(tsr_call_parts(table_, TSR_PREPARE_INSERT, 1, &part, &error_), "tsr_insert");
+  tsr_request link = {};
+  link.op = TSR_CALL_LINK;
+  link.call.stream = &stream_;
+  expect_refused(tsr_call_begin(table_, &link, &error_), "once before");
 }
 
 // A graph has no pages: what goes there at random must then be combined, as by any call that does not go page by page.

@@ -160,12 +160,17 @@ void launch(const char *kernel, void **parameters) {
       ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, parameters[0], n, nullptr, nullptr), TSR_OK);
       return;
     }
-  for (uint32_t number : {TSR_PAGES_count, TSR_PAGES_tiles, TSR_PAGES_scatter}) {
+  const tsr_step *tiles = &tsr_pages_steps.step[TSR_PAGES_tiles];
+  if (strcmp(kernel, tiles->kernel) == 0) {
+    const tsr_tiles_step *p = static_cast<tsr_tiles_step *>(parameters[0]);
+    ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, tiles, p, p->segments.count, nullptr, nullptr), TSR_OK);
+    return;
+  }
+  for (uint32_t number : {TSR_PAGES_count, TSR_PAGES_scatter}) {
     const tsr_step *step = &tsr_pages_steps.step[number];
     if (strcmp(kernel, step->kernel) != 0) continue;
-    const tsr_pages *p = static_cast<tsr_pages *>(parameters[0]);
-    const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + (p->ends ? p->segments : 0);
-    const uint64_t n = number == TSR_PAGES_tiles ? p->segments : tiles;
+    const tsr_order_step *p = static_cast<tsr_order_step *>(parameters[0]);
+    const uint64_t n = (p->bulk.n + p->tile_items - 1) / p->tile_items + p->segments.count;
     ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, p, n, nullptr, nullptr), TSR_OK);
     return;
   }

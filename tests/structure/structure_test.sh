@@ -38,6 +38,10 @@ no_breach breaches_of_collectives
 case_of "every source starts with its licence"
 no_breach breaches_of_licences
 
+case_of "few files know a feature"
+((${#spread_rows[@]} >= 3)) || fail "few features are listed"
+no_breach breaches_of_spread
+
 # ---- Headers alone -------------------------------------------------------------------------------
 
 # compiles NAME COMMAND...
@@ -110,6 +114,7 @@ finds_none breaches_of_names
 finds_none breaches_of_schemes
 finds_none breaches_of_collectives
 finds_none breaches_of_licences
+finds_none breaches_of_spread
 
 case_of "a wrong arrow is found"
 while read -r file header; do
@@ -190,6 +195,13 @@ int leads = mine && chain_group_of(c, key, mine).rank == 0;
 int same = mine || chain_from_leader(c, &group, 1);
 int any = mine ? chain_any(c, 1) : 0;
 COLLECTIVES
+
+case_of "a feature that many files know is found"
+fresh_checkout
+for name in a b c; do write core/$name.c 'int x = HAS_CHAINS(c);'; done
+finds_none breaches_of_spread
+write core/d.c 'int x = HAS_CHAINS(c);'
+finds 'in a list .*: 4 files of core/ know, at most 3 may' breaches_of_spread
 
 case_of "a missing licence is found"
 fresh_checkout

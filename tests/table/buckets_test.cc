@@ -314,13 +314,10 @@ TEST(BucketsCalls, AreChecked) {
   ASSERT_EQ(tsr_spec_set(spec.get(), "table.values=buckets", &e), TSR_OK) << e.message;
   Table table(made(spec.get()), 32, 32);
   const uint32_t keys[2] = {1, 2}, values[2] = {3, 4};
-  tsr_join_rows rows = {};
-  uint64_t count = 0;
   expect_refused(tsr_insert(table.get(), 2, keys, nullptr, nullptr, &e), TSR_BAD_ARGUMENT, e, "values");
   expect_refused(tsr_erase_pairs(table.get(), 2, keys, values, nullptr, &e), TSR_UNSUPPORTED, e, "tsr_erase");
   expect_refused(tsr_find_or_insert(table.get(), 2, keys, values, nullptr, nullptr, &e), TSR_UNSUPPORTED, e, "keeps");
   expect_refused(tsr_flush(table.get(), nullptr, &e), TSR_UNSUPPORTED, e, "link");
-  expect_refused(tsr_join(table.get(), table.get(), TSR_JOIN_INNER, &rows, &count, &e), TSR_UNSUPPORTED, e, "inline");
 }
 
 } // namespace

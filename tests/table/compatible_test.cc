@@ -342,7 +342,6 @@ const std::vector<Call> &calls() {
          return tsr_apply(t, 2, operations, kKeys, kValues, values_out, nullptr, e);
        }},
       {"tsr_flush", [](tsr_table *t, tsr_error *e) { return tsr_flush(t, nullptr, e); }},
-      {"tsr_join", [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SEMI, nullptr, &count, e); }},
       {"a call that combines right values",
        [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SUM, nullptr, &count, e); }},
       {"a kernel of a user's own", [](tsr_table *t, tsr_error *e) { return make_kernel(t, "finds", e); }},

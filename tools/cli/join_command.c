@@ -374,7 +374,10 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, join_job *job) {
   if (job->saturates && (!aggregate || job->kind != TSR_JOIN_SUM))
     return tsr_say_usage("--saturate: only the sums of --aggregate sum can overflow: leave it out");
   if (job->only_counts && out) return tsr_say_usage("--count and --out: rows are either counted or written");
-  return read_reading(arguments, job);
+  const tsr_exit failed = read_reading(arguments, job);
+  if (!failed && job->saturates && job->reading[1].signed_values)
+    return tsr_say_usage("--saturate and --signed: a sum with a sign that does not fit is an error: leave out one");
+  return failed;
 }
 
 /* Before anything is read: --out replaces none of the inputs. */

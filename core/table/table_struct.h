@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- wide <- create <- rebuild <- clean, enlarge <- piece <-
- * growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
+ * before it: store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
+ * <- growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
  * store.h.
  */
-#ifndef TSR_TABLE_HANDLE_H
-#define TSR_TABLE_HANDLE_H
+#ifndef TSR_TABLE_STRUCT_H
+#define TSR_TABLE_STRUCT_H
 
-#include "core/compose/backend.h"
-
-/* The operations of a composition. Sizes and seeds are state, so stores that differ only in these share it. */
-typedef struct tsr_code {
-  tsr_composition *composition; /* what it was made for; freed with it */
-  tsr_program *program;
-  uint32_t users;
-} tsr_code;
-
-/* What a rebuild makes anew: a composition, its memory and its operations. All zero: nothing to free. */
-typedef struct tsr_store {
-  tsr_composition *composition; /* its own, or its code's */
-  tsr_code *code;
-  tsr_state state;
-  bool is_clear; /* nothing was inserted since it was cleared */
-  uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
-  bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
-  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
-   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
-  uint64_t may_erase, may_insert, slack, erased_slots;
-  uint64_t paged_keys;         /* that were inserted page by page, */
-  uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
-  struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
-} tsr_store;
+#include "core/batch/work.h"
 
 /* Operations of one class may overlap each other, whatever their streams; classes are ordered. */
 typedef enum tsr_phase {
@@ -44,19 +21,19 @@ typedef enum tsr_phase {
   TSR_PHASE_ALONE
 } tsr_phase;
 
-enum { TSR_USERS_MAX = 8 }; /* streams that work in one phase before the ninth has to wait for the first */
+enum { TSR_USES_MAX = 8 }; /* streams that work in one phase before the ninth has to wait for the first */
 
-typedef struct tsr_user {
+typedef struct tsr_stream_use {
   void *stream;
   tsr_event *event; /* after its last operation in this phase */
-} tsr_user;
+} tsr_stream_use;
 
 /* Which phase the table is in and who works in it. */
 typedef struct tsr_order {
   tsr_phase phase;
   tsr_event *gate; /* the start of this phase: after all of the former one */
-  tsr_user users[TSR_USERS_MAX];
-  uint32_t user_count, oldest_user;
+  tsr_stream_use uses[TSR_USES_MAX];
+  uint32_t use_count, oldest_use;
 } tsr_order;
 
 enum {
@@ -103,9 +80,9 @@ typedef struct tsr_wide {
   bool is_in_bits;       /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
-/* How a table does what it is asked for, once the arguments have been judged: in one store (form.c), or in shards, which
+/* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
-typedef struct tsr_form {
+typedef struct tsr_methods {
   tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
   void (*release)(tsr_table *table);                         /* after all work */
   void (*describe)(const tsr_table *table, tsr_table_info *info);
@@ -128,13 +105,40 @@ typedef struct tsr_form {
   tsr_status (*report)(tsr_table *table, tsr_report *report, tsr_error *error);
   tsr_status (*report_reset)(tsr_table *table, tsr_error *error);
   tsr_status (*wait)(tsr_table *table, tsr_error *error);
-} tsr_form;
+} tsr_methods;
 
-extern const tsr_form tsr_form_store, tsr_form_shards;
+extern const tsr_methods tsr_methods_store, tsr_methods_shards;
+
+/* Who hears of the save under way; NULL: nobody. */
+typedef struct tsr_listener {
+  tsr_watch *watch;
+  void *context;
+} tsr_listener;
+
+typedef struct tsr_timer {
+  tsr_event *from, *to;
+} tsr_timer;
+
+/* What calls have done since the report was reset, as far as the host counts it. */
+typedef struct tsr_done {
+  tsr_tally counted; /* of inserts that used TSR_TALLY_COUNTED */
+  uint64_t insert_keys, find_keys, erase_keys;
+  uint64_t cleanings;
+} tsr_done;
+
+/* How many pairs a table that grows has, and what was erased when that was counted. */
+typedef struct tsr_known {
+  bool is_known;
+  bool erases_unseen; /* a graph may have erased, which erase_keys does not count */
+  uint64_t pairs, erased_then, erase_keys_then;
+} tsr_known;
+
+typedef struct tsr_values tsr_values;
 
 struct tsr_table {
-  const tsr_form *form;
-  struct tsr_shards *shards; /* tsr_form_shards alone: then the store below says what a shard is, and has no memory */
+  const tsr_methods *methods;
+  const tsr_values *values;  /* the functions of what its values are (values.h) */
+  struct tsr_shards *shards; /* of tsr_methods_shards alone: the store then says what a shard is, and is empty */
   tsr_devices devices;       /* and which these are, the capacity of all together */
   uint64_t capacity;
   const tsr_backend *backend;
@@ -146,17 +150,16 @@ struct tsr_table {
   tsr_wide wide;
   tsr_order order;
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
-  tsr_tally counted;  /* of inserts that used TSR_TALLY_COUNTED */
-  uint64_t insert_keys, find_keys, erase_keys;
-  uint64_t cleanings; /* since the report was reset */
-  /* growth: the size, what the tallies of erasing were at that time, and what erase_keys was */
-  uint64_t pairs, erased_then, erase_keys_then;
-  bool knows_pairs;   /* whether `pairs` is true */
-  bool erases_unseen; /* a graph may have erased, of which erase_keys does not tell */
-  tsr_watch *watch;   /* of the save under way; NULL: nobody listens */
-  void *watch_context;
+  tsr_done done;
+  tsr_known known;
+  tsr_listener listener;
+  tsr_timer timer;
   const char *joined; /* how the last join found matches here; NULL: there was none */
-  tsr_event *timer_from, *timer_to;
 };
+
+/* Work on a store of a table, in the order of a stream. */
+static inline tsr_work tsr_work_on(const tsr_table *t, tsr_store *store, void *stream, tsr_error *error) {
+  return (tsr_work){t->backend, t->device, store, stream, error};
+}
 
 #endif

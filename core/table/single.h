@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The form of a table that is one store (tsr_form in handle.h): its functions, each in the file of its operation.
+ * The methods of a table of one store (tsr_methods in table_struct.h), each in the file of its operation.
  */
-#ifndef TSR_TABLE_FORM_H
-#define TSR_TABLE_FORM_H
+#ifndef TSR_TABLE_SINGLE_H
+#define TSR_TABLE_SINGLE_H
 
-#include "core/table/handle.h"
+#include "core/table/table_struct.h"
 
 /* create.c */
 tsr_status tsr_single_furnish(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of one store (form.h). The other form is in ../devices/form.c.
+ * Tables of one store (single.h). Those of several devices are in ../devices/methods.c.
  */
-#include "core/table/form.h"
+#include "core/table/single.h"
 
-const tsr_form tsr_form_store = {
+const tsr_methods tsr_methods_store = {
     .furnish = tsr_single_furnish,
     .release = tsr_single_release,
     .describe = tsr_single_describe,

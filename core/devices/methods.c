@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The form of tables of several devices (shards.h), the counterpart of ../table/form.c. What has an answer for each item
+ * The methods of tables of several devices (shards.h), the counterpart of ../table/single.c. What has an answer for each item
  * is a batch (batch.c); the rest is asked of each shard (whole.c). Read next: batch.h.
  */
 #include "core/devices/batch.h"
@@ -32,7 +32,7 @@ static tsr_status furnish(tsr_table *t, tsr_error *error) {
   return tsr_shards_furnish(t, tsr_shard_create, NULL, error);
 }
 
-const tsr_form tsr_form_shards = {
+const tsr_methods tsr_methods_shards = {
     .furnish = furnish,
     .release = tsr_shards_release,
     .describe = tsr_shards_describe,

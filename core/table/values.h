@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the values of a table are to the host: what its slots hold, or rows whose numbers its slots hold (wide.h). Both kinds
+ * have the same functions, and a table's kind is chosen by a fact when the table is made. (Values in lists are in the
+ * store; kernels alone know them, ../kernels/value.cuh.)
+ */
+#ifndef TSR_TABLE_VALUES_H
+#define TSR_TABLE_VALUES_H
+
+#include "core/table/stage.h"
+
+#define TSR_HELD_NONE UINT32_MAX /* what stands for a slot's number of a pair that is missing */
+
+struct tsr_values {
+  bool are_apart; /* slots hold numbers of 32 bits, and `read` says what they stand for */
+  /* Makes memory for `count` values, and for as many as the store needs; those that are there stay. Waits. */
+  tsr_status (*reserve)(tsr_table *table, uint64_t count, tsr_error *error);
+  void (*free)(tsr_table *table);
+  /* After the store was cleared. pre: the table is entered alone. */
+  tsr_status (*clear)(tsr_table *table, void *stream, tsr_error *error);
+  void (*note_erased)(tsr_table *table); /* or that pairs will be erased */
+  /* Does what is asked for, with all arrays on the device. narrow: does requests for what slots hold. */
+  tsr_status (*operate)(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error);
+  /* The values of `size` pairs of which slots hold `held`, in device memory; TSR_HELD_NONE: `missing`. values: anywhere.
+   * Waits. NULL unless they are apart. */
+  tsr_status (*read)(tsr_table *table, uint64_t size, void *held, void *values, uint64_t missing, tsr_error *error);
+  /* Makes the values of `to`, whose slots hold what those of `from` do. Enqueues to the default stream. */
+  tsr_status (*copy)(tsr_table *to, const tsr_table *from, tsr_error *error);
+  uint64_t (*bytes)(const tsr_table *table);  /* of values outside the store */
+  uint64_t (*memory)(const tsr_table *table); /* that and what is kept about them */
+};
+
+extern const tsr_values tsr_values_in_slots, tsr_values_in_rows;
+const tsr_values *tsr_values_of(const tsr_composition *composition);
+
+#endif
