@@ -24,25 +24,25 @@ struct __align__(16) page_left {
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ void counts_clear(const tsr_pages *a, uint64_t buckets, page_left *left) {
-  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->counts_offset_bytes);
+static __device__ __forceinline__ void counts_clear(const tsr_place_step *a, uint64_t buckets, page_left *left) {
+  uint32_t *counts = (uint32_t *)(tsr_page_memory + a->room.counts_offset_bytes);
   for (uint32_t at = threadIdx.x; at < (buckets + 1) / 2; at += blockDim.x) counts[at] = 0;
   if (threadIdx.x == 0) left->firsts = left->items = left->next = left->handed = 0;
 }
 
-static __device__ __forceinline__ uint32_t *count_of(const tsr_pages *a, uint64_t bucket) {
-  return (uint32_t *)(tsr_page_memory + a->counts_offset_bytes) + (uint32_t)bucket / 2;
+static __device__ __forceinline__ uint32_t *count_of(const tsr_place_step *a, uint64_t bucket) {
+  return (uint32_t *)(tsr_page_memory + a->room.counts_offset_bytes) + (uint32_t)bucket / 2;
 }
 
 /* The slot that the bucket has to give to who asks, or a number that is none. An item asks for few buckets, and a page has so
  * few items that no count reaches the next. */
-static __device__ __forceinline__ uint32_t count_slot(const tsr_pages *a, uint64_t bucket, uint32_t asks) {
+static __device__ __forceinline__ uint32_t count_slot(const tsr_place_step *a, uint64_t bucket, uint32_t asks) {
   const uint32_t shift = (uint32_t)bucket % 2 * 16;
   return atomicAdd(count_of(a, bucket), asks << shift) >> shift & 0xFFFFu;
 }
 static_assert(TSR_PAGES_COUNTED_ITEMS * TSR_PAGES_COUNTED < 1 << 16, "a count has 16 bits");
 
-static __device__ __forceinline__ bool has_slots(const tsr_ctx *c, const tsr_pages *a, uint64_t bucket) {
+static __device__ __forceinline__ bool has_slots(const tsr_ctx *c, const tsr_place_step *a, uint64_t bucket) {
   const uint32_t counts = *(const volatile uint32_t *)count_of(a, bucket);
   return (counts >> (uint32_t)bucket % 2 * 16 & 0xFFFFu) < TSR_FACT(c, bucket_slots);
 }
@@ -96,19 +96,19 @@ static __device__ __forceinline__ bool takes_any(const tsr_ctx *c) {
   return TSR_POLICY_TAKES_ANY(TSR_FACT(c, duplicates));
 }
 
-static __device__ __forceinline__ uint32_t repeats_room(const tsr_pages *a) {
-  return a->counts_offset_bytes / (uint32_t)sizeof(tsr_key);
+static __device__ __forceinline__ uint32_t repeats_room(const tsr_place_step *a) {
+  return a->room.counts_offset_bytes / (uint32_t)sizeof(tsr_key);
 }
 
-static __device__ __forceinline__ void repeats_clear(const tsr_pages *a, page_left *left) {
+static __device__ __forceinline__ void repeats_clear(const tsr_place_step *a, page_left *left) {
   const uint4 empty = {~0u, ~0u, ~0u, ~0u}; /* TSR_EMPTY_KEY */
   uint4 *seen = (uint4 *)tsr_page_memory;
-  for (uint32_t at = threadIdx.x; at < a->counts_offset_bytes / 16; at += blockDim.x) seen[at] = empty;
+  for (uint32_t at = threadIdx.x; at < a->room.counts_offset_bytes / 16; at += blockDim.x) seen[at] = empty;
   for (uint32_t at = threadIdx.x; at < TSR_PAGES_COUNTED_ITEMS / 32; at += blockDim.x) left->repeats[at] = 0;
 }
 
 /* Whether an earlier item had the key. */
-static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key key, uint32_t *gives_up) {
+static __device__ __forceinline__ bool repeats_add(const tsr_place_step *a, tsr_key key, uint32_t *gives_up) {
   enum { TRIES = 256 }; /* only keys that were made for it need more */
   const uint32_t room = repeats_room(a);
   bool is_new;
@@ -118,7 +118,7 @@ static __device__ __forceinline__ bool repeats_add(const tsr_pages *a, tsr_key k
   return !is_new;
 }
 
-static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
   repeats_clear(a, left);
   __syncthreads();
@@ -131,9 +131,9 @@ static __device__ __forceinline__ void page_find_repeats(const tsr_ctx *c, const
   __syncthreads();
 }
 
-static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const tsr_pages *a, const page_left *left,
+static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const tsr_place_step *a, const page_left *left,
                                                  uint32_t item) {
-  return counts_distinct(c) && !a->distinct && left->repeats[item / 32] >> item % 32 & 1u;
+  return counts_distinct(c) && !a->made && left->repeats[item / 32] >> item % 32 & 1u;
 }
 
 /* ---- All items of a page --------------------------------------------------------------------- */
@@ -149,8 +149,8 @@ struct item_rows {
 /* Puts rows into slots of the bucket that each one's walk has come to, after `passed` others; returns those that got one.
  * All ask before the first is put, so that these are under way together. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ uint32_t put_rows(const tsr_ctx *c, const tsr_pages *a, const item_rows<ROWS> *own,
-                                                    uint32_t asks, uint32_t passed) {
+static __device__ __forceinline__ uint32_t put_rows(const tsr_ctx *c, const tsr_place_step *a,
+                                                    const item_rows<ROWS> *own, uint32_t asks, uint32_t passed) {
   uint32_t slot[ROWS], placed = 0;
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++) slot[r] = count_slot(a, own->probe[r].ref, asks >> r & 1u);
@@ -166,7 +166,7 @@ static __device__ __forceinline__ uint32_t put_rows(const tsr_ctx *c, const tsr_
 }
 
 template <uint32_t ROWS>
-static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_pages *a, item_rows<ROWS> *own,
+static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr_place_step *a, item_rows<ROWS> *own,
                                                      uint32_t asks) {
   uint32_t placed = 0;
 #pragma unroll
@@ -209,7 +209,7 @@ static __device__ __forceinline__ uint32_t list_rows(uint32_t *length, uint16_t 
 
 /* Rows whose first bucket was full. Returns how many got a slot of another one. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                         const uint32_t item[ROWS], uint32_t rows, page_left *left,
                                                         uint32_t *gives_up) {
   item_rows<ROWS> own;
@@ -223,7 +223,7 @@ static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const 
 
 /* Rows of a thread from item `first` on: all are read before the first asks. Returns how many got a slot. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                        uint32_t first, uint32_t items, page_left *left,
                                                        uint32_t *gives_up) {
   item_rows<ROWS> own;
@@ -239,7 +239,7 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++) {
     walk_page(c, own.key[r], &own.probe[r]);
-    reserved |= walk_is_reserved(own.key[r]);
+    reserved |= (rows >> r & 1u) && is_left_to_walk(c, own.key[r]);
   }
   if (reserved) *gives_up = 1;
   const uint32_t placed = put_rows<ROWS>(c, a, &own, rows, 0);
@@ -260,7 +260,7 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
 /* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
  * are left: rows without an item cost as much as others. Collective. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
   enum { LATER_ROWS = 2, LAST_ROWS = ROWS / 2 };
   const uint32_t lane = threadIdx.x % 32;
@@ -312,7 +312,7 @@ struct page_room {
 /* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
  * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
  * are under way together. */
-static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_pages *a, const tsr_bucket *b) {
+static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_place_step *a, const tsr_bucket *b) {
   page_room room = {0, 0, 0, 0};
   const uint32_t vacant = layout_vacant(c, b);
 #pragma unroll 8
@@ -336,8 +336,8 @@ static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const ts
  * and go by random access. So its block need not wait for the longest chains. */
 enum { HANDED = sizeof(uint16_t) * TSR_PAGES_FIRSTS / (sizeof(io_key) + sizeof(io_payload)), HANDED_AFTER = 32 };
 
-static __device__ __forceinline__ uint32_t hands_over(const tsr_pages *a) {
-  return a->stops && !a->bulk.results && !a->distinct;
+static __device__ __forceinline__ uint32_t hands_over(const tsr_place_step *a) {
+  return a->pages.ends && !a->bulk.results && !a->made;
 }
 
 static __device__ __forceinline__ io_key *handed_keys(page_left *left) { return (io_key *)left->first; }
@@ -346,7 +346,7 @@ static __device__ __forceinline__ io_payload *handed_payloads(page_left *left) {
 }
 
 /* Returns whether there is room for the pair. */
-static __device__ __forceinline__ uint32_t hand_over(const tsr_pages *a, page_left *left, const page_pair *own) {
+static __device__ __forceinline__ uint32_t hand_over(const tsr_place_step *a, page_left *left, const page_pair *own) {
   const uint32_t at = hands_over(a) ? atomicAdd(&left->handed, 1u) : (uint32_t)HANDED;
   if (at >= HANDED) return 0;
   handed_keys(left)[at] = own->key;
@@ -355,20 +355,20 @@ static __device__ __forceinline__ uint32_t hand_over(const tsr_pages *a, page_le
 }
 
 /* All pairs that were handed over become the page's items; returns how many they are. To be called after a barrier. */
-static __device__ __forceinline__ uint32_t page_hand_over(const tsr_pages *a, uint64_t page, uint64_t begin,
+static __device__ __forceinline__ uint32_t page_hand_over(const tsr_place_step *a, uint64_t page, uint64_t begin,
                                                           page_left *left) {
   for (uint32_t i = threadIdx.x; i < left->handed; i += TSR_PAGES_THREADS) {
     const uint64_t to = item_place(&a->bulk, begin + i);
     ((io_key *)a->bulk.keys)[to] = handed_keys(left)[i];
     if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->bulk.values)[to] = handed_payloads(left)[i];
   }
-  if (left->handed && threadIdx.x == 0) a->stops[page] = begin + left->handed;
+  if (left->handed && threadIdx.x == 0) a->pages.ends[page] = begin + left->handed;
   return left->handed;
 }
 
 /* One eviction, of lanes that have a pair in hand. Returns whether it, or the one that it evicted, has a slot now; *ends:
  * the scheme knows no place for it. Collective. */
-static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_pages *a, page_pair *own,
+static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_place_step *a, page_pair *own,
                                                          uint32_t has, uint32_t *ends) {
   tsr_bucket b;
   const uint64_t begin = tsr_page_begin(c, own->placing.page), ref = own->placing.ref;
@@ -402,7 +402,7 @@ static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const
   return placed;
 }
 
-static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t page_evict_for(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                           page_left *left, uint32_t *gives_up) {
   const uint32_t items = left->items < TSR_PAGES_LEFT ? left->items : TSR_PAGES_LEFT;
   const uint32_t begins = threadIdx.x < TSR_PAGES_EVICTORS && !*(volatile uint32_t *)gives_up; /* no key is reserved */

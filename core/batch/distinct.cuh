@@ -22,7 +22,7 @@ struct key_set {
   uint32_t room;
 };
 
-static __device__ __forceinline__ key_set set_in(const tsr_pages *a) {
+static __device__ __forceinline__ key_set set_in(const tsr_group_step *a) {
   const key_set set = {(io_key *)tsr_page_memory, (io_payload *)((io_key *)tsr_page_memory + a->set_room), a->set_room};
   return set;
 }
@@ -124,16 +124,17 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
 }
 
 /* Writes the pairs of the set from item `begin` on. *count: 0 at first; how many they are, after a barrier. */
-static __device__ __forceinline__ void set_write(const tsr_pages *a, key_set set, uint64_t begin, uint32_t *count) {
+static __device__ __forceinline__ void set_write(const tsr_group_step *a, key_set set, uint64_t begin,
+                                                 uint32_t *count) {
   for (uint32_t at = threadIdx.x; at < set.room; at += TSR_SET_THREADS) {
     const io_key key = set.keys[at];
     if (key == (io_key)TSR_EMPTY_KEY) continue;
     const uint64_t to = begin + atomicAdd(count, 1u);
-    if (HAS_PAIRS && a->pairs_to) {
-      ((io_pair *)a->keys_to)[to] = pair_of(key, set.sums[at]);
+    if (HAS_PAIRS && a->to.are_pairs) {
+      ((io_pair *)a->to.keys)[to] = pair_of(key, set.sums[at]);
     } else {
-      ((io_key *)a->keys_to)[to] = key;
-      if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->values_to)[to] = set.sums[at];
+      ((io_key *)a->to.keys)[to] = key;
+      if (TSR_PAYLOAD_BITS > 0) ((io_payload *)a->to.values)[to] = set.sums[at];
     }
   }
 }
@@ -143,22 +144,24 @@ struct set_block {
   uint32_t count, fails;
 };
 
-static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_pages *a, set_block *block, uint32_t at) {
+static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_group_step *a, set_block *block,
+                                               uint32_t at) {
   __syncthreads();
   bulk_tell_overflows(c, a->bulk.tally, !block->fails);
-  if (threadIdx.x == 0) a->distinct[at] = block->fails ? TSR_NO_SET : block->count;
+  if (threadIdx.x == 0) a->made[at] = block->fails ? TSR_NO_SET : block->count;
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
-    tsr_pages_distinct_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_distinct_kernel(const __grid_constant__ tsr_group_step a) {
   __shared__ set_block block;
   __shared__ unsigned long long overflows;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const key_set set = set_in(&a);
-  const uint64_t piece = blockIdx.x, found = segment_of(a.tiles, a.pages, piece), page = found < a.pages ? found : 0;
-  const uint64_t begin = a.begins[page] + (piece - a.tiles[page]) * a.piece_items;
-  uint64_t end = found < a.pages ? a.begins[page + 1] : begin;
+  const uint64_t piece = blockIdx.x, found = segment_of(a.pages.tiles, a.pages.count, piece),
+                 page = found < a.pages.count ? found : 0;
+  const uint64_t begin = a.pages.begins[page] + (piece - a.pages.tiles[page]) * a.piece_items;
+  uint64_t end = found < a.pages.count ? a.pages.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
   bulk_hold_overflows(&c, &overflows);
@@ -172,33 +175,33 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
 
 /* A page of one piece is what it is. */
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
-    tsr_pages_merge_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_merge_kernel(const __grid_constant__ tsr_group_step a) {
   __shared__ set_block block;
   __shared__ unsigned long long overflows;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const key_set set = set_in(&a);
-  const uint64_t page = blockIdx.x, first = a.tiles[page];
+  const uint64_t page = blockIdx.x, first = a.pages.tiles[page];
   tsr_bulk made = a.bulk;
-  made.keys = a.keys_to;
-  made.values = a.values_to;
-  made.are_pairs = a.pairs_to;
-  uint64_t pieces = a.tiles[page + 1] - first;
+  made.keys = a.to.keys;
+  made.values = a.to.values;
+  made.are_pairs = a.to.are_pairs;
+  uint64_t pieces = a.pages.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
   bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
-    const uint64_t begin = a.begins[page] + piece * a.piece_items;
-    const uint32_t count = a.distinct[first + piece];
+    const uint64_t begin = a.pages.begins[page] + piece * a.piece_items;
+    const uint32_t count = a.made[first + piece];
     if (count == TSR_NO_SET)
       block.fails = 1;
     else
       set_take(&c, set, &made, begin, begin + count, NULL, &block.fails);
   }
   __syncthreads();
-  set_write(&a, set, a.begins[page], &block.count);
+  set_write(&a, set, a.pages.begins[page], &block.count);
   set_end(&c, &a, &block, (uint32_t)first);
 }
 

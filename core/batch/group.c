@@ -17,19 +17,19 @@ static uint32_t span_log2(uint64_t n) {
 
 static uint64_t spans_of(uint64_t n, uint32_t log2) { return ((n - 1) >> log2) + 1; }
 
-static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p) {
+static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p) {
   uint64_t used = 0;
-  p->keys_to = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
-  p->values_to = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
-  p->places_to = tsr_partition_take(memory, &used, n * sizeof *p->places_to);
+  p->to.keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
+  p->to.values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
+  p->to.places = tsr_partition_take(memory, &used, n * sizeof *p->to.places);
   return used;
 }
 
 /* told: of the pairs that are made; NULL: nobody wants answers. */
-static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages *p, tsr_bulk *told) {
+static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p, tsr_bulk *told) {
   const uint64_t spans = (n >> p->piece_log2) + 1;
   uint64_t used = lay_out_list(s, n, memory, p);
-  p->distinct = tsr_partition_take(memory, &used, spans * sizeof *p->distinct);
+  p->made = tsr_partition_take(memory, &used, spans * sizeof *p->made);
   if (!told) return used;
   p->parts = tsr_partition_take(memory, &used, n * sizeof *p->parts);
   p->set_places = tsr_partition_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
@@ -39,44 +39,44 @@ static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_pages 
   return used;
 }
 
-tsr_status tsr_spans_make(const tsr_table *t, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error) {
-  const tsr_shape *s = &t->store.composition->shape;
+tsr_status tsr_spans_make(const tsr_work *b, tsr_bulk *bulk, void **memory) {
+  const tsr_shape *s = &b->store->composition->shape;
   const bool tells = tsr_wants_answers(bulk);
-  tsr_pages p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
+  tsr_spans_step p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
   tsr_bulk told = *bulk;
   *memory = NULL;
-  if (!(tsr_store_plan(&t->store, TSR_BULK_insert, bulk->n, tells, false).group & TSR_GROUP_SPANS)) return TSR_OK;
-  if (t->backend->allocate_in(t->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), stream, memory, NULL)) {
+  if (!(tsr_store_plan(b->store, TSR_BULK_insert, bulk->n, tells, false).group & TSR_GROUP_SPANS)) return TSR_OK;
+  if (b->backend->allocate_in(b->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), b->stream, memory,
+                              NULL)) {
     *memory = NULL;
     return TSR_OK;
   }
   lay_out(s, bulk->n, *memory, &p, tells ? &told : NULL);
   *bulk = told;
-  bulk->spans = (tsr_spans){p.distinct, p.keys_to, p.values_to, p.places_to, p.piece_log2};
-  return t->backend->page(t->store.code->program, tells ? TSR_PAGES_told_spans : TSR_PAGES_spans, &p,
-                          spans_of(bulk->n, p.piece_log2), stream, error);
+  bulk->spans = (tsr_spans){p.made, p.to.keys, p.to.values, p.to.places, p.piece_log2};
+  return b->backend->step(b->device, b->store->code->program,
+                          &tsr_pages_steps.step[tells ? TSR_PAGES_told_spans : TSR_PAGES_spans], &p,
+                          spans_of(bulk->n, p.piece_log2), b->stream, b->error);
 }
 
-tsr_status tsr_spans_answer(const tsr_table *t, const tsr_bulk *bulk, const tsr_bulk *made, void *stream, void *memory,
-                            tsr_error *error) {
-  tsr_pages p = {.bulk = *made,
-                 .piece_log2 = made->spans.log2,
-                 .results = bulk->results,
-                 .unplaced_keys = bulk->unplaced_keys,
-                 .unplaced_values = bulk->unplaced_values};
+tsr_status tsr_spans_answer(const tsr_work *b, const tsr_bulk *bulk, const tsr_bulk *made, void *memory) {
+  tsr_spans_step p = {.bulk = *made,
+                      .piece_log2 = made->spans.log2,
+                      .results = bulk->results,
+                      .unplaced_keys = bulk->unplaced_keys,
+                      .unplaced_values = bulk->unplaced_values};
   if (!tsr_wants_answers(bulk)) return TSR_OK;
-  lay_out(&t->store.composition->shape, bulk->n, memory, &p, &p.bulk);
-  return t->backend->page(t->store.code->program, TSR_PAGES_spans_answer, &p, spans_of(bulk->n, p.piece_log2), stream,
-                          error);
+  lay_out(&b->store->composition->shape, bulk->n, memory, &p, &p.bulk);
+  return b->backend->step(b->device, b->store->code->program, &tsr_pages_steps.step[TSR_PAGES_spans_answer], &p,
+                          spans_of(bulk->n, p.piece_log2), b->stream, b->error);
 }
 
 /* How many pairs all spans were made to, of n items. */
-static tsr_status count_made(const tsr_table *t, const tsr_spans *spans, uint64_t n, void *stream, uint64_t *made,
-                             tsr_error *error) {
+static tsr_status count_made(const tsr_work *b, const tsr_spans *spans, uint64_t n, uint64_t *made) {
   uint32_t of[SPANS + 1];
   const uint64_t count = spans_of(n, spans->log2), last = n - ((count - 1) << spans->log2);
-  tsr_status status = t->backend->copy(t->device, of, spans->made, count * sizeof *of, stream, error);
-  const tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+  tsr_status status = b->backend->copy(b->device, of, spans->made, count * sizeof *of, b->stream, b->error);
+  const tsr_status waited = b->backend->synchronize(b->device, b->stream, status ? NULL : b->error);
   if (status == TSR_OK) status = waited;
   *made = 0;
   for (uint64_t i = 0; i < count && status == TSR_OK; i++)
@@ -85,34 +85,32 @@ static tsr_status count_made(const tsr_table *t, const tsr_spans *spans, uint64_
 }
 
 /* Of spans that are made of bulk. */
-static tsr_status make_list(const tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
-                            tsr_error *error) {
-  tsr_pages p = {.bulk = *bulk};
+static tsr_status make_list(const tsr_work *b, const tsr_bulk *bulk, tsr_span_list *list) {
+  tsr_spans_step p = {.bulk = *bulk};
   uint64_t made;
-  tsr_status status = count_made(t, &bulk->spans, bulk->n, stream, &made, error);
+  tsr_status status = count_made(b, &bulk->spans, bulk->n, &made);
   if (status || made == bulk->n) return status;
-  if (t->backend->allocate_in(t->device, lay_out_list(&t->store.composition->shape, made, NULL, &p), stream,
+  if (b->backend->allocate_in(b->device, lay_out_list(&b->store->composition->shape, made, NULL, &p), b->stream,
                               &list->memory, NULL)) {
     list->memory = NULL;
     return TSR_OK;
   }
-  lay_out_list(&t->store.composition->shape, made, list->memory, &p);
+  lay_out_list(&b->store->composition->shape, made, list->memory, &p);
   list->n = made;
-  list->keys = p.keys_to;
-  list->values = p.values_to;
-  list->counts = p.places_to;
-  return t->backend->page(t->store.code->program, TSR_PAGES_spans_list, &p, spans_of(bulk->n, bulk->spans.log2), stream,
-                          error);
+  list->keys = p.to.keys;
+  list->values = p.to.values;
+  list->counts = p.to.places;
+  return b->backend->step(b->device, b->store->code->program, &tsr_pages_steps.step[TSR_PAGES_spans_list], &p,
+                          spans_of(bulk->n, bulk->spans.log2), b->stream, b->error);
 }
 
-tsr_status tsr_spans_list(const tsr_table *t, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
-                          tsr_error *error) {
+tsr_status tsr_spans_list(const tsr_work *b, const tsr_bulk *bulk, tsr_span_list *list) {
   tsr_bulk batch = *bulk;
   void *memory;
   *list = (tsr_span_list){bulk->n, bulk->keys, bulk->values, NULL, NULL};
-  tsr_status status = tsr_spans_make(t, &batch, stream, &memory, error);
+  tsr_status status = tsr_spans_make(b, &batch, &memory);
   if (!memory) return status;
-  if (status == TSR_OK) status = make_list(t, &batch, stream, list, error);
-  const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  if (status == TSR_OK) status = make_list(b, &batch, list);
+  const tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }

@@ -6,17 +6,17 @@
 #ifndef TSR_BATCH_GROUP_H
 #define TSR_BATCH_GROUP_H
 
-#include "core/table/table_struct.h"
+#include "core/batch/steps.h"
+#include "core/batch/work.h"
 
 /* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
  * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those
  * of the pairs that were made. */
-tsr_status tsr_spans_make(const tsr_table *table, tsr_bulk *bulk, void *stream, void **memory, tsr_error *error)
-    TSR_MUST_CHECK;
+tsr_status tsr_spans_make(const tsr_work *work, tsr_bulk *bulk, void **memory) TSR_MUST_CHECK;
 
 /* Enqueues, behind the insert of what was `made` in `memory`, what each item of bulk is told. */
-tsr_status tsr_spans_answer(const tsr_table *table, const tsr_bulk *bulk, const tsr_bulk *made, void *stream,
-                            void *memory, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_spans_answer(const tsr_work *work, const tsr_bulk *bulk, const tsr_bulk *made, void *memory)
+    TSR_MUST_CHECK;
 
 /* A batch as one list, with one item for what neighbouring ones offered for a key. */
 typedef struct tsr_span_list {
@@ -27,7 +27,6 @@ typedef struct tsr_span_list {
 } tsr_span_list;
 
 /* Makes it of the batch bulk->keys and bulk->values, where that may pay, and waits to know how long it is. */
-tsr_status tsr_spans_list(const tsr_table *table, const tsr_bulk *bulk, void *stream, tsr_span_list *list,
-                          tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_spans_list(const tsr_work *work, const tsr_bulk *bulk, tsr_span_list *list) TSR_MUST_CHECK;
 
 #endif

@@ -21,10 +21,10 @@ static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
 static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t slots) { return set_hash(key) % slots; }
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
-static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_pages *a, io_key *keys) {
-  if (!hot_combines(c) || !a->hot.keys || *a->hot.count == 0) return 0;
+static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_hot *hot, io_key *keys) {
+  if (!hot_combines(c) || !hot->keys || *hot->count == 0) return 0;
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
-    keys[slot] = ((const io_key *)a->hot.keys)[slot];
+    keys[slot] = ((const io_key *)hot->keys)[slot];
   return 1;
 }
 
@@ -36,19 +36,19 @@ static __device__ __forceinline__ uint32_t hot_find(const io_key *keys, tsr_key 
 /* ---- Which keys are hot ---------------------------------------------------------------------- */
 
 /* The position of sampled item i: one in each of as many parts of the batch, or the item itself where there are few. */
-static __device__ __forceinline__ uint64_t sample_at(const tsr_pages *a, uint64_t i) {
-  const uint64_t begin = i * a->bulk.n >> TSR_HOT_SAMPLE_LOG2, end = (i + 1) * a->bulk.n >> TSR_HOT_SAMPLE_LOG2;
-  if (a->bulk.n <= TSR_HOT_SAMPLE) return i;
+static __device__ __forceinline__ uint64_t sample_at(uint64_t n, uint64_t i) {
+  const uint64_t begin = i * n >> TSR_HOT_SAMPLE_LOG2, end = (i + 1) * n >> TSR_HOT_SAMPLE_LOG2;
+  if (n <= TSR_HOT_SAMPLE) return i;
   return begin + set_home(set_hash(i + 1), (uint32_t)(end - begin));
 }
 
 /* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order, or
  * let one of several threads win, and what they leave is read after a barrier or by the next kernel. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
-    tsr_pages_sample_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_sample_kernel(const __grid_constant__ tsr_hot_step a) {
   const uint64_t i = io_item(0);
   if (i >= TSR_HOT_SAMPLE || i >= a.bulk.n) return;
-  const uint64_t at = sample_at(&a, i);
+  const uint64_t at = sample_at(a.bulk.n, i);
   const tsr_key key = io_key_at(a.bulk.keys, at, 1);
   if (walk_is_reserved(key)) return;
   io_key *keys = (io_key *)a.hot.sampled_keys;
@@ -61,11 +61,11 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
 /* Chooses the hot keys; works as one block. A few keys that are hardly hot are not worth the comparison of all others with
  * them: so there are hot keys only if one of them is very hot. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
-    tsr_pages_choose_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_choose_kernel(const __grid_constant__ tsr_hot_step a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];
   __shared__ uint32_t most, count;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   uint32_t own = 0;
   if (threadIdx.x == 0) most = count = 0;
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += TSR_TILE_THREADS) {
@@ -113,8 +113,8 @@ static __device__ __forceinline__ hot_tile hot_tile_in(unsigned char *memory) {
   return hot;
 }
 
-static __device__ __forceinline__ uint32_t hot_begin(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
-  const uint32_t has_hot = hot_load(c, a, hot.keys);
+static __device__ __forceinline__ uint32_t hot_begin(const tsr_ctx *c, const tsr_hot *all, hot_tile hot) {
+  const uint32_t has_hot = hot_load(c, all, hot.keys);
   for (uint32_t slot = threadIdx.x; has_hot && slot < TSR_HOT_SLOTS; slot += blockDim.x)
     hot.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
   return has_hot;
@@ -132,17 +132,17 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
 }
 
 /* Adds what the tile has combined to what the batch offers. To be called after a barrier. */
-static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_pages *a, hot_tile hot) {
+static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_hot *all, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
-      tsr_combine_at(c, (tsr_payload *)a->hot.values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
+      tsr_combine_at(c, (tsr_payload *)all->values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
 }
 
 /* ---- What became of them --------------------------------------------------------------------- */
 
 /* The answer of one item of the batch whose key is hot. Its pair was inserted once for all of them: one learns what
  * became of it, the others that the key was present; or all are handed back, if the pair in hand is still the key's. */
-static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_pages *a, uint64_t i, tsr_key key,
+static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_hot_step *a, uint64_t i, tsr_key key,
                                                   uint32_t slot) {
   uint32_t result = a->hot.results[slot];
   const uint32_t is_first = result == TSR_RESULT_INSERTED || result == TSR_RESULT_NOT_PLACED
@@ -161,13 +161,13 @@ static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_pa
 
 /* Where the caller asks for no answers, only items without a place are counted. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
-    tsr_pages_hot_answer_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_hot_answer_kernel(const __grid_constant__ tsr_hot_step a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];
   __shared__ uint32_t asks;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   if (threadIdx.x == 0) asks = a.results || a.unplaced_keys || a.unplaced_values;
-  const uint32_t has_hot = hot_load(&c, &a, keys);
+  const uint32_t has_hot = hot_load(&c, &a.hot, keys);
   __syncthreads();
   for (uint32_t slot = threadIdx.x; has_hot && slot < TSR_HOT_SLOTS; slot += TSR_BLOCK_THREADS)
     if (keys[slot] != TSR_EMPTY_KEY && a.hot.results[slot] == TSR_RESULT_NOT_PLACED) asks = 1;

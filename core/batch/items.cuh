@@ -51,8 +51,8 @@ static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t 
   }
 }
 
-static __device__ __forceinline__ tsr_ctx pages_context(const tsr_pages *a, tsr_scratch *scratch) {
-  return kernel_context(&a->bulk.state, scratch, &a->bulk.tally->overflows);
+static __device__ __forceinline__ tsr_ctx batch_context(const tsr_bulk *bulk, tsr_scratch *scratch) {
+  return kernel_context(&bulk->state, scratch, &bulk->tally->overflows);
 }
 
 /* What such items offer. */
@@ -67,8 +67,8 @@ static __device__ __forceinline__ void read_offers(const tsr_ctx *c, const tsr_b
 
 /* Whether an item of a page that is worked on by random access is to be inserted there: of the slots of hot keys, one that
  * is not empty. */
-static __device__ __forceinline__ uint32_t is_rest(const tsr_pages *a, uint64_t i, uint32_t mine) {
-  return mine && !(a->is_hot && walk_is_reserved(io_key_at(a->bulk.keys, i, 1)));
+static __device__ __forceinline__ uint32_t is_rest(const tsr_bulk *bulk, uint32_t is_hot, uint64_t i, uint32_t mine) {
+  return mine && !(is_hot && walk_is_reserved(io_key_at(bulk->keys, i, 1)));
 }
 
 /* A lane of a loop that others have left alone makes its warp wait for it, and then for the next. So in the loops of a page

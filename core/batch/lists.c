@@ -44,23 +44,25 @@ static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
   static const uint32_t large_steps[] = {TSR_PAGES_large_count, TSR_PAGES_large_sum, TSR_PAGES_large_place};
   const uint64_t large = bulk->n / TSR_LARGE_PAGE;
   const tsr_work *b = &j->batch;
-  tsr_pages p;
-  tsr_status status = tsr_partition_run(&j->partition, b, bulk, &p);
-  p.bulk.results = j->results;
-  p.offsets = offsets_of(j);
-  p.large = j->large;
-  p.list_counts = j->list_counts;
+  tsr_ordered ordered;
+  tsr_status status = tsr_partition_run(&j->partition, b, bulk, &ordered);
+  ordered.bulk.results = j->results;
+  const tsr_lists_step p = {.bulk = ordered.bulk,
+                            .pages = ordered.pages,
+                            .offsets = offsets_of(j),
+                            .large = j->large,
+                            .list_counts = j->list_counts};
   if (status == TSR_OK) status = tsr_work_zero(b, p.large, sizeof *p.large);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_lists, &p, j->partition.pages);
   for (uint32_t i = 0; status == TSR_OK && large && i < sizeof large_steps / sizeof *large_steps; i++)
     status = tsr_work_step(b, large_steps[i], &p, large);
-  return status ? status : tsr_partition_answer(&j->partition, b, bulk, &p);
+  return status ? status : tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
 }
 
 static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
   const uint64_t lists = lists_of(b->store);
-  const tsr_pages p = {.bulk = *bulk, .counts = j->counts, .offsets = offsets_of(j)};
+  const tsr_lists_step p = {.bulk = *bulk, .offsets = offsets_of(j), .counts = j->counts};
   tsr_status status = tsr_work_zero(b, j->counts, (lists + 1) * sizeof *j->counts);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_any_count, &p, bulk->n);
   if (status == TSR_OK) status = tsr_work_sum(b, j->counts, lists);
@@ -74,11 +76,11 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
   uint64_t piece, bytes;
   *j = (job){.batch = *b,
              .sorts = s->sorts_lists != 0,
-             .partition = tsr_partition_plan(b->t, b->store->composition,
+             .partition = tsr_partition_plan(b->store->composition,
                                              (lists_of(b->store) + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
-  tsr_status status = tsr_partition_allocate(b->t, j, lay_out, n, b->stream, &piece, &bytes, &j->memory);
+  tsr_status status = tsr_partition_allocate(b, j, lay_out, n, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
-  if (j->memory) status = b->t->backend->free_in(b->t->device, j->memory, b->stream, b->error);
+  if (j->memory) status = b->backend->free_in(b->device, j->memory, b->stream, b->error);
   if (status) return status;
   return tsr_fail(
       b->error, TSR_NO_MEMORY,
@@ -94,7 +96,7 @@ static tsr_status make(const job *j, const tsr_bulk *bulk) {
 
 static tsr_status end(const job *j, tsr_status status) {
   const tsr_work *b = &j->batch;
-  const tsr_status freed = b->t->backend->free_in(b->t->device, j->memory, b->stream, status ? NULL : b->error);
+  const tsr_status freed = b->backend->free_in(b->device, j->memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }
 
@@ -128,30 +130,30 @@ static uint64_t lay_out_pairs(all_pairs *all, const tsr_shape *s, const tsr_bulk
 
 /* Runs `op` over the buckets of lists, and waits for what it counts. */
 static tsr_status scan(const tsr_work *b, uint32_t op, tsr_bulk *bulk, tsr_tally *on_device, tsr_tally *tally) {
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   bulk->state = b->store->state;
   bulk->n = b->store->composition->shape.buckets;
   bulk->tally = on_device;
   tsr_status status = tsr_work_zero(b, on_device, sizeof *tally);
-  if (status == TSR_OK) status = backend->launch(b->store->code->program, op, bulk, b->stream, b->error);
-  if (status == TSR_OK) status = backend->copy(b->t->device, tally, on_device, sizeof *tally, b->stream, b->error);
-  return status ? status : backend->synchronize(b->t->device, b->stream, b->error);
+  if (status == TSR_OK) status = tsr_work_random(b, op, bulk);
+  if (status == TSR_OK) status = backend->copy(b->device, tally, on_device, sizeof *tally, b->stream, b->error);
+  return status ? status : backend->synchronize(b->device, b->stream, b->error);
 }
 
 static tsr_status count_held(const tsr_work *b, uint64_t *held) {
   tsr_tally tally;
   void *on_device;
   tsr_bulk bulk = {.n = 0};
-  tsr_status status = b->t->backend->allocate_in(b->t->device, sizeof tally, b->stream, &on_device, b->error);
+  tsr_status status = b->backend->allocate_in(b->device, sizeof tally, b->stream, &on_device, b->error);
   if (status) return status;
   status = scan(b, TSR_BULK_size, &bulk, on_device, &tally);
   *held = tally.hits;
-  const tsr_status freed = b->t->backend->free_in(b->t->device, on_device, b->stream, status ? NULL : b->error);
+  const tsr_status freed = b->backend->free_in(b->device, on_device, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }
 
 static tsr_status copy(const tsr_work *b, void *to, const void *from, uint64_t bytes) {
-  return bytes ? b->t->backend->copy(b->t->device, to, from, bytes, b->stream, b->error) : TSR_OK;
+  return bytes ? b->backend->copy(b->device, to, from, bytes, b->stream, b->error) : TSR_OK;
 }
 
 /* The stash keeps its pairs. */
@@ -161,24 +163,24 @@ static tsr_status empty_buckets(const tsr_work *b) {
   for (uint32_t i = 0; status == TSR_OK && i < TSR_REGIONS_MAX && layout->plan.regions[i].name; i++) {
     const tsr_region *region = &layout->plan.regions[i];
     if (!region->bytes_per_bucket) continue; /* a filter's blocks */
-    status = b->t->backend->fill(b->t->device, b->store->state.part[TSR_ROLE_LAYOUT].region[i], region->fill,
-                                 region->bytes_per_bucket * b->store->composition->shape.buckets, b->stream, b->error);
+    status = b->backend->fill(b->device, b->store->state.part[TSR_ROLE_LAYOUT].region[i], region->fill,
+                              region->bytes_per_bucket * b->store->composition->shape.buckets, b->stream, b->error);
   }
   return status;
 }
 
 /* The pairs that were held are no news: of the counts the caller gets what is above them. */
 static tsr_status tell(const tsr_work *b, const all_pairs *all, tsr_tally *told) {
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   tsr_tally sum, made;
-  tsr_status status = backend->copy(b->t->device, &made, all->tally, sizeof made, b->stream, b->error);
-  if (status == TSR_OK) status = backend->copy(b->t->device, &sum, told, sizeof sum, b->stream, b->error);
-  if (status == TSR_OK) status = backend->synchronize(b->t->device, b->stream, b->error);
+  tsr_status status = backend->copy(b->device, &made, all->tally, sizeof made, b->stream, b->error);
+  if (status == TSR_OK) status = backend->copy(b->device, &sum, told, sizeof sum, b->stream, b->error);
+  if (status == TSR_OK) status = backend->synchronize(b->device, b->stream, b->error);
   if (status) return status;
   made.hits -= all->held;
   tsr_tally_add(&sum, &made);
-  status = backend->copy(b->t->device, told, &sum, sizeof sum, b->stream, b->error);
-  return status ? status : backend->synchronize(b->t->device, b->stream, b->error);
+  status = backend->copy(b->device, told, &sum, sizeof sum, b->stream, b->error);
+  return status ? status : backend->synchronize(b->device, b->stream, b->error);
 }
 
 /* The batch's part of what is told, to where all is, or back. */
@@ -227,31 +229,29 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
 static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t held) {
   all_pairs all = {.held = held, .n = bulk->n};
   const tsr_shape *s = &b->store->composition->shape;
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   void *memory;
   job j;
-  tsr_status status =
-      backend->allocate_in(b->t->device, lay_out_pairs(&all, s, bulk, NULL), b->stream, &memory, b->error);
+  tsr_status status = backend->allocate_in(b->device, lay_out_pairs(&all, s, bulk, NULL), b->stream, &memory, b->error);
   if (status) return status;
   lay_out_pairs(&all, s, bulk, memory);
   status = begin(&j, b, held + bulk->n, tsr_wants_answers(bulk));
   if (status == TSR_OK) status = end(&j, make_from(&j, &all, bulk));
-  const tsr_status freed = backend->free_in(b->t->device, memory, b->stream, status ? NULL : b->error);
+  const tsr_status freed = backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }
 
 /* ---- The batch ------------------------------------------------------------------------------- */
 
-tsr_status tsr_lists_insert(const tsr_table *t, const tsr_store *store, const tsr_bulk *bulk, void *stream,
-                            tsr_error *error) {
-  const tsr_work b = {t, store, stream, error};
+tsr_status tsr_lists_insert(const tsr_work *b, const tsr_bulk *bulk) {
+  const tsr_store *store = b->store;
   const uint64_t slots = store->composition->shape.buckets * store->composition->shape.bucket_slots;
   uint64_t held = 0;
-  tsr_status status = store->is_clear ? TSR_OK : count_held(&b, &held);
+  tsr_status status = store->is_clear ? TSR_OK : count_held(b, &held);
   if (status) return status;
   const uint64_t fits = bulk->n < slots - held ? bulk->n : slots - held;
-  const tsr_bulk first = tsr_work_part(&b, bulk, 0, fits), left = tsr_work_part(&b, bulk, fits, bulk->n - fits);
-  if (fits) status = store->is_clear ? make_first(&b, &first) : make_anew(&b, &first, held);
+  const tsr_bulk first = tsr_work_part(b, bulk, 0, fits), left = tsr_work_part(b, bulk, fits, bulk->n - fits);
+  if (fits) status = store->is_clear ? make_first(b, &first) : make_anew(b, &first, held);
   if (status || left.n == 0) return status;
-  return t->backend->launch(store->code->program, TSR_BULK_insert, &left, stream, error);
+  return tsr_work_random(b, TSR_BULK_insert, &left);
 }

@@ -38,8 +38,8 @@ static __device__ __forceinline__ void lists_clear(page_lists *lists) {
 }
 
 /* Counts the items of each list of the page. */
-static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                   page_lists *lists) {
+static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
+                                                   uint64_t end, page_lists *lists) {
   for (uint64_t row = begin; row < end;
        row += TSR_LISTS_THREADS) { /* rows, so that ptxas sees all threads leave at once */
     const uint64_t i = row + threadIdx.x;
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_p
 
 /* Makes places of the counts, and of these the page's offsets; `begin` is its first slot. Returns the number of its items,
  * to all threads. mine: 0 for a block without a page. */
-static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_t page, uint64_t begin, uint32_t mine,
-                                                     uint32_t *at, lists_scan::TempStorage *storage) {
+static __device__ __forceinline__ uint32_t lists_sum(const tsr_lists_step *a, uint64_t page, uint64_t begin,
+                                                     uint32_t mine, uint32_t *at, lists_scan::TempStorage *storage) {
   uint32_t own[LISTS_OF_THREAD], all;
   const uint64_t all_lists = a->bulk.state.lists + TSR_TAIL_RESERVED;
   const uint64_t first = (page << TSR_PAGE_LISTS_LOG2) + threadIdx.x * LISTS_OF_THREAD;
@@ -70,13 +70,13 @@ static __device__ __forceinline__ uint32_t lists_sum(const tsr_pages *a, uint64_
   return all;
 }
 
-static __device__ __forceinline__ void list_answer(const tsr_pages *a, uint64_t i) {
+static __device__ __forceinline__ void list_answer(const tsr_lists_step *a, uint64_t i) {
   put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
 }
 
 /* Writes each item straight to its slot. */
-static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                   page_lists *lists) {
+static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
+                                                   uint64_t end, page_lists *lists) {
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
     const tsr_key key = ((const io_key *)a->bulk.keys)[i];
     put_pair(c, begin + atomicAdd(&lists->at[list_in_page(c, key)], 1u), key, io_payload_at(a->bulk.values, i, 1));
@@ -111,7 +111,7 @@ static __device__ __forceinline__ uint32_t list_take(page_lists *lists, uint32_t
   return mine ? atomicAdd(&lists->at[list], 1u) : 0;
 }
 
-static __device__ __forceinline__ void lists_read(const tsr_pages *a, uint64_t begin, uint64_t end,
+static __device__ __forceinline__ void lists_read(const tsr_lists_step *a, uint64_t begin, uint64_t end,
                                                   io_key key[LISTS_ROWS]) {
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
@@ -121,8 +121,8 @@ static __device__ __forceinline__ void lists_read(const tsr_pages *a, uint64_t b
 }
 
 template <bool SHARED>
-static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pages *a, uint64_t begin, uint64_t end,
-                                                  page_lists *lists, held_items *held) {
+static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
+                                                  uint64_t end, page_lists *lists, held_items *held) {
   lists_read(a, begin, end, held->key);
 #pragma unroll
   for (uint32_t r = 0; r < LISTS_ROWS; r++) {
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_pa
 }
 
 /* Brings them into their order in shared memory first, so that a warp writes neighbours. */
-static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint32_t items, const page_lists *lists,
                                                         const held_items *held) {
   io_key *keys = (io_key *)tsr_page_memory;
@@ -157,7 +157,7 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
 
 /* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
  * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
-static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint64_t first_slot, const page_lists *lists,
                                                         const held_items *held) {
   enum { SOME = 6 };
@@ -184,14 +184,14 @@ static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const 
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
-    tsr_pages_lists_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_lists_kernel(const __grid_constant__ tsr_lists_step a) {
   __shared__ page_lists lists;
   __shared__ typename lists_scan::TempStorage storage;
   __shared__ uint32_t large;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
-  const uint64_t page = blockIdx.x, begin = a.begins[page];
-  uint64_t end = a.begins[page + 1];
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
+  const uint64_t page = blockIdx.x, begin = a.pages.begins[page];
+  uint64_t end = a.pages.begins[page + 1];
   const uint32_t is_large = end - begin > TSR_LARGE_PAGE, holds = end - begin <= TSR_LISTS_STAGED;
   held_items held;
   if (threadIdx.x == 0) {
@@ -224,11 +224,11 @@ struct large_tile {
 };
 
 /* The at-th tile of all; false when there are fewer. *taken: the tiles of the large pages before t->large. */
-static __device__ __forceinline__ bool next_large_tile(const tsr_pages *a, uint64_t at, uint64_t *taken,
+static __device__ __forceinline__ bool next_large_tile(const tsr_lists_step *a, uint64_t at, uint64_t *taken,
                                                        large_tile *t) {
   for (; t->large < a->large[0]; t->large++) {
     t->page = a->large[1 + t->large];
-    const uint64_t begin = a->begins[t->page], end = a->begins[t->page + 1];
+    const uint64_t begin = a->pages.begins[t->page], end = a->pages.begins[t->page + 1];
     const uint64_t tiles = (end - begin + TSR_LISTS_STAGED - 1) / TSR_LISTS_STAGED;
     if (at < *taken + tiles) {
       t->begin = begin + (at - *taken) * TSR_LISTS_STAGED;
@@ -241,10 +241,10 @@ static __device__ __forceinline__ bool next_large_tile(const tsr_pages *a, uint6
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
-    tsr_pages_large_count_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_large_count_kernel(const __grid_constant__ tsr_lists_step a) {
   __shared__ page_lists lists;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   large_tile t = {0, 0, 0, 0};
   uint64_t taken = 0;
   for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
@@ -264,10 +264,10 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
 
 /* A block has the large page of its number, or none: no thread ends early, as above. */
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
-    tsr_pages_large_sum_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_large_sum_kernel(const __grid_constant__ tsr_lists_step a) {
   __shared__ typename lists_scan::TempStorage storage;
   const uint32_t mine = blockIdx.x < a.large[0];
-  const uint64_t page = mine ? a.large[1 + blockIdx.x] : 0, begin = a.begins[page];
+  const uint64_t page = mine ? a.large[1 + blockIdx.x] : 0, begin = a.pages.begins[page];
   uint32_t *at = a.list_counts + (uint64_t)blockIdx.x * TSR_PAGE_LISTS;
   const uint32_t items = lists_sum(&a, page, begin, mine, at, &storage);
   if (threadIdx.x == 0 && items) IO_ADD(&a.bulk.tally->hits, items);
@@ -275,10 +275,10 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
 
 /* A tile takes as many places of each list as it has items for it. */
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
-    tsr_pages_large_place_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_large_place_kernel(const __grid_constant__ tsr_lists_step a) {
   __shared__ page_lists lists;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   large_tile t = {0, 0, 0, 0};
   uint64_t taken = 0;
   for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
@@ -289,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) lists.at[j] = atomicAdd(&all[j], lists.at[j]);
     __syncthreads();
-    lists_place_tile(&c, &a, t.begin, a.begins[t.page], &lists, &held);
+    lists_place_tile(&c, &a, t.begin, a.pages.begins[t.page], &lists, &held);
     __syncthreads();
   }
 }
@@ -309,23 +309,23 @@ static __device__ __forceinline__ uint64_t any_take(const tsr_ctx *c, uint64_t *
   return first + tsr_count_bits(same & ((1u << lane) - 1u));
 }
 
-extern "C" __global__ void tsr_pages_any_count_kernel(const __grid_constant__ tsr_pages a) {
+extern "C" __global__ void tsr_pages_any_count_kernel(const __grid_constant__ tsr_lists_step a) {
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint64_t i = io_item(0);
   const uint32_t mine = i < a.bulk.n;
   any_take(&c, a.counts, io_key_at(a.bulk.keys, i, mine), mine);
 }
 
-extern "C" __global__ void tsr_pages_any_begin_kernel(const __grid_constant__ tsr_pages a) {
+extern "C" __global__ void tsr_pages_any_begin_kernel(const __grid_constant__ tsr_lists_step a) {
   const uint64_t i = io_item(0);
   if (i <= a.bulk.state.lists + TSR_TAIL_RESERVED) a.offsets[i] = (uint32_t)a.counts[i];
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
-    tsr_pages_any_place_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_any_place_kernel(const __grid_constant__ tsr_lists_step a) {
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint64_t i = io_item(0);
   const uint32_t mine = i < a.bulk.n;
   const tsr_key key = io_key_at(a.bulk.keys, i, mine);

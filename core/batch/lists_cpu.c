@@ -2,14 +2,14 @@
  *
  * Lists that are made in bulk on the CPU (lists.h).
  */
-#include "core/batch/lists_cpu.h"
-
+#include "core/batch/steps.h"
+#include "core/batch/steps_cpu.h"
+#include "core/cpu/bulk.h"
 #include "core/cpu/parallel.h"
 
 typedef struct lists_job {
-  const tsr_cpu *cpu;
-  const tsr_cpu_bulk *bulk;
-  const tsr_pages *pages;
+  const tsr_cpu_table *table;
+  const tsr_lists_step *pages;
 } lists_job;
 
 enum { CHUNK = 512 };
@@ -22,15 +22,15 @@ typedef struct chunk {
 } chunk;
 
 static void find_lists(const lists_job *job, chunk *c) {
-  const tsr_pages *p = job->pages;
-  job->bulk->lists(job->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
+  const tsr_lists_step *p = job->pages;
+  job->table->bulk->lists(job->table->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
 /* Puts the chunk's pairs where c->slots says; returns how many there were. */
 static uint64_t put_chunk(const lists_job *job, const chunk *c) {
-  const tsr_pages *p = job->pages;
+  const tsr_lists_step *p = job->pages;
   uint64_t placed = 0;
-  job->bulk->put(job->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
+  job->table->bulk->put(job->table->cpu, &p->bulk.state, p->bulk.keys, p->bulk.values, c->begin, c->end, c->slots);
   for (uint64_t i = c->begin; i < c->end; i++) {
     if (c->slots[i - c->begin] == TSR_CPU_NO_SLOT) continue;
     if (p->bulk.results) p->bulk.results[i] = TSR_RESULT_INSERTED;
@@ -40,15 +40,15 @@ static uint64_t put_chunk(const lists_job *job, const chunk *c) {
 }
 
 /* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
-static void tell(const tsr_pages *p, uint64_t placed) {
+static void tell(const tsr_lists_step *p, uint64_t placed) {
   if (placed) __atomic_fetch_add(&p->bulk.tally->hits, placed, __ATOMIC_RELAXED);
 }
 
 /* ---- In the order of pages ------------------------------------------------------------------- */
 
 static void make_page(const lists_job *job, uint64_t page) {
-  const tsr_pages *p = job->pages;
-  const uint64_t begin = p->begins[page], end = p->begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
+  const tsr_lists_step *p = job->pages;
+  const uint64_t begin = p->pages.begins[page], end = p->pages.begins[page + 1], first = page << TSR_PAGE_LISTS_LOG2;
   const uint64_t left = p->bulk.state.lists + TSR_TAIL_RESERVED - first,
                  lists = left < TSR_PAGE_LISTS ? left : TSR_PAGE_LISTS;
   uint64_t at[TSR_PAGE_LISTS] = {0}, next = begin, placed = 0;
@@ -74,14 +74,15 @@ static void make_page(const lists_job *job, uint64_t page) {
   tell(p, placed);
 }
 
-static void make_pages(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t page = begin; page < end; page++) make_page(argument, page);
+void tsr_lists_make(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job job = {table, argument};
+  for (uint64_t page = begin; page < end; page++) make_page(&job, page);
 }
 
 /* ---- By random access ------------------------------------------------------------------------ */
 
-static void count_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
+void tsr_lists_any_count(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job list_job = {table, argument}, *const job = &list_job;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
     c.end = end - c.begin > CHUNK ? c.begin + CHUNK : end;
@@ -91,13 +92,14 @@ static void count_any(void *argument, uint64_t begin, uint64_t end) {
   }
 }
 
-static void begin_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
-  for (uint64_t i = begin; i < end; i++) job->pages->offsets[i] = (uint32_t)job->pages->counts[i];
+void tsr_lists_any_begin(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_lists_step *p = argument;
+  (void)table;
+  for (uint64_t i = begin; i < end; i++) p->offsets[i] = (uint32_t)p->counts[i];
 }
 
-static void place_any(void *argument, uint64_t begin, uint64_t end) {
-  const lists_job *job = argument;
+void tsr_lists_any_place(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const lists_job list_job = {table, argument}, *const job = &list_job;
   uint64_t placed = 0;
   chunk c;
   for (c.begin = begin; c.begin < end; c.begin = c.end) {
@@ -108,12 +110,4 @@ static void place_any(void *argument, uint64_t begin, uint64_t end) {
     placed += put_chunk(job, &c);
   }
   tell(job->pages, placed);
-}
-
-void tsr_cpu_lists(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *pages, uint64_t n) {
-  lists_job job = {cpu, bulk, pages};
-  if (step == TSR_PAGES_lists) tsr_parallel_each(n, make_pages, &job);
-  if (step == TSR_PAGES_any_count) tsr_parallel_for(n, count_any, &job);
-  if (step == TSR_PAGES_any_begin) tsr_parallel_for(n, begin_any, &job);
-  if (step == TSR_PAGES_any_place) tsr_parallel_for(n, place_any, &job);
 }

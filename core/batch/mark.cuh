@@ -28,13 +28,14 @@ static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t
  * Any other block is marked where it lies: of a reserved key, which goes with the last page of a table, or where rounding
  * has left one out. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
-    tsr_pages_mark_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_mark_kernel(const __grid_constant__ tsr_mark_step a) {
   typedef unsigned long long pair; /* of words */
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
-  const tile t = tile_of(&a);
-  const uint64_t first = (uint64_t)((double)(t.first_bin >> a.fan_log2) * a.mark_blocks);
-  const uint64_t last = filter_blocks(&c), most = a.mark_bytes / (4 * TSR_FACT(&c, filter_words));
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
+  uint64_t page;
+  const tile t = tile_in(&a.segments, a.bulk.n, &page);
+  const uint64_t first = (uint64_t)((double)page * a.page_blocks);
+  const uint64_t last = filter_blocks(&c), most = a.block_bytes / (4 * TSR_FACT(&c, filter_words));
   const uint32_t blocks = t.items == 0 ? 0 : (uint32_t)(last - first < most ? last - first : most);
   const uint32_t pairs = blocks * TSR_FACT(&c, filter_words) / 2;
   pair *table = (pair *)filter_block(&c, first), *here = (pair *)tsr_page_memory;

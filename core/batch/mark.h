@@ -8,12 +8,11 @@
 
 #include "core/batch/order.h"
 
-/* Enqueues it for the items of *pages, which tsr_partition_run has put in order. */
-tsr_status tsr_mark_pages(const tsr_work *work, const tsr_pages *pages) TSR_MUST_CHECK;
+/* Enqueues it. */
+tsr_status tsr_mark_ordered(const tsr_work *work, const tsr_ordered *ordered) TSR_MUST_CHECK;
 
 /* Puts the keys in order, and sets their bits. *began: false if nothing was done, because there is no scratch memory for
  * them. bulk: with state and tally. */
-tsr_status tsr_mark_in_order(const tsr_table *table, const tsr_store *store, const tsr_bulk *bulk, void *stream,
-                             bool *began, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_mark_in_order(const tsr_work *work, const tsr_bulk *bulk, bool *began) TSR_MUST_CHECK;
 
 #endif

@@ -157,4 +157,4 @@ TSR_STEP_RANGE(rank_range, tsr_match, rank_item)
   {.set = &tsr_match_steps, .kernel = "tsr_match_" #name "_kernel", .range = name##_range, __VA_ARGS__},
 static const tsr_step steps[] = {TSR_MATCH_STEPS(ROW, ROW, ROW)};
 extern const tsr_image tsr_match_images[];
-const tsr_steps tsr_match_steps = {tsr_match_images, steps, TSR_MATCH_STEP_COUNT};
+const tsr_steps tsr_match_steps = {.images = tsr_match_images, .step = steps, .count = TSR_MATCH_STEP_COUNT};

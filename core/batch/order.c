@@ -22,12 +22,11 @@ tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool 
   return tsr_plan_batch(store->composition, &batch);
 }
 
-tsr_partition tsr_partition_plan(const tsr_table *t, const tsr_composition *composition, uint64_t pages,
-                                 bool has_answers) {
+tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers) {
   const tsr_shape *s = &composition->shape;
   tsr_partition p = {.composition = composition,
                      .pages = pages,
-                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : t->backend->tile_items,
+                     .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : TSR_CPU_TILE_ITEMS,
                      .passes = 1,
                      .has_answers = has_answers};
   while (1ull << p.log2_pages < pages) p.log2_pages++;
@@ -79,16 +78,16 @@ void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t 
   p->spills = tsr_partition_take(memory, used, sizeof(uint32_t));
 }
 
-tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
-                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, void *stream,
-                                  uint64_t *piece, uint64_t *bytes, void **memory) {
+tsr_status tsr_partition_allocate(const tsr_work *b, void *job,
+                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, uint64_t *piece,
+                                  uint64_t *bytes, void **memory) {
   *piece = n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX;
   *bytes = 0;
   *memory = NULL;
   const uint64_t least = *piece < PIECE_MIN ? *piece : PIECE_MIN;
   for (; *piece >= least; *piece /= 2) {
     *bytes = lay_out(job, *piece, NULL);
-    if (t->backend->allocate_in(t->device, *bytes, stream, memory, NULL) == TSR_OK) {
+    if (b->backend->allocate_in(b->device, *bytes, b->stream, memory, NULL) == TSR_OK) {
       lay_out(job, *piece, *memory);
       return TSR_OK;
     }
@@ -99,16 +98,34 @@ tsr_status tsr_partition_allocate(const tsr_table *t, void *job,
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const tsr_pages *pages, uint64_t n) {
-  return b->t->backend->page(b->store->code->program, step, pages, n, b->stream, b->error);
+tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const void *argument, uint64_t n) {
+  return b->backend->step(b->device, b->store->code->program, &tsr_pages_steps.step[step], argument, n, b->stream,
+                          b->error);
+}
+
+tsr_status tsr_work_random(const tsr_work *b, uint32_t op, const tsr_bulk *bulk) {
+  return b->backend->step(b->device, b->store->code->program, TSR_BULK_STEP(op), bulk, bulk->n, b->stream, b->error);
+}
+
+/* The results say which items are left to combine; where the caller wants none, there are some for that while it takes. */
+tsr_status tsr_work_insert(const tsr_work *b, const tsr_bulk *bulk) {
+  tsr_bulk kept = *bulk;
+  tsr_status status = TSR_OK, freed = TSR_OK;
+  if (!b->store->composition->facts.combines_later) return tsr_work_random(b, TSR_BULK_insert, bulk);
+  if (!bulk->results) status = b->backend->allocate_in(b->device, bulk->n, b->stream, (void **)&kept.results, b->error);
+  if (status) return status;
+  status = tsr_work_random(b, TSR_BULK_insert, &kept);
+  if (status == TSR_OK) status = tsr_work_random(b, TSR_BULK_combine, &kept);
+  if (!bulk->results) freed = b->backend->free_in(b->device, kept.results, b->stream, status ? NULL : b->error);
+  return status ? status : freed;
 }
 
 tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) {
-  return b->t->backend->fill(b->t->device, memory, 0, bytes, b->stream, b->error);
+  return b->backend->fill(b->device, memory, 0, bytes, b->stream, b->error);
 }
 
 tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) {
-  return b->t->backend->prefix_sum(b->t->device, numbers, n, b->stream, b->error);
+  return b->backend->prefix_sum(b->device, numbers, n, b->stream, b->error);
 }
 
 static void *item_at(const void *items, uint64_t i, uint32_t bits) {
@@ -129,10 +146,10 @@ tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, 
   return part;
 }
 
-tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *p, uint64_t *tiles) {
-  *tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + (p->ends ? p->segments : 0);
-  tsr_status status = p->ends ? tsr_work_step(b, TSR_PAGES_tiles, p, p->segments) : TSR_OK;
-  return status || !p->ends ? status : tsr_work_sum(b, p->tiles, p->segments);
+tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint64_t tile_items) {
+  const tsr_tiles_step p = {*segments, (uint32_t)tile_items};
+  const tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &p, segments->count);
+  return status ? status : tsr_work_sum(b, segments->tiles, segments->count);
 }
 
 /* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
@@ -144,7 +161,7 @@ static bool counts_once(const tsr_partition *partition, uint64_t n) {
          n / TSR_COUNT_BLOCKS / ITEMS_OF_COUNT >= partition->pages;
 }
 
-static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b, tsr_pages *p) {
+static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b, tsr_order_step *p) {
   uint64_t *ends = partition->counts[partition->passes - 1];
   if (partition->room) return tsr_work_zero(b, p->spills, sizeof *p->spills);
   if (!counts_once(partition, p->bulk.n)) return TSR_OK;
@@ -159,7 +176,7 @@ static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b,
 }
 
 /* How many items each bin of this pass has, summed up. */
-static tsr_status count_bins(const tsr_work *b, const tsr_pages *p, uint64_t tiles) {
+static tsr_status count_bins(const tsr_work *b, const tsr_order_step *p, uint64_t tiles) {
   if (p->page_ends && p->page_ends == p->counts) return TSR_OK;
   if (p->page_ends || p->room) return tsr_work_step(b, TSR_PAGES_bins, p, p->bins + 1);
   tsr_status status = tsr_work_zero(b, p->counts, (p->bins + 1) * sizeof *p->counts);
@@ -167,77 +184,80 @@ static tsr_status count_bins(const tsr_work *b, const tsr_pages *p, uint64_t til
   return status ? status : tsr_work_sum(b, p->counts, p->bins);
 }
 
-/* Whether keys and values lie together after this pass, from the copy's keys on: then runs are twice as long. */
-static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_pages *p) {
+/* Whether keys and values are together after this pass, from the copy's keys on: then runs are twice as long. */
+static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_order_step *p) {
   const tsr_shape *s = &partition->composition->shape;
-  return s->sm && s->key_bits == s->payload_bits && p->values_to &&
+  return s->sm && s->key_bits == s->payload_bits && p->bulk.values &&
          (pass + 1 < partition->passes || partition->takes_pairs);
 }
 
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
  * them there, and these bins for segments. */
-static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_pages *p,
+static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_order_step *p,
                                  const tsr_columns *to) {
-  const tsr_backend *backend = b->t->backend;
   p->shift = shift_of(partition, pass);
   p->fan_log2 = fan_log2_of(partition, pass);
   p->bins = bins_of(partition, pass);
   p->counts = partition->counts[pass];
   p->cursors = partition->cursors[pass];
-  p->keys_to = to->keys;
-  p->values_to = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
-  p->places_to = to->places;
-  p->pairs_to = goes_as_pairs(partition, pass, p);
+  p->to = *to;
+  p->to.values = p->bulk.values ? to->values : NULL; /* a counter's call may have none */
+  p->to.are_pairs = goes_as_pairs(partition, pass, p);
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
-  uint64_t tiles;
-  tsr_status status = tsr_partition_tiles(b, p, &tiles);
+  const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + p->segments.count; /* some may be short */
+  tsr_status status = p->segments.begins ? tsr_work_tiles(b, &p->segments, p->tile_items) : TSR_OK;
   if (status == TSR_OK) status = count_bins(b, p, tiles);
   if (status == TSR_OK)
-    status = backend->copy(b->t->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
+    status = b->backend->copy(b->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_scatter, p, tiles);
   p->bulk.keys = to->keys;
-  p->bulk.values = p->pairs_to ? (char *)to->keys + partition->composition->shape.key_bits / 8 : p->values_to;
-  p->bulk.are_pairs = p->pairs_to;
+  p->bulk.values = p->to.are_pairs ? (char *)to->keys + partition->composition->shape.key_bits / 8 : p->to.values;
+  p->bulk.are_pairs = p->to.are_pairs;
   p->places = to->places;
-  p->ends = p->counts;
-  p->stops = partition->takes_pairs ? p->cursors : NULL;
-  p->segments = p->bins;
+  p->segments.begins = p->counts;
+  p->segments.ends = partition->takes_pairs ? p->cursors : NULL;
+  p->segments.count = p->bins;
   return status;
 }
 
-tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {
-  *p = (tsr_pages){.bulk = *bulk,
-                   .tile_items = partition->tile_items,
-                   .pages = partition->pages,
-                   .tiles = partition->tiles,
-                   .room = partition->room,
-                   .spills = partition->spills,
-                   .rest = partition->rest};
-  tsr_status status = count_pages(partition, b, p);
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
+                             tsr_ordered *ordered) {
+  tsr_order_step p = {.bulk = *bulk,
+                      .segments.tiles = partition->tiles,
+                      .pages = partition->pages,
+                      .tile_items = partition->tile_items,
+                      .room = partition->room,
+                      .spills = partition->spills};
+  tsr_status status = count_pages(partition, b, &p);
   for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
-    status = partition_once(partition, b, pass, p, &partition->copy[pass % TSR_COPIES]);
-  p->begins = p->ends;
+    status = partition_once(partition, b, pass, &p, &partition->copy[pass % TSR_COPIES]);
+  *ordered = (tsr_ordered){p.bulk, p.places, p.segments, p.tile_items, partition->rest};
   /* A pair that finds no place is left where its item was, so that no other memory is needed for it. */
   const tsr_columns *last = &partition->copy[(partition->passes - 1) % TSR_COPIES];
-  p->bulk.unplaced_keys = partition->has_answers ? last->keys : NULL;
-  p->bulk.unplaced_values = partition->has_answers ? last->values : NULL;
+  ordered->bulk.unplaced_keys = partition->has_answers ? last->keys : NULL;
+  ordered->bulk.unplaced_values = partition->has_answers ? last->values : NULL;
   return status;
 }
 
 tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk) {
-  const tsr_pages p = {.bulk = *bulk,
-                       .shift = shift_of(partition, 0),
-                       .pages = partition->pages,
-                       .room = partition->room,
-                       .spills = partition->spills,
-                       .cursors = partition->cursors[0],
-                       .stops = partition->cursors[1]};
+  const tsr_order_step p = {.bulk = *bulk,
+                            .segments.ends = partition->cursors[1],
+                            .shift = shift_of(partition, 0),
+                            .pages = partition->pages,
+                            .cursors = partition->cursors[0],
+                            .room = partition->room,
+                            .spills = partition->spills};
   return partition->room ? tsr_work_step(b, TSR_PAGES_spilled, &p, bulk->n) : TSR_OK;
 }
 
-tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *p) {
-  p->results = bulk->results;
-  p->unplaced_keys = bulk->unplaced_keys;
-  p->unplaced_values = bulk->unplaced_values;
-  return partition->has_answers ? tsr_work_step(b, TSR_PAGES_answer, p, bulk->n) : TSR_OK;
+tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
+                                const tsr_ordered *ordered, const uint8_t *told) {
+  tsr_answer_step p = {.bulk = ordered->bulk,
+                       .places = ordered->places,
+                       .end = ordered->pages.begins + ordered->pages.count,
+                       .results = bulk->results,
+                       .unplaced_keys = bulk->unplaced_keys,
+                       .unplaced_values = bulk->unplaced_values};
+  p.bulk.results = (uint8_t *)(uintptr_t)told;
+  return partition->has_answers ? tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n) : TSR_OK;
 }

@@ -33,7 +33,7 @@ static __device__ __forceinline__ uint64_t end_of(const uint64_t *begins, const 
 }
 
 /* Where the room of a bin begins, and that of the one before ends, of a batch that nobody has counted. */
-static __device__ __forceinline__ uint64_t room_begin(const tsr_pages *a, uint64_t bin) {
+static __device__ __forceinline__ uint64_t room_begin(const tsr_order_step *a, uint64_t bin) {
   const uint64_t page = bin << a->shift;
   return (page < a->pages ? page : a->pages) * a->room;
 }
@@ -59,18 +59,27 @@ static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uin
   return first;
 }
 
-static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
+/* The tile of this block among those of n items; its bins are left out. */
+static __device__ __forceinline__ tile tile_in(const tsr_segments *segments, uint64_t n, uint64_t *segment) {
   tile t = {0, 0, 0, 0};
-  uint64_t segment = 0, at = blockIdx.x, end = a->bulk.n;
-  if (a->ends) {
-    segment = segment_of(a->tiles, a->segments, at);
-    if (segment == a->segments) return t;
-    at -= a->tiles[segment];
-    t.begin = a->ends[segment];
-    end = end_of(a->ends, a->stops, segment);
+  uint64_t at = blockIdx.x, end = n;
+  *segment = 0;
+  if (segments->begins) {
+    *segment = segment_of(segments->tiles, segments->count, at);
+    if (*segment == segments->count) return t;
+    at -= segments->tiles[*segment];
+    t.begin = segments->begins[*segment];
+    end = end_of(segments->begins, segments->ends, *segment);
   }
   t.begin += at * TILE_ITEMS;
   t.items = end - t.begin < TILE_ITEMS ? (uint32_t)(end - t.begin) : TILE_ITEMS;
+  return t;
+}
+
+static __device__ __forceinline__ tile tile_of(const tsr_order_step *a) {
+  uint64_t segment;
+  tile t = tile_in(&a->segments, a->bulk.n, &segment);
+  if (a->segments.begins && segment == a->segments.count) return t;
   t.first_bin = (uint32_t)segment << a->fan_log2;
   const uint64_t bins = a->bins - t.first_bin;
   t.bins = bins >> a->fan_log2 ? 1u << a->fan_log2 : (uint32_t)bins;
@@ -78,7 +87,8 @@ static __device__ __forceinline__ tile tile_of(const tsr_pages *a) {
 }
 
 /* Which of its tile's bins a key falls into. */
-static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_pages *a, const tile *t, tsr_key key) {
+static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
+                                                  tsr_key key) {
   return (page_of_item(c, a->pages, key) >> a->shift) - t->first_bin;
 }
 
@@ -92,13 +102,13 @@ static_assert(TILE_BINS <= TSR_TILE_THREADS, "a thread has at most one bin");
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
-    tsr_pages_count_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_count_kernel(const __grid_constant__ tsr_order_step a) {
   __shared__ uint32_t count[TILE_BINS];
   __shared__ io_key hot[TSR_HOT_SLOTS];
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tile t = tile_of(&a);
-  const uint32_t has_hot = hot_load(&c, &a, hot);
+  const uint32_t has_hot = hot_load(&c, &a.hot, hot);
   count[threadIdx.x] = 0;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < t.items; i += TSR_TILE_THREADS) {
@@ -112,13 +122,13 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
 
 /* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
 extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
-    tsr_pages_count_pages_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_count_pages_kernel(const __grid_constant__ tsr_order_step a) {
   enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
   __shared__ io_key hot[TSR_HOT_SLOTS];
   uint32_t *count = (uint32_t *)tsr_page_memory;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
-  const uint32_t has_hot = hot_load(&c, &a, hot);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
+  const uint32_t has_hot = hot_load(&c, &a.hot, hot);
   for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
   __syncthreads();
   for (uint64_t row = blockIdx.x * (uint64_t)ITEMS; row < a.bulk.n; row += gridDim.x * (uint64_t)ITEMS) {
@@ -140,17 +150,17 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
     if (count[page]) IO_ADD(&a.counts[page], count[page]);
 }
 
-extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_pages a) {
+extern "C" __global__ void tsr_pages_bins_kernel(const __grid_constant__ tsr_order_step a) {
   const uint64_t bin = io_item(0), page = bin << a.shift;
   if (bin <= a.bins) a.counts[bin] = a.room ? room_begin(&a, bin) : a.page_ends[page < a.pages ? page : a.pages];
 }
 
-extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_pages a) {
+extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_tiles_step a) {
   const uint64_t i = io_item(0);
-  if (i >= a.segments) return;
-  const uint32_t items = (uint32_t)(end_of(a.ends, a.stops, i) - a.ends[i]); /* of TSR_PIECE_MAX */
-  const uint32_t tile = a.distinct ? a.piece_items : TILE_ITEMS;
-  a.tiles[i] = items / tile + (items % tile != 0);
+  if (i >= a.segments.count) return;
+  const uint32_t items =
+      (uint32_t)(end_of(a.segments.begins, a.segments.ends, i) - a.segments.begins[i]); /* of TSR_PIECE_MAX */
+  a.segments.tiles[i] = items / a.tile_items + (items % a.tile_items != 0);
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
@@ -225,16 +235,16 @@ struct tile_copy {
   uint16_t *bin_at;
 };
 
-static __device__ __forceinline__ tile_copy tile_copy_in(const tsr_pages *a, unsigned char *memory) {
+static __device__ __forceinline__ tile_copy tile_copy_in(const tsr_order_step *a, unsigned char *memory) {
   tile_copy copy;
   copy.keys = (io_key *)memory;
   copy.payloads = (io_payload *)(copy.keys + TILE_ITEMS);
   copy.places = (uint32_t *)(TSR_PAYLOAD_BITS ? (void *)(copy.payloads + TILE_ITEMS) : copy.payloads);
-  copy.bin_at = (uint16_t *)(copy.places + (a->places_to ? TILE_ITEMS : 0));
+  copy.bin_at = (uint16_t *)(copy.places + (a->to.places ? TILE_ITEMS : 0));
   return copy;
 }
 
-static __device__ __forceinline__ void tile_read(const tsr_pages *a, const tile *t, io_key key[TILE_ROUNDS],
+static __device__ __forceinline__ void tile_read(const tsr_order_step *a, const tile *t, io_key key[TILE_ROUNDS],
                                                  io_payload payload[TILE_ROUNDS]) {
   if (HAS_PAIRS && a->bulk.are_pairs) {
     tile_pairs(a->bulk.keys, t, key, payload);
@@ -245,8 +255,8 @@ static __device__ __forceinline__ void tile_read(const tsr_pages *a, const tile 
 }
 
 /* Counts the items of each bin; position: of each item its place in its bin, or NO_PLACE. */
-static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_pages *a, const tile *t, hot_tile hot,
-                                                  uint32_t has_hot, const io_key key[TILE_ROUNDS],
+static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
+                                                  hot_tile hot, uint32_t has_hot, const io_key key[TILE_ROUNDS],
                                                   const io_payload payload[TILE_ROUNDS], tile_bins *bins,
                                                   uint32_t position[TILE_ROUNDS]) {
 #pragma unroll
@@ -261,8 +271,9 @@ static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_pa
 
 /* Reserves the places of a bin's items, whose number is `count` and which follow `before` others in the tile. *spills: the
  * bin has no room for them. */
-static __device__ __forceinline__ void tile_reserve(const tsr_pages *a, const tile *t, uint32_t bin, uint32_t count,
-                                                    uint32_t before, tile_bins *bins, uint32_t *spills) {
+static __device__ __forceinline__ void tile_reserve(const tsr_order_step *a, const tile *t, uint32_t bin,
+                                                    uint32_t count, uint32_t before, tile_bins *bins,
+                                                    uint32_t *spills) {
   bins->before[bin] = before;
   if (!count) return;
   const uint64_t first = IO_ADD(&a->cursors[t->first_bin + bin], count);
@@ -272,7 +283,7 @@ static __device__ __forceinline__ void tile_reserve(const tsr_pages *a, const ti
   *a->spills = *spills = 1; /* plain: all who write write 1 */
 }
 
-static __device__ __forceinline__ void tile_order(const tsr_pages *a, const tile *t, const tile_bins *bins,
+static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const tile *t, const tile_bins *bins,
                                                   const io_key key[TILE_ROUNDS], const io_payload payload[TILE_ROUNDS],
                                                   uint32_t position[TILE_ROUNDS], const tile_copy *copy) {
 #pragma unroll
@@ -287,16 +298,16 @@ static __device__ __forceinline__ void tile_order(const tsr_pages *a, const tile
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     if (position[r] == NO_PLACE) continue;
-    if (TSR_PAYLOAD_BITS && a->values_to)
+    if (TSR_PAYLOAD_BITS && a->to.values)
       copy->payloads[position[r]] =
           TILE_IS_WIDE ? __ldcs((const io_payload *)a->bulk.values + item_place(&a->bulk, t->begin + i)) : payload[r];
     /* numbers of items are below 2^32: the plan sees to it */
-    if (a->places_to) copy->places[position[r]] = a->places ? a->places[t->begin + i] : (uint32_t)(t->begin + i);
+    if (a->to.places) copy->places[position[r]] = a->places ? a->places[t->begin + i] : (uint32_t)(t->begin + i);
   }
 }
 
 /* Writes the items, of which `placed` have a place; skips: those of bins without room have none. */
-static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_pages *a, const tile *t,
+static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   const tile_bins *bins, const tile_copy *copy, uint32_t placed,
                                                   uint32_t skips) {
 #pragma unroll
@@ -306,13 +317,13 @@ static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_pa
       const io_key moved = copy->keys[i];
       const uint32_t of_bin = TILE_KEEPS_BINS ? copy->bin_at[i] : bin_of(c, a, t, moved), to = bins->shift[of_bin] + i;
       if (skips && bins->count[of_bin] == 0) continue;
-      if (HAS_PAIRS && a->pairs_to) {
-        ((io_pair *)a->keys_to)[to] = pair_of(moved, copy->payloads[i]);
+      if (HAS_PAIRS && a->to.are_pairs) {
+        ((io_pair *)a->to.keys)[to] = pair_of(moved, copy->payloads[i]);
       } else {
-        ((io_key *)a->keys_to)[to] = moved;
-        if (TSR_PAYLOAD_BITS && a->values_to) ((io_payload *)a->values_to)[to] = copy->payloads[i];
+        ((io_key *)a->to.keys)[to] = moved;
+        if (TSR_PAYLOAD_BITS && a->to.values) ((io_payload *)a->to.values)[to] = copy->payloads[i];
       }
-      if (a->places_to) a->places_to[to] = copy->places[i];
+      if (a->to.places) a->to.places[to] = copy->places[i];
     }
   }
 }
@@ -321,18 +332,18 @@ static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_pa
  * shared memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
  * once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
-    tsr_pages_scatter_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_scatter_kernel(const __grid_constant__ tsr_order_step a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
   __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile: its count is 0 then */
   const tile_copy copy = tile_copy_in(&a, tsr_page_memory);
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t bin = threadIdx.x;
   const hot_tile hot = hot_tile_in(tsr_page_memory);
-  const uint32_t has_hot = hot_begin(&c, &a, hot);
+  const uint32_t has_hot = hot_begin(&c, &a.hot, hot);
   uint32_t position[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
   io_payload payload[TILE_ROUNDS];
@@ -345,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   const uint32_t count = bins.count[bin];
   uint32_t before, placed;
   scan(scan_storage).ExclusiveSum(count, before, placed);
-  if (has_hot) hot_end(&c, &a, hot);
+  if (has_hot) hot_end(&c, &a.hot, hot);
   tile_reserve(&a, &t, bin, count, before, &bins, &spills);
   __syncthreads();
   tile_order(&a, &t, &bins, key, payload, position, &copy);
@@ -355,9 +366,9 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_pages a) {
+extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_answer_step a) {
   const uint64_t i = io_item(0);
-  if (i >= a.ends[a.segments]) return; /* hot keys' items have other answers */
+  if (i >= *a.end) return; /* hot keys' items have other answers */
   const uint32_t place = a.places[i], result = a.bulk.results[i];
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;

@@ -7,18 +7,13 @@
 #define TSR_BATCH_ORDER_H
 
 #include "core/batch/plan.h"
-#include "core/table/table_struct.h"
+#include "core/batch/steps.h"
+#include "core/batch/work.h"
 
 /* Items that one piece of a batch may have: their numbers have 32 bits. */
 #define TSR_PIECE_MAX (1ull << 31)
 
 enum { TSR_PASSES_MAX = 4, TSR_COPIES = 2 };
-
-/* The items in one order. */
-typedef struct tsr_columns {
-  void *keys, *values;
-  uint32_t *places; /* of each item, its number in the batch; NULL: nobody wants to know */
-} tsr_columns;
 
 /* How a batch is partitioned, and its scratch memory. */
 typedef struct tsr_partition {
@@ -41,44 +36,48 @@ typedef struct tsr_partition {
 bool tsr_wants_answers(const tsr_bulk *bulk);
 /* The plan of a batch of n items for a store as it is. */
 tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers, bool is_recorded);
-tsr_partition tsr_partition_plan(const tsr_table *table, const tsr_composition *composition, uint64_t pages,
-                                 bool has_answers);
+tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers);
 /* Takes the next bytes of a block of memory, or only counts them where there is none. */
 void *tsr_partition_take(char *memory, uint64_t *used_bytes, uint64_t bytes);
 /* Lays the scratch memory for n items out, beginning at *used_bytes, or only counts its bytes. */
 void tsr_partition_lay_out(tsr_partition *partition, uint64_t n, char *memory, uint64_t *used_bytes);
 /* Allocates, in the stream's order, what `lay_out` asks for n items, or for fewer if the memory is short, down to some
  * 2^20: *piece. *memory: NULL where there is none even for these. *bytes: of *memory. lay_out: called with memory, too, at last. */
-tsr_status tsr_partition_allocate(const tsr_table *table, void *job,
-                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, void *stream,
-                                  uint64_t *piece, uint64_t *bytes, void **memory) TSR_MUST_CHECK;
+tsr_status tsr_partition_allocate(const tsr_work *work, void *job,
+                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, uint64_t *piece,
+                                  uint64_t *bytes, void **memory) TSR_MUST_CHECK;
 
-/* Whatever works on a batch: where, and who hears of errors. */
-typedef struct tsr_work {
-  const tsr_table *t;
-  const tsr_store *store;
-  void *stream;
-  tsr_error *error;
-} tsr_work;
-
-tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const tsr_pages *pages, uint64_t n) TSR_MUST_CHECK;
+/* argument: of the step. */
+tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const void *argument, uint64_t n) TSR_MUST_CHECK;
+/* An operation TSR_BULK_ by random access; and an insert with what follows it: when all pairs are in their places, it combines
+ * what was offered for keys that were present. */
+tsr_status tsr_work_random(const tsr_work *b, uint32_t op, const tsr_bulk *bulk) TSR_MUST_CHECK;
+tsr_status tsr_work_insert(const tsr_work *b, const tsr_bulk *bulk) TSR_MUST_CHECK;
 tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) TSR_MUST_CHECK;
 tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) TSR_MUST_CHECK;
 /* Part `begin` to before `begin + n` of all arrays of a batch. */
 tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n);
 
-/* Enqueues the count of the tiles of all segments; *tiles: how many there are at most, since each may end with a short
- * one. */
-tsr_status tsr_partition_tiles(const tsr_work *b, const tsr_pages *pages, uint64_t *tiles) TSR_MUST_CHECK;
+/* Enqueues the count of the tiles, of so many items each, of all segments. */
+tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint64_t tile_items) TSR_MUST_CHECK;
 
-/* Enqueues the partition of bulk; *pages is then the argument of the steps that follow. */
-tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk, tsr_pages *pages)
-    TSR_MUST_CHECK;
+/* A batch in its order, as the stages that follow read it. */
+typedef struct tsr_ordered {
+  tsr_bulk bulk;
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: nobody wants to know */
+  tsr_segments pages;     /* or lists */
+  uint64_t tile_items;    /* of a full tile */
+  uint32_t *rest;         /* pages + 1: for what a stage leaves */
+} tsr_ordered;
+
+/* Enqueues the partition of bulk. */
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
+                             tsr_ordered *ordered) TSR_MUST_CHECK;
 /* Enqueues the insert of the items of pages that had no room for them, after all other pages have been made. */
 tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk)
     TSR_MUST_CHECK;
-/* Enqueues what the caller learns of each item, where he wants to; results are in pages->bulk. */
+/* Enqueues what the caller learns of each item of bulk, where he wants to. told: the results, in the order of `ordered`. */
 tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
-                                tsr_pages *pages) TSR_MUST_CHECK;
+                                const tsr_ordered *ordered, const uint8_t *told) TSR_MUST_CHECK;
 
 #endif

@@ -3,16 +3,18 @@
  * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
  * them in no particular order, as on a GPU.
  */
-#include "core/batch/order_cpu.h"
+#include "core/batch/steps_cpu.h"
 
 #include <string.h>
 
-#include "core/cpu/parallel.h"
+#include "core/batch/steps.h"
+#include "core/cpu/bulk.h"
+#include "core/kernels/facts.h"
 
 typedef struct partition_job {
   const tsr_cpu *cpu;
   const tsr_cpu_bulk *bulk;
-  const tsr_pages *pages;
+  const tsr_order_step *pages;
   uint32_t step;
 } partition_job;
 
@@ -22,21 +24,21 @@ typedef struct tile {
 } tile;
 
 /* False: there are fewer tiles. */
-static bool tile_of(const tsr_pages *p, uint64_t at, tile *t) {
+static bool tile_of(const tsr_order_step *p, uint64_t at, tile *t) {
   uint64_t segment = 0, end = p->bulk.n;
   t->begin = 0;
-  if (p->ends) {
-    if (at >= p->tiles[p->segments]) return false;
-    for (uint64_t after = p->segments; after - segment > 1;) { /* the last one with no more tiles before it */
+  if (p->segments.begins) {
+    if (at >= p->segments.tiles[p->segments.count]) return false;
+    for (uint64_t after = p->segments.count; after - segment > 1;) { /* the last one with no more tiles before it */
       const uint64_t middle = (segment + after) / 2;
-      if (p->tiles[middle] <= at)
+      if (p->segments.tiles[middle] <= at)
         segment = middle;
       else
         after = middle;
     }
-    at -= p->tiles[segment];
-    t->begin = p->ends[segment];
-    end = p->ends[segment + 1];
+    at -= p->segments.tiles[segment];
+    t->begin = p->segments.begins[segment];
+    end = p->segments.begins[segment + 1];
   }
   t->begin += at * p->tile_items;
   t->end = end - t->begin > p->tile_items ? t->begin + p->tile_items : end;
@@ -48,7 +50,7 @@ enum { BINS = 1 << TSR_PAGES_FAN_LOG2, CHUNK = 512 };
 
 /* Their bins in the tile's segment, for at most CHUNK items. */
 static void bins_of(const partition_job *job, const tile *t, uint64_t begin, uint64_t end, uint32_t *bins) {
-  const tsr_pages *p = job->pages;
+  const tsr_order_step *p = job->pages;
   job->bulk->pages(job->cpu, &p->bulk.state, p->pages, p->bulk.keys, begin, end, bins);
   for (uint64_t i = 0; i < end - begin; i++) bins[i] = (uint32_t)((bins[i] >> p->shift) - t->first_bin);
 }
@@ -71,7 +73,7 @@ static void move_item(void *to, uint64_t at, const void *from, uint64_t i, uint3
 }
 
 static void move_tile(const partition_job *job, const tile *t, uint64_t *cursors) {
-  const tsr_pages *p = job->pages;
+  const tsr_order_step *p = job->pages;
   const uint32_t key_bytes = job->bulk->key_bits / 8, value_bytes = job->bulk->payload_bits / 8;
   uint32_t bins[CHUNK];
   for (uint64_t begin = t->begin, end; begin < t->end; begin = end) {
@@ -79,16 +81,16 @@ static void move_tile(const partition_job *job, const tile *t, uint64_t *cursors
     bins_of(job, t, begin, end, bins);
     for (uint64_t i = begin; i < end; i++) {
       const uint64_t at = cursors[bins[i - begin]]++;
-      move_item(p->keys_to, at, p->bulk.keys, i, key_bytes);
-      if (p->values_to) move_item(p->values_to, at, p->bulk.values, i, value_bytes);
-      if (p->places_to) p->places_to[at] = p->places ? p->places[i] : (uint32_t)i;
+      move_item(p->to.keys, at, p->bulk.keys, i, key_bytes);
+      if (p->to.values) move_item(p->to.values, at, p->bulk.values, i, value_bytes);
+      if (p->to.places) p->to.places[at] = p->places ? p->places[i] : (uint32_t)i;
     }
   }
 }
 
 /* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
 static void work_tile(const partition_job *job, uint64_t at) {
-  const tsr_pages *p = job->pages;
+  const tsr_order_step *p = job->pages;
   uint64_t counts[BINS];
   tile t;
   if (!tile_of(p, at, &t)) return;
@@ -99,29 +101,47 @@ static void work_tile(const partition_job *job, uint64_t at) {
   if (job->step == TSR_PAGES_scatter) move_tile(job, &t, counts);
 }
 
-static void work_tiles(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t at = begin; at < end; at++) work_tile(argument, at);
+static void work_tiles(const tsr_cpu_table *table, const void *argument, uint32_t step, uint64_t begin, uint64_t end) {
+  const partition_job job = {table->cpu, table->bulk, argument, step};
+  for (uint64_t at = begin; at < end; at++) work_tile(&job, at);
 }
 
-static void answer_items(void *argument, uint64_t begin, uint64_t end) {
-  const partition_job *job = argument;
-  const tsr_pages *p = job->pages;
+void tsr_order_count(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  work_tiles(table, argument, TSR_PAGES_count, begin, end);
+}
+
+void tsr_order_scatter(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  work_tiles(table, argument, TSR_PAGES_scatter, begin, end);
+}
+
+void tsr_order_tiles(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_tiles_step *p = argument;
+  (void)table;
+  for (uint64_t i = begin; i < end; i++)
+    p->segments.tiles[i] = (p->segments.begins[i + 1] - p->segments.begins[i] + p->tile_items - 1) / p->tile_items;
+}
+
+void tsr_order_answer(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_answer_step *p = argument;
   for (uint64_t i = begin; i < end; i++) {
     const uint32_t place = p->places[i];
     if (p->results) p->results[place] = p->bulk.results[i];
     if (p->bulk.results[i] != TSR_RESULT_NOT_PLACED) continue;
-    if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, job->bulk->key_bits / 8);
+    if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, table->bulk->key_bits / 8);
     if (p->unplaced_values)
-      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, job->bulk->payload_bits / 8);
+      move_item(p->unplaced_values, place, p->bulk.unplaced_values, i, table->bulk->payload_bits / 8);
   }
 }
 
-void tsr_cpu_partition(const tsr_cpu *cpu, const tsr_cpu_bulk *bulk, uint32_t step, const tsr_pages *p, uint64_t n) {
-  partition_job job = {cpu, bulk, p, step};
-  if (step == TSR_PAGES_answer)
-    tsr_parallel_for(n, answer_items, &job);
-  else if (step == TSR_PAGES_tiles)
-    for (uint64_t i = 0; i < n; i++) p->tiles[i] = (p->ends[i + 1] - p->ends[i] + p->tile_items - 1) / p->tile_items;
-  else
-    tsr_parallel_each(n, work_tiles, &job);
+void tsr_place_insert(const tsr_cpu_table *table, const void *argument, uint64_t n) {
+  const tsr_place_step *p = argument;
+  (void)n;
+  table->launch(table->program, TSR_BULK_insert, &p->bulk);
+  if (table->cpu->core->combines_later) table->launch(table->program, TSR_BULK_combine, &p->bulk);
+}
+
+void tsr_mark_all(const tsr_cpu_table *table, const void *argument, uint64_t n) {
+  const tsr_mark_step *p = argument;
+  (void)n;
+  table->launch(table->program, table->cpu->core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &p->bulk);
 }

@@ -41,7 +41,7 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
   const bool has_answers = stages->answers;
   job j = {.batch = *work,
            .stages = stages,
-           .partition = tsr_partition_plan(work->t, composition, s->pages, has_answers),
+           .partition = tsr_partition_plan(composition, s->pages, has_answers),
            .needs_results = has_answers || composition->facts.combines_later,
            .bars = s->sm && composition->stash_buckets && s->guard != TSR_GUARD_NONE,
            .seeks_hot = (stages->group & TSR_GROUP_HOT) != 0,
@@ -83,36 +83,36 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
 }
 
 /* What a block needs to hold a page, and the state of the table that this page is. */
-static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p) {
+static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_step *p) {
   tsr_state *state = &p->bulk.state;
-  p->regions = 0;
-  p->page_bytes = 0;
+  tsr_page_room *room = &p->room;
+  room->regions = room->bytes = 0;
   for (tsr_region_walk at = {0}; tsr_next_region(c, &at);) {
     void **region = &state->part[at.role].region[at.i];
     const uint32_t bytes = (uint32_t)tsr_region_page_bytes(c, at.region);
     if (!bytes) continue;
-    p->region[p->regions++] = (tsr_page_region){.table = (char *)((uintptr_t)*region + first * bytes),
-                                                .offset_bytes = p->page_bytes,
-                                                .page_bytes = bytes,
-                                                .fill = at.region->fill * 0x01010101u};
-    *region = (void *)(uintptr_t)p->page_bytes;
-    p->page_bytes += bytes;
+    room->region[room->regions++] = (tsr_page_region){.table = (char *)((uintptr_t)*region + first * bytes),
+                                                      .offset_bytes = room->bytes,
+                                                      .page_bytes = bytes,
+                                                      .fill = at.region->fill * 0x01010101u};
+    *region = (void *)(uintptr_t)room->bytes;
+    room->bytes += bytes;
   }
   state->stash_buckets = 0;
   state->bucket_share = first; /* as in the link of this step tsr_page_of_bucket reads it */
-  if (c->facts.counts_slots && p->is_clear) {
+  if (c->facts.counts_slots && room->is_clear) {
     const uint32_t counts_bytes = (uint32_t)(tsr_composition_page_buckets(c) + 1) / 2 * (uint32_t)sizeof(uint32_t);
-    if (p->page_bytes + counts_bytes <= tsr_block_bytes(c->shape.sm)) {
-      p->counts_offset_bytes = p->page_bytes;
-      p->page_bytes += counts_bytes;
+    if (room->bytes + counts_bytes <= tsr_block_bytes(c->shape.sm)) {
+      room->counts_offset_bytes = room->bytes;
+      room->bytes += counts_bytes;
     }
   }
   if (!c->lock_bytes) return;
   uint32_t log2_bits = 0;
   while (1u << log2_bits < TSR_PAGES_LOCK_BYTES * 8u) log2_bits++;
-  state->locks = (uint32_t *)(uintptr_t)p->page_bytes;
+  state->locks = (uint32_t *)(uintptr_t)room->bytes;
   state->lock_shift = 64 - log2_bits;
-  p->page_bytes += TSR_PAGES_LOCK_BYTES;
+  room->bytes += TSR_PAGES_LOCK_BYTES;
 }
 
 /* ---- Keys that repeat ------------------------------------------------------------------------ */
@@ -121,10 +121,10 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_pages *p
 static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
   const tsr_hot *hot = &j->partition.hot;
-  const tsr_pages p = {.bulk = *bulk, .hot = *hot};
+  const tsr_hot_step p = {.bulk = *bulk, .hot = *hot};
   const uint64_t key_bytes = b->store->composition->shape.key_bits / 8;
-  tsr_status status = b->t->backend->fill(b->t->device, hot->sampled_keys, 0xFF, TSR_HOT_SAMPLE_SLOTS * key_bytes,
-                                          b->stream, b->error); /* all are the empty key */
+  tsr_status status = b->backend->fill(b->device, hot->sampled_keys, 0xFF, TSR_HOT_SAMPLE_SLOTS * key_bytes, b->stream,
+                                       b->error); /* all are the empty key */
   if (status == TSR_OK)
     status = tsr_work_zero(b, hot->sampled_counts, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_sample, &p, TSR_HOT_SAMPLE);
@@ -132,9 +132,9 @@ static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
 }
 
 /* What random access does to the pairs of hot keys: their slots are items of a page of their own. */
-static tsr_pages pairs_of_hot(const job *j, const tsr_bulk *bulk) {
+static tsr_place_step pairs_of_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_hot *hot = &j->partition.hot;
-  tsr_pages p = {.bulk = *bulk, .begins = hot->begins, .rest = hot->rest, .is_hot = 1};
+  tsr_place_step p = {.bulk = *bulk, .pages = {.count = 1, .begins = hot->begins}, .rest = hot->rest, .is_hot = 1};
   p.bulk.n = TSR_HOT_SLOTS;
   p.bulk.keys = hot->keys;
   p.bulk.values = j->partition.composition->shape.payload_bits ? hot->values : NULL;
@@ -145,116 +145,115 @@ static tsr_pages pairs_of_hot(const job *j, const tsr_bulk *bulk) {
 }
 
 static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
-  const tsr_pages p = {.bulk = *bulk,
-                       .hot = j->partition.hot,
-                       .results = bulk->results,
-                       .unplaced_keys = bulk->unplaced_keys,
-                       .unplaced_values = bulk->unplaced_values};
+  const tsr_hot_step p = {.bulk = *bulk,
+                          .hot = j->partition.hot,
+                          .results = bulk->results,
+                          .unplaced_keys = bulk->unplaced_keys,
+                          .unplaced_values = bulk->unplaced_values};
   return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
 }
 
 /* Makes the items of each key one: *made has them. Who asks for answers is told here: so a page is one piece then. */
-static tsr_status make_distinct(const job *j, const tsr_pages *p, tsr_pages *made) {
+static tsr_status make_distinct(const job *j, const tsr_place_step *p, tsr_place_step *made) {
   const tsr_work *b = &j->batch;
   const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];
   const bool has_answers = j->partition.has_answers;
-  tsr_pages own = *p;
-  own.ends = own.begins;
-  own.segments = own.pages;
-  own.piece_items = piece_items(j, own.bulk.n);
-  own.distinct = j->distinct;
-  own.set_room = tsr_plan_set_room(j->partition.composition);
-  own.keys_to = spare->keys;
-  own.values_to = own.pairs_to ? (char *)spare->keys + j->partition.composition->shape.key_bits / 8 : spare->values;
+  tsr_group_step own = {.bulk = p->bulk,
+                        .pages = p->pages,
+                        .to = *spare,
+                        .made = j->distinct,
+                        .set_room = tsr_plan_set_room(j->partition.composition),
+                        .piece_items = piece_items(j, p->bulk.n)};
+  own.to.are_pairs = p->bulk.are_pairs;
+  if (own.to.are_pairs) own.to.values = (char *)spare->keys + j->partition.composition->shape.key_bits / 8;
   own.bulk.results = has_answers ? j->results : NULL;
-  tsr_status status = tsr_work_step(b, TSR_PAGES_tiles, &own, own.pages);
-  if (status == TSR_OK) status = tsr_work_sum(b, own.tiles, own.pages);
+  tsr_status status = tsr_work_tiles(b, &own.pages, own.piece_items);
   if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_distinct, &own, pieces_max(j, own.bulk.n));
-  if (status == TSR_OK && !has_answers) status = tsr_work_step(b, TSR_PAGES_merge, &own, own.pages);
-  *made = own;
-  made->bulk.keys = own.keys_to;
-  made->bulk.values = own.values_to;
+  if (status == TSR_OK && !has_answers) status = tsr_work_step(b, TSR_PAGES_merge, &own, own.pages.count);
+  *made = *p;
+  made->made = own.made;
+  made->bulk.keys = own.to.keys;
+  made->bulk.values = own.to.values;
   made->bulk.results = j->made_results;
   return status;
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-tsr_status tsr_pages_work(const tsr_work *b, const tsr_pages *made, const tsr_pages *p, uint64_t first,
-                          uint64_t pages) {
+tsr_status tsr_pages_work(const tsr_work *b, const tsr_place_step *made, const tsr_place_step *p, uint64_t first) {
   const tsr_composition *c = b->store->composition;
-  tsr_pages own = *made;
+  tsr_place_step own = *made;
   tsr_status status = TSR_OK;
   if (c->shape.sm) {
     status = tsr_work_zero(b, p->rest, sizeof *p->rest);
     describe_page(c, first, &own);
   }
-  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, &own, pages);
-  return status ? status : tsr_work_step(b, TSR_PAGES_rest, p, pages);
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_insert, &own, own.pages.count);
+  return status ? status : tsr_work_step(b, TSR_PAGES_rest, p, p->pages.count);
 }
 
-static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_pages *p, bool is_clear) {
+static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_place_step *p) {
   const tsr_work *b = &j->batch;
-  const tsr_pages hot = pairs_of_hot(j, bulk);
-  const uint64_t pages = j->partition.pages;
+  const tsr_place_step hot = pairs_of_hot(j, bulk);
+  const bool is_clear = p->room.is_clear;
   tsr_status status = TSR_OK;
-  p->is_clear = is_clear;
-  if (j->bars && !p->is_clear) {
+  if (j->bars && !is_clear) {
     p->barred = j->barred;
-    status = tsr_work_zero(b, p->barred, pages * sizeof *p->barred);
+    status = tsr_work_zero(b, p->barred, p->pages.count * sizeof *p->barred);
     if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, p->bulk.state.stash_buckets);
   }
-  tsr_pages made = *p;
+  tsr_place_step made = *p;
   if (status == TSR_OK && j->makes_distinct && (is_clear || !j->partition.has_answers))
     status = make_distinct(j, p, &made);
-  if (status == TSR_OK) status = tsr_pages_work(b, &made, p, 0, pages);
+  if (status == TSR_OK) status = tsr_pages_work(b, &made, p, 0);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);
   if (status || !b->store->composition->facts.combines_later) return status;
-  status = tsr_work_step(b, TSR_PAGES_rest_combine, p, pages);
+  status = tsr_work_step(b, TSR_PAGES_rest_combine, p, p->pages.count);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest_combine, &hot, 1);
   return status;
 }
 
 /* The bits of all keys in the filter before the table. Where there are fewer hot keys than slots these have the empty key,
  * which may seem present then. */
-static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_pages *p) {
+static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_ordered *ordered) {
   const tsr_work *b = &j->batch;
-  const tsr_pages hot = pairs_of_hot(j, bulk);
+  const tsr_place_step hot = pairs_of_hot(j, bulk);
   if (j->stages->mark != TSR_MARK_PAGES) return TSR_OK;
-  const tsr_status status = tsr_mark_pages(b, p);
+  const tsr_status status = tsr_mark_ordered(b, ordered);
   if (status || !j->seeks_hot) return status;
-  return b->t->backend->launch(b->store->code->program, TSR_BULK_mark, &hot.bulk, b->stream, b->error);
+  return tsr_work_random(b, TSR_BULK_mark, &hot.bulk);
 }
 
 /* One piece of the batch, in its scratch memory. */
 static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear) {
-  tsr_pages p;
+  const tsr_work *b = &j->batch;
+  tsr_ordered ordered;
   tsr_status status = j->seeks_hot ? seek_hot(j, bulk) : TSR_OK;
-  if (status == TSR_OK) status = tsr_partition_run(&j->partition, &j->batch, bulk, &p);
-  if (status == TSR_OK) status = mark(j, bulk, &p);
+  if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
+  if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
+  tsr_place_step p = {.bulk = ordered.bulk, .pages = ordered.pages, .rest = ordered.rest, .room.is_clear = is_clear};
   p.bulk.results = j->results;
-  status = work_on_pages(j, bulk, &p, is_clear);
-  if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, &j->batch, bulk);
-  if (status == TSR_OK) status = tsr_partition_answer(&j->partition, &j->batch, bulk, &p);
+  status = work_on_pages(j, bulk, &p);
+  if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, b, bulk);
+  if (status == TSR_OK) status = tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
   return status || !j->seeks_hot ? status : answer_hot(j, bulk);
 }
 
-tsr_status tsr_pages_insert(const tsr_table *t, tsr_store *store, const tsr_stages *stages, const tsr_bulk *bulk,
-                            void *stream, bool *began, tsr_error *error) {
-  const tsr_work work = {t, store, stream, error};
-  job j = job_for(&work, stages);
+tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {
+  tsr_store *store = b->store;
+  job j = job_for(b, stages);
   uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
+  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
-    const tsr_bulk part = tsr_work_part(&j.batch, bulk, done, left < piece ? left : piece);
+    const tsr_bulk part = tsr_work_part(b, bulk, done, left < piece ? left : piece);
     status = insert_piece(&j, &part, done == 0 && store->is_clear);
   }
-  const tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  const tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;
 }

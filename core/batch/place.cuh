@@ -13,9 +13,9 @@
 
 /* Items are the stash's buckets. Plain stores suffice: all who write a word write the same, and a later kernel reads it. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
-    tsr_pages_bar_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_bar_kernel(const __grid_constant__ tsr_place_step a) {
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint64_t i = io_item(0), first = walk_tail(&c) + TSR_TAIL_RESERVED;
   const uint32_t todo = tsr_ballot(&c, i < a.bulk.state.stash_buckets);
   TSR_NO_UNROLL
@@ -31,14 +31,14 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
 }
 
 /* The block's copy of a page. Each region's part is a multiple of 16 bytes, and so is its offset. */
-static __device__ __forceinline__ void page_load(const tsr_pages *a, uint64_t page) {
-  for (uint32_t i = 0; i < a->regions; i++) {
-    const tsr_page_region *region = &a->region[i];
+static __device__ __forceinline__ void page_load(const tsr_place_step *a, uint64_t page) {
+  for (uint32_t i = 0; i < a->room.regions; i++) {
+    const tsr_page_region *region = &a->room.region[i];
     const uint4 *from = (const uint4 *)(region->table + page * region->page_bytes);
     uint4 *to = (uint4 *)(tsr_page_memory + region->offset_bytes);
     const uint4 fill = {region->fill, region->fill, region->fill, region->fill};
     for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += blockDim.x)
-      to[at] = a->is_clear ? fill : __ldcs(from + at);
+      to[at] = a->room.is_clear ? fill : __ldcs(from + at);
   }
   if (a->bulk.state.lock_shift) {
     uint32_t *locks = (uint32_t *)(tsr_page_memory + (uint32_t)(unsigned long long)a->bulk.state.locks);
@@ -46,9 +46,9 @@ static __device__ __forceinline__ void page_load(const tsr_pages *a, uint64_t pa
   }
 }
 
-static __device__ __forceinline__ void page_store(const tsr_pages *a, uint64_t page) {
-  for (uint32_t i = 0; i < a->regions; i++) {
-    const tsr_page_region *region = &a->region[i];
+static __device__ __forceinline__ void page_store(const tsr_place_step *a, uint64_t page) {
+  for (uint32_t i = 0; i < a->room.regions; i++) {
+    const tsr_page_region *region = &a->room.region[i];
     uint4 *to = (uint4 *)(region->table + page * region->page_bytes);
     const uint4 *from = (const uint4 *)(tsr_page_memory + region->offset_bytes);
     for (uint32_t at = threadIdx.x; at < region->page_bytes / 16; at += blockDim.x) __stcs(to + at, from[at]);
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void page_prefetch(const char *column, uint64_
     asm volatile("prefetch.global.L2 [%0];" : : "l"(column + at));
 }
 
-static __device__ __forceinline__ void page_prefetch_items(const tsr_pages *a, uint64_t begin, uint64_t end) {
+static __device__ __forceinline__ void page_prefetch_items(const tsr_place_step *a, uint64_t begin, uint64_t end) {
   page_prefetch((const char *)a->bulk.keys, item_place(&a->bulk, begin) * sizeof(io_key),
                 item_place(&a->bulk, end) * sizeof(io_key));
   if (TSR_PAYLOAD_BITS && a->bulk.values && !a->bulk.are_pairs)
@@ -70,8 +70,8 @@ static __device__ __forceinline__ void page_prefetch_items(const tsr_pages *a, u
 }
 
 /* How many items a page has, when those of one key are one; TSR_NO_SET: they are not. */
-static __device__ __forceinline__ uint32_t distinct_items(const tsr_pages *a, uint64_t page) {
-  return a->begins[page] < a->begins[page + 1] ? a->distinct[a->tiles[page]] : 0;
+static __device__ __forceinline__ uint32_t distinct_items(const tsr_place_step *a, uint64_t page) {
+  return a->pages.begins[page] < a->pages.begins[page + 1] ? a->made[a->pages.tiles[page]] : 0;
 }
 
 /* ---- Keys that are present ------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static __device__ __forceinline__ bool looks_first(const tsr_ctx *c) {
   return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && !TSR_FACT(c, warp_sync);
 }
 
-static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr_pages *a, uint64_t i, tsr_key key,
+static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr_place_step *a, uint64_t i, tsr_key key,
                                                      tsr_payload payload) {
   const uint32_t policy = TSR_FACT(c, duplicates);
   tsr_probe probe;
@@ -101,7 +101,7 @@ static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr
 }
 
 /* All items of a page; returns those of this thread that got a slot. */
-static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const tsr_pages *a, uint64_t begin,
+static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
   enum { ROWS = 4, CHUNK = ROWS * TSR_PAGES_THREADS };
   static_assert(CHUNK <= TSR_PAGES_FIRSTS, "all of a chunk may gather");
@@ -140,13 +140,13 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 /* ---- A page ---------------------------------------------------------------------------------- */
 
 /* Whether items of keys that an earlier item has are taken out before the page is made. */
-static __device__ __forceinline__ uint32_t seeks_repeats(const tsr_ctx *c, const tsr_pages *a) {
-  return counts_distinct(c) && !a->distinct;
+static __device__ __forceinline__ uint32_t seeks_repeats(const tsr_ctx *c, const tsr_place_step *a) {
+  return counts_distinct(c) && !a->made;
 }
 
 /* Whether the slots of a page are given out by counting. */
-static __device__ __forceinline__ uint32_t page_counts(const tsr_ctx *c, const tsr_pages *a, uint64_t items) {
-  return TSR_FACT(c, counts_slots) && a->counts_offset_bytes && items <= TSR_PAGES_COUNTED_ITEMS &&
+static __device__ __forceinline__ uint32_t page_counts(const tsr_ctx *c, const tsr_place_step *a, uint64_t items) {
+  return TSR_FACT(c, counts_slots) && a->room.counts_offset_bytes && items <= TSR_PAGES_COUNTED_ITEMS &&
          (!seeks_repeats(c, a) || (takes_any(c) && items * 3 / 2 <= repeats_room(a)));
 }
 
@@ -155,16 +155,16 @@ static __device__ __forceinline__ uint32_t page_counts(const tsr_ctx *c, const t
  * left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). ROWS: items of a thread that
  * are under way. */
 template <uint32_t ROWS>
-static __device__ __forceinline__ void page_insert_all(const tsr_pages *a) {
+static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;
   __shared__ uint32_t gives_up;
   __shared__ unsigned long long overflows;
   __shared__ page_left left;
-  const uint64_t page = blockIdx.x, begin = a->begins[page];
-  const uint32_t made = a->distinct ? distinct_items(a, page) : 0, has_set = made != TSR_NO_SET;
-  const uint64_t end = !a->distinct ? end_of(a->begins, a->stops, page) : begin + (has_set ? made : 0);
+  const uint64_t page = blockIdx.x, begin = a->pages.begins[page];
+  const uint32_t made = a->made ? distinct_items(a, page) : 0, has_set = made != TSR_NO_SET;
+  const uint64_t end = !a->made ? end_of(a->pages.begins, a->pages.ends, page) : begin + (has_set ? made : 0);
   tsr_scratch scratch;
-  tsr_ctx c = pages_context(a, &scratch);
+  tsr_ctx c = batch_context(&a->bulk, &scratch);
   const uint32_t counts = page_counts(&c, a, end - begin), looks = looks_first(&c) && !counts;
   uint32_t hits = 0, fails = 0, stops = 0;
   bulk_begin_statistics(&c, &statistics);
@@ -205,32 +205,33 @@ static __device__ __forceinline__ void page_insert_all(const tsr_pages *a) {
 
 /* Where a form spills the linker takes the next one: with fewer items of a thread under way, then with more registers. */
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
-    tsr_pages_insert_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
   page_insert_all<4>(&a);
 }
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
-    tsr_medium_pages_insert_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_medium_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
   page_insert_all<2>(&a);
 }
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 1)
-    tsr_roomy_pages_insert_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_roomy_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
   page_insert_all<2>(&a);
 }
 
 /* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
  * threads leave a loop at once. COMBINES: what an insert has left of them. */
 template <bool COMBINES>
-static __device__ __forceinline__ void work_on_rest(const tsr_pages *a) {
+static __device__ __forceinline__ void work_on_rest(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;
   tsr_scratch scratch;
-  tsr_ctx c = pages_context(a, &scratch);
+  tsr_ctx c = batch_context(&a->bulk, &scratch);
   uint32_t hits = 0;
   bulk_begin_statistics(&c, &statistics);
   for (uint32_t at = blockIdx.x; at < a->rest[0]; at += gridDim.x) {
-    const uint64_t page = a->rest[1 + at], begin = a->begins[page], end = end_of(a->begins, a->stops, page);
+    const uint64_t page = a->rest[1 + at], begin = a->pages.begins[page],
+                   end = end_of(a->pages.begins, a->pages.ends, page);
     for (uint64_t row = begin; row < end; row += TSR_BLOCK_THREADS) {
       const uint64_t i = row + threadIdx.x;
-      const uint32_t mine = is_rest(a, i, i < end);
+      const uint32_t mine = is_rest(&a->bulk, a->is_hot, i, i < end);
       hits += COMBINES ? bulk_combine(&c, &a->bulk, i, mine) : bulk_insert(&c, &a->bulk, i, mine);
     }
   }
@@ -239,20 +240,20 @@ static __device__ __forceinline__ void work_on_rest(const tsr_pages *a) {
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
-    tsr_pages_rest_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_rest_kernel(const __grid_constant__ tsr_place_step a) {
   work_on_rest<false>(&a);
 }
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
-    tsr_pages_rest_combine_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_rest_combine_kernel(const __grid_constant__ tsr_place_step a) {
   work_on_rest<true>(&a);
 }
 
 /* Items are those of the batch as it came. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
-    tsr_pages_spilled_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_spilled_kernel(const __grid_constant__ tsr_order_step a) {
   __shared__ bulk_statistics statistics;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint64_t items = *a.spills ? a.bulk.n : 0;
   uint32_t hits = 0;
   bulk_begin_statistics(&c, &statistics);
@@ -261,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
        row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
     const uint64_t i = row + threadIdx.x, page = page_of_item(&c, a.pages, io_key_at(a.bulk.keys, i, i < items));
     const uint64_t bin = page >> a.shift;
-    const uint32_t is_left = a.stops[page] > (page + 1) * a.room || a.cursors[bin] > room_begin(&a, bin + 1);
+    const uint32_t is_left = a.segments.ends[page] > (page + 1) * a.room || a.cursors[bin] > room_begin(&a, bin + 1);
     hits += bulk_insert(&c, &a.bulk, i, is_left && i < items);
   }
   bulk_add(a.bulk.tally, hits);

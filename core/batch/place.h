@@ -7,17 +7,17 @@
 
 #include "core/batch/order.h"
 
-/* The heart of it, for pages from `first` on: inserts the items of *p, which lie in the order of their pages, p->begins[0]
- * where those of the first one begin. p: bulk.state is the table's or a window's; is_clear. A page that a block cannot do
+/* The heart of it, for pages from `first` on: inserts the items of *p, which are in the order of their pages, p->pages.
+ * p: bulk.state is the table's or a window's; room.is_clear. A page that a block cannot do
  * alone is left as it was, and its items are inserted by random access: so whatever happens there means what it always
  * means. What that leaves to combine (TSR_PAGES_rest_combine) the caller does. made: *p, or with fewer items for a page,
  * which a block inserts in their place. */
-tsr_status tsr_pages_work(const tsr_work *work, const tsr_pages *made, const tsr_pages *p, uint64_t first,
-                          uint64_t pages) TSR_MUST_CHECK;
+tsr_status tsr_pages_work(const tsr_work *work, const tsr_place_step *made, const tsr_place_step *p, uint64_t first)
+    TSR_MUST_CHECK;
 
 /* Enqueues the insert of bulk->n pairs, and what stages->mark says where that is TSR_MARK_PAGES; *began: false if nothing was done, for want of scratch memory. bulk: with state
  * and tally. Nothing else works on the table meanwhile: pages are written back whole. */
-tsr_status tsr_pages_insert(const tsr_table *table, tsr_store *store, const tsr_stages *stages, const tsr_bulk *bulk,
-                            void *stream, bool *began, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_pages_insert(const tsr_work *work, const tsr_stages *stages, const tsr_bulk *bulk, bool *began)
+    TSR_MUST_CHECK;
 
 #endif

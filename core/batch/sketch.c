@@ -24,16 +24,16 @@ static void estimate(uint64_t n, uint64_t set, uint64_t bits, uint32_t halvings,
   different->least = set < bits && number - doubt > (double)certain ? (uint64_t)(number - doubt) : certain;
 }
 
-tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const uint8_t *present, void *stream,
-                      tsr_different *different, tsr_error *error) {
-  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
+tsr_status tsr_sketch(const tsr_work *b, uint64_t n, const void *keys, const uint8_t *present,
+                      tsr_different *different) {
+  const uint32_t key_bytes = b->store->composition->shape.key_bits / 8;
   uint64_t set = 0, bits = BITS_MIN;
   uint32_t halvings = 0;
   void *memory;
   while (n >> halvings > SAMPLE) halvings++;
   while (bits < BITS_OF_KEY * (n >> halvings)) bits *= 2;
   const uint64_t bytes = sizeof(uint64_t) + bits / 8;
-  tsr_status status = t->backend->allocate_in(t->device, bytes, stream, &memory, error);
+  tsr_status status = b->backend->allocate_in(b->device, bytes, b->stream, &memory, b->error);
   if (status) return status;
   const tsr_match sketch = {.n = n,
                             .keys = {keys, key_bytes, key_bytes},
@@ -43,13 +43,14 @@ tsr_status tsr_sketch(const tsr_table *t, uint64_t n, const void *keys, const ui
                             .mask = bits - 1,
                             .sampled_mask = (1ull << halvings) - 1,
                             .total = memory};
-  status = t->backend->fill(t->device, memory, 0, bytes, stream, error);
+  status = b->backend->fill(b->device, memory, 0, bytes, b->stream, b->error);
   if (status == TSR_OK)
-    status = t->backend->step(t->device, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, stream, error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, &set, sketch.total, sizeof set, stream, error);
-  tsr_status waited = t->backend->synchronize(t->device, stream, status ? NULL : error);
+    status =
+        b->backend->step(b->device, NULL, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, b->stream, b->error);
+  if (status == TSR_OK) status = b->backend->copy(b->device, &set, sketch.total, sizeof set, b->stream, b->error);
+  tsr_status waited = b->backend->synchronize(b->device, b->stream, status ? NULL : b->error);
   if (status == TSR_OK) status = waited;
-  tsr_status freed = t->backend->free_in(t->device, memory, stream, status ? NULL : error);
+  tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   estimate(n, set, bits, halvings, different);
   return status ? status : freed;
 }

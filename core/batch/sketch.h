@@ -5,7 +5,7 @@
 #ifndef TSR_BATCH_SKETCH_H
 #define TSR_BATCH_SKETCH_H
 
-#include "core/table/table_struct.h"
+#include "core/batch/work.h"
 
 /* Between which numbers it is; outside of them in one case of a million. */
 typedef struct tsr_different {
@@ -13,8 +13,8 @@ typedef struct tsr_different {
 } tsr_different;
 
 /* keys: n of them, in device memory. present: n bytes in device memory, 1 where a key is not to be counted; NULL: all are.
- * In the order of `stream`; waits. */
-tsr_status tsr_sketch(const tsr_table *table, uint64_t n, const void *keys, const uint8_t *present, void *stream,
-                      tsr_different *different, tsr_error *error) TSR_MUST_CHECK;
+ * Waits. */
+tsr_status tsr_sketch(const tsr_work *work, uint64_t n, const void *keys, const uint8_t *present,
+                      tsr_different *different) TSR_MUST_CHECK;
 
 #endif

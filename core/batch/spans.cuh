@@ -39,21 +39,21 @@ enum { SPAN_IS_FIRST = 1u << 31, SPAN_IN_SET = 1u << 30 };
 /* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
  * made; returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
  * places. */
-static __device__ __forceinline__ uint32_t span_put(const tsr_pages *a, span_block *block, uint64_t begin,
+static __device__ __forceinline__ uint32_t span_put(const tsr_spans_step *a, span_block *block, uint64_t begin,
                                                     uint32_t mine, io_key key, io_payload payload, uint32_t items) {
   lanes_meet();
   if (!mine) return 0;
   const uint32_t place = atomicAdd(&block->made, 1u);
   const uint64_t to = begin + place;
-  __stcs((io_key *)a->keys_to + to, key);
-  __stcs((io_payload *)a->values_to + to, payload);
-  __stcs(a->places_to + to, items);
+  __stcs((io_key *)a->to.keys + to, key);
+  __stcs((io_payload *)a->to.values + to, payload);
+  __stcs(a->to.places + to, items);
   return place;
 }
 
 /* Notes what item i became part of; of lanes of one key, which were merged, only the first one knows. Collective over the
  * warp. */
-static __device__ __forceinline__ void span_note(const tsr_pages *a, uint64_t i, uint32_t mine, tsr_key key,
+static __device__ __forceinline__ void span_note(const tsr_spans_step *a, uint64_t i, uint32_t mine, tsr_key key,
                                                  uint32_t part) {
 #if MERGES_ALONE
   const uint32_t leader = merge_leader(key, mine), leaders = __shfl_sync(MERGE_WARP, part, (int)leader);
@@ -74,8 +74,9 @@ struct span_rows {
 
 /* Reads rows of the span, from item `row` on. Lanes of one key are merged, for atomics of one address take turns. Returns a
  * bit for each row that this thread has to work on; *reserved: those that the set cannot take. */
-static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr_pages *a, uint64_t row, uint64_t end,
-                                                     uint32_t combines, span_rows *own, uint32_t *reserved) {
+static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr_spans_step *a, uint64_t row,
+                                                     uint64_t end, uint32_t combines, span_rows *own,
+                                                     uint32_t *reserved) {
   uint32_t rows = 0;
 #pragma unroll
   for (uint32_t r = 0; r < SPAN_ROWS; r++) {
@@ -134,8 +135,9 @@ static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set s
 }
 
 /* Adds the items to the set, or puts those that have no place there. tells: it is noted what becomes of each; a constant. */
-static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pages *a, span_set set, span_block *block,
-                                                 uint64_t span, uint64_t begin, uint64_t end, uint32_t tells) {
+static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spans_step *a, span_set set,
+                                                 span_block *block, uint64_t span, uint64_t begin, uint64_t end,
+                                                 uint32_t tells) {
   const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += SPAN_ROWS * TSR_SPAN_THREADS) {
@@ -157,12 +159,12 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_pag
 }
 
 /* All of a block's work. tells: of span_take. */
-static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t tells) {
+static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
   __shared__ unsigned long long overflows;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(a, &scratch);
+  const tsr_ctx c = batch_context(&a->bulk, &scratch);
   const span_set set = span_set_in();
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
@@ -188,31 +190,31 @@ static __device__ __forceinline__ void span_work(const tsr_pages *a, uint32_t te
   }
   __syncthreads();
   bulk_tell_overflows(&c, a->bulk.tally, repeat);
-  if (threadIdx.x == 0) a->distinct[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
+  if (threadIdx.x == 0) a->made[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 
 /* The linker takes the roomy form, with more registers, where the first one spills. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
-    tsr_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 0);
 }
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
-    tsr_roomy_pages_spans_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_roomy_pages_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 0);
 }
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
-    tsr_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_told_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 1);
 }
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
-    tsr_roomy_pages_told_spans_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_roomy_pages_told_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 1);
 }
 
 /* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
  * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
-static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_pages *a, uint64_t i, uint64_t at,
-                                                          uint32_t is_first, tsr_payload made) {
+static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_spans_step *a, uint64_t i,
+                                                          uint64_t at, uint32_t is_first, tsr_payload made) {
   const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
   const uint32_t is_own = key == (io_key)io_key_at(a->bulk.keys, i, 1);
   if (!is_own && !is_first) return 0;
@@ -225,9 +227,9 @@ static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, cons
 
 /* Tells the items of a block's span what became of the pairs that they are part of. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
-    tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_spans_step a) {
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tsr_spans *spans = &a.bulk.spans;
   const uint64_t begin = (uint64_t)blockIdx.x << spans->log2, after = begin + (1ull << spans->log2);
   const uint64_t end = after < a.bulk.n ? after : a.bulk.n;
@@ -246,10 +248,10 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
 
 /* Copies what a block's span was made to behind that of the spans before it. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
-    tsr_pages_spans_list_kernel(const __grid_constant__ tsr_pages a) {
+    tsr_pages_spans_list_kernel(const __grid_constant__ tsr_spans_step a) {
   __shared__ unsigned long long before;
   tsr_scratch scratch;
-  const tsr_ctx c = pages_context(&a, &scratch);
+  const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tsr_spans *spans = &a.bulk.spans;
   const uint64_t begin = (uint64_t)blockIdx.x << spans->log2;
   const uint64_t rest = a.bulk.n - begin, span = 1ull << spans->log2;
@@ -261,10 +263,10 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     atomicAdd(&before, spans->made[at] == TSR_AS_IT_CAME ? span : spans->made[at]);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < items; i += TSR_SPAN_THREADS) {
-    ((io_key *)a.keys_to)[before + i] = (io_key)io_key_at(as_it_came ? a.bulk.keys : spans->keys, begin + i, 1);
-    ((io_payload *)a.values_to)[before + i] =
+    ((io_key *)a.to.keys)[before + i] = (io_key)io_key_at(as_it_came ? a.bulk.keys : spans->keys, begin + i, 1);
+    ((io_payload *)a.to.values)[before + i] =
         (io_payload)offered_at(&c, as_it_came ? a.bulk.values : spans->values, begin + i, 1);
-    a.places_to[before + i] = as_it_came ? 1 : spans->counts[begin + i];
+    a.to.places[before + i] = as_it_came ? 1 : spans->counts[begin + i];
   }
 }
 #endif

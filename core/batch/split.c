@@ -50,4 +50,4 @@ TSR_STEP_RANGE(collect_range, tsr_split, tsr_split_collect_item)
 #define ROW(name, ...) {.set = &tsr_split_steps, .kernel = "tsr_split_" #name, .range = name##_range, __VA_ARGS__},
 static const tsr_step steps[] = {TSR_SPLIT_STEPS(ROW, ROW)};
 extern const tsr_image tsr_split_images[];
-const tsr_steps tsr_split_steps = {tsr_split_images, steps, TSR_SPLIT_STEP_COUNT};
+const tsr_steps tsr_split_steps = {.images = tsr_split_images, .step = steps, .count = TSR_SPLIT_STEP_COUNT};

@@ -9,6 +9,7 @@
 #define TSR_BATCH_STEPS_H
 
 #include "core/kernels/bulk.h"
+#include "core/kernels/steps.h"
 
 /* The partition. count: how many items of each tile fall into each bin. count_pages: how many each page has, in one go, on
  * a GPU; bins: where the bins of a pass begin then. tiles: how many tiles each segment has. scatter:
@@ -25,42 +26,45 @@
  * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
  * becomes one list.
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access. */
+ * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
+ * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
+ * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer,
+ * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */
 #define TSR_PAGES_OPS(F)                                                                                               \
-  F(count)                                                                                                             \
-  F(count_pages)                                                                                                       \
+  F(count, .range = tsr_order_count, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1})                          \
+  F(count_pages, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1}, .fit = fit_pages_counts)                    \
   F(bins)                                                                                                              \
-  F(tiles)                                                                                                             \
-  F(scatter)                                                                                                           \
-  F(answer)                                                                                                            \
+  F(tiles, .range = tsr_order_tiles)                                                                                   \
+  F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
+  F(answer, .range = tsr_order_answer)                                                                                 \
   F(sample)                                                                                                            \
-  F(choose)                                                                                                            \
-  F(hot_answer)                                                                                                        \
-  F(mark)                                                                                                              \
-  F(rest)                                                                                                              \
-  F(spilled)                                                                                                           \
+  F(choose, .grid = {.threads = TSR_TILE_THREADS, .blocks = 1})                                                        \
+  F(hot_answer, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                               \
+  F(mark, .whole = tsr_mark_all, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_marks)            \
+  F(rest, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                                                   \
+  F(spilled, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                                  \
   F(bar)                                                                                                               \
-  F(distinct)                                                                                                          \
-  F(merge)                                                                                                             \
-  F(insert)                                                                                                            \
-  F(rest_combine)                                                                                                      \
-  F(spans)                                                                                                             \
-  F(told_spans)                                                                                                        \
-  F(spans_answer)                                                                                                      \
-  F(spans_list)                                                                                                        \
-  F(lists)                                                                                                             \
-  F(large_count)                                                                                                       \
-  F(large_sum)                                                                                                         \
-  F(large_place)                                                                                                       \
-  F(any_count)                                                                                                         \
-  F(any_begin)                                                                                                         \
-  F(any_place)
+  F(distinct, .grid = {.threads = TSR_SET_THREADS, .block_items = 1}, .fit = fit_set)                                  \
+  F(merge, .grid = {.threads = TSR_SET_THREADS, .block_items = 1}, .fit = fit_set)                                     \
+  F(insert, .whole = tsr_place_insert, .grid = {.threads = TSR_PAGES_THREADS, .block_items = 1}, .fit = fit_page,      \
+    .in_page = true, .roomier = {"tsr_medium_pages_insert_kernel", "tsr_roomy_pages_insert_kernel"})                   \
+  F(rest_combine, .grid = {.block_items = 1, .blocks_max = TSR_REST_BLOCKS})                                           \
+  F(spans, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1}, .fit = fit_span,                                   \
+    .roomier = {"tsr_roomy_pages_spans_kernel"})                                                                       \
+  F(told_spans, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1}, .fit = fit_span,                              \
+    .roomier = {"tsr_roomy_pages_told_spans_kernel"})                                                                  \
+  F(spans_answer, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1})                                             \
+  F(spans_list, .grid = {.threads = TSR_SPAN_THREADS, .block_items = 1})                                               \
+  F(lists, .range = tsr_lists_make, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1}, .fit = fit_staged)       \
+  F(large_count, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(large_sum, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1})                                               \
+  F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(any_count, .range = tsr_lists_any_count)                                                                           \
+  F(any_begin, .range = tsr_lists_any_begin)                                                                           \
+  F(any_place, .range = tsr_lists_any_place)
 
-#define TSR_PAGES_ENUM(op) TSR_PAGES_##op,
+#define TSR_PAGES_ENUM(op, ...) TSR_PAGES_##op,
 enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
-
-/* One kernel an operation; a word on both sides, as for bulk operations. */
-#define TSR_PAGES_KERNEL_NAME(op) "tsr_pages_" #op "_kernel",
 
 enum {
   TSR_PAGES_FAN_LOG2 = 9,          /* bins of a segment: more would make a tile's runs shorter than a sector */
@@ -94,7 +98,9 @@ enum {
   TSR_LARGE_PAGE = 1 << 16, /* items of a page that is worked on by all blocks */
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
-  TSR_TILE_THREADS = 512
+  TSR_TILE_THREADS = 512,
+  TSR_REST_BLOCKS = 1024,      /* of what few items may be left for */
+  TSR_CPU_TILE_ITEMS = 1 << 16 /* that a thread of the CPU orders at once */
 };
 
 /* Items that a block of the GPU orders at once: as many as its threads have registers for. */
@@ -131,66 +137,132 @@ typedef struct tsr_hot {
   uint32_t *rest;   /* 2: that page, if it has pairs */
 } tsr_hot;
 
-/* What one step reads; members that a step does not name are not its own. */
-typedef struct tsr_pages {
-  /* Its state, keys, values, n and results are the items in the order of this step. insert: state is that of a page. */
+/* ---- What steps read --------------------------------------------------------------------------- */
+
+/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items in the order of the step;
+ * of insert the state is that of a page. */
+
+/* Items that are in segments, which are bins of the partition, pages or lists. The tiles of a segment are those parts of it
+ * that a block works on. */
+typedef struct tsr_segments {
+  uint64_t count;
+  const uint64_t
+      *begins;     /* count + 1: where each begins, then where the last one ends; NULL: there is one, of all items */
+  uint64_t *ends;  /* where each ends; NULL: where the next one begins. Before it begins: it has no items */
+  uint64_t *tiles; /* count + 1: how many tiles come before each; NULL where begins is */
+} tsr_segments;
+
+/* Items in one order. */
+typedef struct tsr_columns {
+  void *keys, *values;
+  uint32_t *places;   /* of each item, its number in the caller's order; NULL: nobody wants to know */
+  uint32_t are_pairs; /* 1: keys and values are pairs from keys on (bulk.are_pairs) */
+} tsr_columns;
+
+/* count, count_pages, bins, scatter, spilled */
+typedef struct tsr_order_step {
   tsr_bulk bulk;
-  /* count, scatter */
+  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
+  tsr_segments segments;
   uint32_t shift;    /* an item's bin is its page >> shift */
   uint32_t fan_log2; /* bins of a segment */
   uint64_t bins;     /* of all segments; the last one may have fewer; count_pages: pages */
-  uint64_t pages;
-  uint64_t tile_items;       /* of a full tile */
-  uint64_t segments;         /* of the items; tiles counts theirs */
+  uint64_t pages, tile_items;
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
-  const uint64_t *ends;      /* segments + 1: where each begins, then n; NULL: there is one, of all items */
-  uint64_t *stops;           /* where each of `ends`, or of `begins`, ends; NULL: where the next one begins */
-  uint64_t *tiles;           /* segments + 1: how many tiles come before each; NULL with ends */
-  /* bins + 1: items of each; summed up, where each begins: `begins` of the next steps. any_: of lists, then where the next
-   * item of each goes */
-  uint64_t *counts;
-  uint64_t *cursors; /* bins: where the next item of each goes */
-  /* bins, scatter, spilled: the items that there is room for in each page, where nobody has counted them; 0: somebody has. A
-   * bin that was to get more than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's
-   * bins */
+  uint64_t *counts;          /* bins + 1: items of each; summed up, where each begins */
+  uint64_t *cursors;         /* bins: where the next item of each goes */
+  /* the items that there is room for in each page, where nobody has counted them; 0: somebody has. A bin that was to get more
+   * than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins, segments of the last's */
   uint64_t room;
   uint32_t *spills;
-  uint32_t pairs_to;      /* 1: keys and values are to lie as pairs from the first key on (bulk.are_pairs) */
-  const uint32_t *places; /* of each item, its number in the caller's order; NULL: it is the item's own number here */
-  void *keys_to, *values_to;
-  uint32_t *places_to; /* NULL: nobody wants to know them. spans, spans_list: of how many items each pair was made */
-  /* told_spans, spans_answer: what each item became part of (spans.cuh), and where the pairs of a block's set lie in its
-   * span, TSR_SPAN_ROOM of each block */
-  uint32_t *parts, *set_places;
-  /* sample, choose, hot_answer; count, scatter: in the first pass, whose items these keys' are taken from */
+  tsr_columns to;
+  tsr_hot hot; /* whose items the first pass takes out */
+} tsr_order_step;
+
+/* tiles */
+typedef struct tsr_tiles_step {
+  tsr_segments segments;
+  uint32_t tile_items;
+} tsr_tiles_step;
+
+/* answer: from bulk.results, bulk.keys and bulk.unplaced_values, by places */
+typedef struct tsr_answer_step {
+  tsr_bulk bulk;
+  const uint32_t *places;
+  const uint64_t *end; /* how many items there are; those of hot keys have other answers */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_answer_step;
+
+/* sample, choose, hot_answer */
+typedef struct tsr_hot_step {
+  tsr_bulk bulk;
   tsr_hot hot;
-  uint32_t is_hot; /* rest: 1: items are the slots of hot keys */
-  /* mark: segments are pages */
-  double mark_blocks;  /* of the filter, for each page */
-  uint32_t mark_bytes; /* of those that its keys can name */
-  /* distinct, merge, insert: pieces of pages, as tiles, and the pairs that each was made to, from its begin on in keys_to and
-   * values_to; a page's are those of its first piece. insert: those are bulk.keys and bulk.values then. spans: pieces
-   * of the batch */
-  uint32_t *distinct;   /* of each piece; NULL: items are as they came */
-  uint32_t set_room;    /* distinct keys of a piece, */
-  uint32_t piece_items; /* ... and its items; */
-  uint32_t piece_log2;  /* spans: these, as a power of two */
-  /* bar, insert, rest */
-  const uint64_t *begins; /* pages + 1: where the items of each begin */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_hot_step;
+
+/* mark: segments are pages */
+typedef struct tsr_mark_step {
+  tsr_bulk bulk;
+  tsr_segments segments;
+  double page_blocks;   /* of the filter, for each page */
+  uint32_t block_bytes; /* of those that the keys of a page can name */
+} tsr_mark_step;
+
+/* distinct, merge: segments are pages, their tiles are called pieces. The pairs of a piece go to `to`, from where its items
+ * begin; those of a page to where its first piece's do. */
+typedef struct tsr_group_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
+  tsr_columns to;
+  uint32_t *made; /* pairs of each piece, or TSR_NO_SET */
+  uint32_t set_room, piece_items;
+} tsr_group_step;
+
+/* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: tells the
+ * items of bulk what bulk's other arrays say of the pairs. spans_list: bulk.spans become one list in `to`. */
+typedef struct tsr_spans_step {
+  tsr_bulk bulk;
+  uint32_t piece_log2; /* items of a span, as a power of two */
+  uint32_t *made;      /* pairs of each span, or TSR_AS_IT_CAME */
+  tsr_columns to;
+  uint32_t *parts,
+      *set_places; /* what each item became part of (spans.cuh), and where the pairs of a block's set are in its
+                                 * span, TSR_SPAN_ROOM of each block */
+  uint8_t *results;
+  void *unplaced_keys, *unplaced_values;
+} tsr_spans_step;
+
+/* What a block needs to hold a page. */
+typedef struct tsr_page_room {
   tsr_page_region region[TSR_PAGES_REGIONS];
-  uint32_t regions, page_bytes; /* of all of them, with the page's locks */
-  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+  uint32_t regions, bytes;      /* of all of them, with the page's locks */
   uint32_t counts_offset_bytes; /* where a block counts the slots that it gives out; 0: it does not */
-  uint32_t *barred;             /* pages: 1 where a page must be worked on by random access; NULL: none */
-  uint32_t *rest;               /* how many pages gave up, then which */
-  /* lists, large_, any_: rest names the pages with items that are in no list */
+  uint32_t is_clear;            /* 1: the table is empty, so that pages need not be read */
+} tsr_page_room;
+
+/* bar, insert, rest, rest_combine */
+typedef struct tsr_place_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
+  const uint32_t *made; /* as of tsr_group_step, whose pairs the items are then; NULL: they are as they came */
+  tsr_page_room room;   /* insert */
+  uint32_t *barred;     /* pages: 1 where a page must be worked on by random access; NULL: none */
+  uint32_t *rest;       /* how many pages gave up, then which */
+  uint32_t is_hot;      /* rest: 1: items are the slots of hot keys */
+} tsr_place_step;
+
+/* lists, large_, any_ */
+typedef struct tsr_lists_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
   uint32_t *offsets;     /* lists + 1: the scheme's region */
   uint32_t *large;       /* how many pages have more than TSR_LARGE_PAGE items, then which */
   uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
-  /* answer: from bulk.results, bulk.keys and bulk.values, by places. hot_answer: to the same places as bulk.keys.
-   * spans_answer: from what bulk's arrays say of the pairs that were made, for the items of bulk.keys and bulk.values */
-  uint8_t *results;
-  void *unplaced_keys, *unplaced_values;
-} tsr_pages;
+  uint64_t *counts;      /* any_: of lists, then where the next item of each goes */
+} tsr_lists_step;
+
+TSR_STEPS(tsr_pages_steps)
 
 #endif

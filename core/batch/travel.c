@@ -39,15 +39,16 @@ static tsr_bulk own_arrays(uint32_t op, const tsr_bulk *bulk) {
   return own;
 }
 
-static job job_for(const tsr_table *t, const tsr_composition *c, const tsr_stages *stages, uint32_t op,
-                   const tsr_bulk *bulk) {
+static job job_for(const tsr_work *b, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk) {
+  const tsr_composition *c = b->store->composition;
   const bool wants_unplaced = bulk->unplaced_keys || bulk->unplaced_values;
   const bool has_answers = bulk->results || wants_unplaced || bulk->values_out || bulk->counts;
-  return (job){.op = op,
+  return (job){.batch = *b,
+               .op = op,
                .writes = stages->writes,
                .by_pages = stages->place == TSR_PLACE_PAGES,
                .has_results = bulk->results || wants_unplaced || c->facts.combines_later,
-               .partition = tsr_partition_plan(t, c, c->shape.pages, has_answers),
+               .partition = tsr_partition_plan(c, c->shape.pages, has_answers),
                .wants_values = bulk->values_out != NULL,
                .wants_counts = bulk->counts != NULL,
                .wants_unplaced = wants_unplaced};
@@ -86,7 +87,8 @@ static bool next_run(const job *j, uint64_t at, tsr_page_run *run) {
 
 /* Copies the pages of a run that have items, neighbours together. */
 static tsr_status copy_run(const job *j, const tsr_window *window, tsr_page_run run, bool goes_back, void *stream) {
-  const tsr_work *b = &j->batch;
+  tsr_work copies = j->batch;
+  copies.stream = stream;
   tsr_status status = TSR_OK;
   for (tsr_page_run piece = {run.first, run.first}; status == TSR_OK && piece.end < run.end; piece.first = piece.end) {
     uint64_t gap = 0;
@@ -96,30 +98,21 @@ static tsr_status copy_run(const job *j, const tsr_window *window, tsr_page_run 
       gap = has_items(j, at) ? 0 : gap + 1;
       if (!gap) piece.end = at + 1;
     }
-    status = tsr_window_copy(b->t, b->store, window, run, piece, goes_back, stream, b->error);
+    status = tsr_window_copy(&copies, window, run, piece, goes_back);
   }
   return status;
 }
 
-/* The ordinary operation, on the items of the run. */
-static tsr_status work_at_random(const job *j, const tsr_bulk *part) {
-  const tsr_work *b = &j->batch;
-  const tsr_backend *backend = b->t->backend;
-  const tsr_status status = backend->launch(b->store->code->program, j->op, part, b->stream, b->error);
-  if (status || j->op != TSR_BULK_insert || !b->store->composition->facts.combines_later) return status;
-  return backend->launch(b->store->code->program, TSR_BULK_combine, part, b->stream, b->error);
-}
-
-static tsr_status work_by_pages(const job *j, const tsr_pages *p, const tsr_state *state, tsr_page_run run,
+static tsr_status work_by_pages(const job *j, const tsr_ordered *ordered, const tsr_state *state, tsr_page_run run,
                                 bool is_clear) {
-  const uint64_t pages = run.end - run.first;
-  tsr_pages of_run = *p;
-  of_run.bulk.state = *state;
-  of_run.begins += run.first;
-  of_run.is_clear = is_clear;
-  const tsr_status status = tsr_pages_work(&j->batch, &of_run, &of_run, run.first, pages);
+  tsr_place_step p = {.bulk = ordered->bulk,
+                      .pages = {.count = run.end - run.first, .begins = ordered->pages.begins + run.first},
+                      .room.is_clear = is_clear,
+                      .rest = ordered->rest};
+  p.bulk.state = *state;
+  const tsr_status status = tsr_pages_work(&j->batch, &p, &p, run.first);
   if (status || !j->batch.store->composition->facts.combines_later) return status;
-  return tsr_work_step(&j->batch, TSR_PAGES_rest_combine, &of_run, pages);
+  return tsr_work_step(&j->batch, TSR_PAGES_rest_combine, &p, p.pages.count);
 }
 
 /* One column of answers, to where the caller has its keys. */
@@ -134,8 +127,8 @@ static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *pla
                             .only = only_unplaced ? part->results : NULL,
                             .only_code = TSR_RESULT_NOT_PLACED};
   if (!ordered) return TSR_OK;
-  return b->t->backend->step(b->t->device, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
-                             b->error);
+  return b->backend->step(b->device, NULL, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
+                          b->error);
 }
 
 static tsr_status answer_run(const job *j, const tsr_bulk *bulk, const tsr_bulk *part, const uint32_t *places) {
@@ -148,12 +141,14 @@ static tsr_status answer_run(const job *j, const tsr_bulk *bulk, const tsr_bulk 
 }
 
 /* bulk: as the caller has it; p: in the order of pages. */
-static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_pages *p, const tsr_window *window,
+static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_ordered *p, const tsr_window *window,
                               tsr_page_run run, bool is_clear) {
   const uint64_t begin = j->begins[run.first], n = j->begins[run.end] - begin;
   tsr_bulk part = tsr_work_part(&j->batch, &p->bulk, begin, n);
   part.state = tsr_window_state(j->batch.store, window, run);
-  const tsr_status status = j->by_pages ? work_by_pages(j, p, &part.state, run, is_clear) : work_at_random(j, &part);
+  const tsr_status status = j->by_pages                ? work_by_pages(j, p, &part.state, run, is_clear)
+                            : j->op == TSR_BULK_insert ? tsr_work_insert(&j->batch, &part)
+                                                       : tsr_work_random(&j->batch, j->op, &part);
   return status || !j->partition.has_answers ? status : answer_run(j, bulk, &part, p->places + begin);
 }
 
@@ -162,42 +157,42 @@ static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_page
 /* A window is free when it was worked on and what it held has gone back. */
 static tsr_status fill_window(const job *j, const tsr_window *window, tsr_page_run run, bool is_clear) {
   const tsr_work *b = &j->batch;
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   void *in = b->store->windows->in;
-  tsr_status status = backend->event_wait(b->t->device, window->worked, in, b->error);
-  if (status == TSR_OK) status = backend->event_wait(b->t->device, window->emptied, in, b->error);
+  tsr_status status = backend->event_wait(b->device, window->worked, in, b->error);
+  if (status == TSR_OK) status = backend->event_wait(b->device, window->emptied, in, b->error);
   if (status == TSR_OK)
-    status =
-        is_clear ? tsr_window_clear(b->t, b->store, window, run, in, b->error) : copy_run(j, window, run, false, in);
-  if (status == TSR_OK) status = backend->event_record(b->t->device, window->filled, in, b->error);
-  return status ? status : backend->event_wait(b->t->device, window->filled, b->stream, b->error);
+    status = is_clear ? tsr_window_clear(&(tsr_work){b->backend, b->device, b->store, in, b->error}, window, run)
+                      : copy_run(j, window, run, false, in);
+  if (status == TSR_OK) status = backend->event_record(b->device, window->filled, in, b->error);
+  return status ? status : backend->event_wait(b->device, window->filled, b->stream, b->error);
 }
 
 static tsr_status empty_window(const job *j, const tsr_window *window, tsr_page_run run) {
   const tsr_work *b = &j->batch;
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   void *out = b->store->windows->out;
-  tsr_status status = backend->event_record(b->t->device, window->worked, b->stream, b->error);
+  tsr_status status = backend->event_record(b->device, window->worked, b->stream, b->error);
   if (status || !j->writes) return status;
-  status = backend->event_wait(b->t->device, window->worked, out, b->error);
+  status = backend->event_wait(b->device, window->worked, out, b->error);
   if (status == TSR_OK) status = copy_run(j, window, run, true, out);
-  return status ? status : backend->event_record(b->t->device, window->emptied, out, b->error);
+  return status ? status : backend->event_record(b->device, window->emptied, out, b->error);
 }
 
 /* Where the items of each page begin: the host has to know, and with it all else that was enqueued is done. */
-static tsr_status read_begins(const job *j, const tsr_pages *p) {
+static tsr_status read_begins(const job *j, const tsr_ordered *p) {
   const tsr_work *b = &j->batch;
   const uint64_t bytes = (j->partition.pages + 1) * sizeof *j->begins;
-  const tsr_status status = b->t->backend->copy(b->t->device, j->begins, p->begins, bytes, b->stream, b->error);
-  const tsr_status waited = b->t->backend->synchronize(b->t->device, b->stream, status ? NULL : b->error);
+  const tsr_status status = b->backend->copy(b->device, j->begins, p->pages.begins, bytes, b->stream, b->error);
+  const tsr_status waited = b->backend->synchronize(b->device, b->stream, status ? NULL : b->error);
   return status ? status : waited;
 }
 
 static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear) {
   const tsr_work *b = &j->batch;
-  const tsr_backend *backend = b->t->backend;
+  const tsr_backend *backend = b->backend;
   const tsr_windows *windows = b->store->windows;
-  tsr_pages p;
+  tsr_ordered p;
   tsr_status status = tsr_partition_run(&j->partition, b, bulk, &p);
   if (status == TSR_OK) status = read_begins(j, &p);
   if (status) return status;
@@ -206,8 +201,8 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear
   p.bulk.counts = j->counts;
   p.bulk.unplaced_keys = j->unplaced_keys;
   p.bulk.unplaced_values = j->unplaced_values;
-  status = backend->event_record(b->t->device, windows->begun, b->stream, b->error);
-  if (status == TSR_OK) status = backend->event_wait(b->t->device, windows->begun, windows->in, b->error);
+  status = backend->event_record(b->device, windows->begun, b->stream, b->error);
+  if (status == TSR_OK) status = backend->event_wait(b->device, windows->begun, windows->in, b->error);
   tsr_page_run run = {0, 0};
   for (uint32_t turn = 0; status == TSR_OK && next_run(j, run.end, &run); turn++) {
     const tsr_window *window = &windows->window[turn % TSR_WINDOWS];
@@ -216,7 +211,7 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear
     if (status == TSR_OK) status = empty_window(j, window, run);
   }
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
-    status = backend->event_wait(b->t->device, windows->window[i].emptied, b->stream, b->error);
+    status = backend->event_wait(b->device, windows->window[i].emptied, b->stream, b->error);
   return status;
 }
 
@@ -225,35 +220,35 @@ static void stop_copies(const job *j) {
   const tsr_work *b = &j->batch;
   void *const streams[] = {b->store->windows->in, b->store->windows->out};
   for (uint32_t i = 0; i < 2; i++) {
-    const tsr_status stopped = b->t->backend->synchronize(b->t->device, streams[i], NULL);
+    const tsr_status stopped = b->backend->synchronize(b->device, streams[i], NULL);
     (void)stopped; /* the first failure is what the caller hears of */
   }
 }
 
-tsr_status tsr_travel(const tsr_table *t, tsr_store *store, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk,
-                      void *stream, bool *began, tsr_error *error) {
+tsr_status tsr_travel(const tsr_work *b, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk, bool *began) {
+  tsr_store *store = b->store;
   const tsr_bulk own = own_arrays(op, bulk);
-  job j = job_for(t, store->composition, stages, op, &own);
+  job j = job_for(b, stages, op, &own);
   uint64_t piece, bytes;
   void *memory;
-  j.batch = (tsr_work){t, store, stream, error};
   j.begins = malloc((j.partition.pages + 1) * sizeof *j.begins);
-  if (!j.begins) return tsr_fail(error, TSR_NO_MEMORY, "no memory to count the keys of each page");
-  tsr_status status = tsr_partition_allocate(t, &j, lay_out, bulk->n, stream, &piece, &bytes, &memory);
+  if (!j.begins) return tsr_fail(b->error, TSR_NO_MEMORY, "no memory to count the keys of each page");
+  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (memory && op == TSR_BULK_insert && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status == TSR_OK && !memory && j.writes)
-    status = tsr_fail(error, TSR_NO_MEMORY,
+    status = tsr_fail(b->error, TSR_NO_MEMORY,
                       "%s has no memory to put a batch of %llu keys in the order of its pages: lower device_bytes, or "
                       "give fewer keys a call",
-                      t->device->info.name, (unsigned long long)bulk->n);
+                      b->device->info.name, (unsigned long long)bulk->n);
   for (uint64_t done = 0; status == TSR_OK && memory && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
-    const tsr_bulk part = tsr_work_part(&j.batch, &own, done, left < piece ? left : piece);
+    const tsr_bulk part = tsr_work_part(b, &own, done, left < piece ? left : piece);
     status = work_on_part(&j, &part, done == 0 && store->is_clear);
   }
   if (status && memory) stop_copies(&j);
   free(j.begins);
-  const tsr_status freed = memory ? t->backend->free_in(t->device, memory, stream, status ? NULL : error) : TSR_OK;
+  const tsr_status freed =
+      memory ? b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error) : TSR_OK;
   return status ? status : freed;
 }

@@ -9,43 +9,41 @@
 
 /* ---- Making them ----------------------------------------------------------------------------- */
 
-static tsr_status make_window(const tsr_table *t, uint64_t bytes, tsr_window *window, tsr_error *error) {
+static tsr_status make_window(const tsr_work *b, uint64_t bytes, tsr_window *window) {
   tsr_event **events[] = {&window->filled, &window->worked, &window->emptied};
-  tsr_status status = t->backend->allocate(t->device, bytes, &window->memory, error);
+  tsr_status status = b->backend->allocate(b->device, bytes, &window->memory, b->error);
   for (uint32_t i = 0; status == TSR_OK && i < 3; i++)
-    status = t->backend->event_create(t->device, false, events[i], error);
+    status = b->backend->event_create(b->device, false, events[i], b->error);
   return status;
 }
 
-tsr_status tsr_windows_make(const tsr_table *t, const tsr_composition *composition, tsr_windows **windows,
-                            tsr_error *error) {
+tsr_status tsr_windows_make(const tsr_work *b, const tsr_composition *composition, tsr_windows **windows) {
   const uint64_t bytes = tsr_composition_window_bytes(composition) / TSR_WINDOWS;
   tsr_windows *made = calloc(1, sizeof *made);
-  if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's windows");
-  tsr_status status = t->backend->event_create(t->device, false, &made->begun, error);
-  if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->in, error);
-  if (status == TSR_OK) status = t->backend->stream_create(t->device, false, &made->out, error);
-  for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
-    status = make_window(t, bytes, &made->window[i], error);
+  if (!made) return tsr_fail(b->error, TSR_NO_MEMORY, "no memory for a table's windows");
+  tsr_status status = b->backend->event_create(b->device, false, &made->begun, b->error);
+  if (status == TSR_OK) status = b->backend->stream_create(b->device, false, &made->in, b->error);
+  if (status == TSR_OK) status = b->backend->stream_create(b->device, false, &made->out, b->error);
+  for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++) status = make_window(b, bytes, &made->window[i]);
   if (status)
-    tsr_windows_free(t, made);
+    tsr_windows_free(b, made);
   else
     *windows = made;
   return status;
 }
 
-void tsr_windows_free(const tsr_table *t, tsr_windows *windows) {
+void tsr_windows_free(const tsr_work *b, tsr_windows *windows) {
   if (!windows) return;
   for (uint32_t i = 0; i < TSR_WINDOWS; i++) {
     tsr_window *window = &windows->window[i];
     tsr_event *events[] = {window->filled, window->worked, window->emptied};
     for (uint32_t j = 0; j < 3; j++)
-      if (events[j]) t->backend->event_destroy(t->device, events[j]);
-    if (window->memory) t->backend->free(t->device, window->memory);
+      if (events[j]) b->backend->event_destroy(b->device, events[j]);
+    if (window->memory) b->backend->free(b->device, window->memory);
   }
-  if (windows->begun) t->backend->event_destroy(t->device, windows->begun);
-  if (windows->in) t->backend->stream_destroy(t->device, windows->in);
-  if (windows->out) t->backend->stream_destroy(t->device, windows->out);
+  if (windows->begun) b->backend->event_destroy(b->device, windows->begun);
+  if (windows->in) b->backend->stream_destroy(b->device, windows->in);
+  if (windows->out) b->backend->stream_destroy(b->device, windows->out);
   free(windows);
 }
 
@@ -100,29 +98,28 @@ static uint64_t bytes_of(const tsr_store *store, const part *p, tsr_page_run run
   return (run.end - run.first) * p->page_bytes + (ends ? p->tail_bytes : 0);
 }
 
-tsr_status tsr_window_copy(const tsr_table *t, const tsr_store *store, const tsr_window *window, tsr_page_run run,
-                           tsr_page_run piece, bool goes_back, void *stream, tsr_error *error) {
+tsr_status tsr_window_copy(const tsr_work *b, const tsr_window *window, tsr_page_run run, tsr_page_run piece,
+                           bool goes_back) {
   part parts[PARTS_MAX];
-  tsr_state state = store->state;
-  const uint32_t count = parts_of(store, window, run.first, &state, parts);
+  tsr_state state = b->store->state;
+  const uint32_t count = parts_of(b->store, window, run.first, &state, parts);
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
     char *host = parts[i].host + piece.first * parts[i].page_bytes;
     char *here = parts[i].here + (piece.first - run.first) * parts[i].page_bytes;
-    status = t->backend->copy(t->device, goes_back ? host : here, goes_back ? here : host,
-                              bytes_of(store, &parts[i], piece), stream, error);
+    status = b->backend->copy(b->device, goes_back ? host : here, goes_back ? here : host,
+                              bytes_of(b->store, &parts[i], piece), b->stream, b->error);
   }
   return status;
 }
 
-tsr_status tsr_window_clear(const tsr_table *t, const tsr_store *store, const tsr_window *window, tsr_page_run run,
-                            void *stream, tsr_error *error) {
+tsr_status tsr_window_clear(const tsr_work *b, const tsr_window *window, tsr_page_run run) {
   part parts[PARTS_MAX];
-  tsr_state state = store->state;
-  const uint32_t count = parts_of(store, window, run.first, &state, parts);
+  tsr_state state = b->store->state;
+  const uint32_t count = parts_of(b->store, window, run.first, &state, parts);
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < count; i++)
-    status = t->backend->fill(t->device, parts[i].here, parts[i].region->fill, bytes_of(store, &parts[i], run), stream,
-                              error);
+    status = b->backend->fill(b->device, parts[i].here, parts[i].region->fill, bytes_of(b->store, &parts[i], run),
+                              b->stream, b->error);
   return status;
 }

@@ -9,7 +9,7 @@
 #ifndef TSR_BATCH_WINDOWS_H
 #define TSR_BATCH_WINDOWS_H
 
-#include "core/table/table_struct.h"
+#include "core/batch/work.h"
 
 typedef struct tsr_window {
   void *memory;
@@ -28,18 +28,17 @@ typedef struct tsr_page_run {
 } tsr_page_run;
 
 /* Nothing is left behind on failure. free: pre: no work on them is under way; NULL is fine. */
-tsr_status tsr_windows_make(const tsr_table *table, const tsr_composition *composition, tsr_windows **windows,
-                            tsr_error *error) TSR_MUST_CHECK;
-void tsr_windows_free(const tsr_table *table, tsr_windows *windows);
+tsr_status tsr_windows_make(const tsr_work *work, const tsr_composition *composition, tsr_windows **windows)
+    TSR_MUST_CHECK;
+void tsr_windows_free(const tsr_work *work, tsr_windows *windows);
 
 /* The store's state for the keys of a run that is in this window. */
 tsr_state tsr_window_state(const tsr_store *store, const tsr_window *window, tsr_page_run run);
 
 /* Enqueue. copy: part of a run to its window, or back; what lies behind the last page goes with it. clear: makes the run
  * empty. */
-tsr_status tsr_window_copy(const tsr_table *table, const tsr_store *store, const tsr_window *window, tsr_page_run run,
-                           tsr_page_run part, bool goes_back, void *stream, tsr_error *error) TSR_MUST_CHECK;
-tsr_status tsr_window_clear(const tsr_table *table, const tsr_store *store, const tsr_window *window, tsr_page_run run,
-                            void *stream, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_window_copy(const tsr_work *work, const tsr_window *window, tsr_page_run run, tsr_page_run part,
+                           bool goes_back) TSR_MUST_CHECK;
+tsr_status tsr_window_clear(const tsr_work *work, const tsr_window *window, tsr_page_run run) TSR_MUST_CHECK;
 
 #endif

@@ -8,11 +8,9 @@
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
 
-#include "core/batch/steps.h"
 #include "core/compose/composition.h"
 #include "core/compose/user_code.h"
 #include "core/kernels/bulk.h"
-#include "core/kernels/pool.h"
 #include "core/kernels/steps.h"
 #include "core/tessera_tools.h"
 
@@ -52,7 +50,6 @@ typedef struct tsr_wires {
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
-  uint64_t tile_items;    /* that a partition orders at once; of a GPU as batch/steps.h says */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
   void (*close)(tsr_device *device);
@@ -82,31 +79,21 @@ typedef struct tsr_backend {
   void (*program_destroy)(tsr_program *program);
   /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
   const char *(*program_describe)(tsr_program *program);
-  /* Makes the code of operation `op` (TSR_BULK_, or behind them TSR_PAGES_) now. */
-  tsr_status (*prepare)(tsr_program *program, uint32_t op, tsr_error *error);
+  /* Makes the code of a step of a table now. */
+  tsr_status (*prepare)(tsr_program *program, const tsr_step *step, tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
-  bool (*is_prepared)(tsr_program *program, uint32_t op);
+  bool (*is_prepared)(tsr_program *program, const tsr_step *step);
   /* Says that launches of each of `count` operations over n items in all follow, so that code which all of them are worth
    * is made before the first, of all operations at once; NULL where there is one way. */
   void (*expect)(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n);
-  /* Enqueues operation `op` (TSR_BULK_) over bulk->n items; the first time it also links it. */
-  tsr_status (*launch)(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error);
-  /* Enqueues a step (TSR_PAGES_) of a batch that is put in order first; of count and scatter n is the most tiles that
-   * there can be, of tiles the segments, of bar the stash's buckets, of any_begin the lists and one more, of answer,
-   * any_count and any_place the items, of sample, choose and hot_answer, too, of large_ the most large pages
-   * that there can be, else the pages. */
-  tsr_status (*page)(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
-                     tsr_error *error);
-  /* The same for a pool's composition and an operation TSR_POOL_; without an allocator it works with malloc. */
-  tsr_status (*work)(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error);
+  /* Enqueues a step over n items; the first time it also makes its code. program: NULL for a step that belongs to no table.
+   * argument: of the step's set; read during the call. A pool without an allocator works with malloc. */
+  tsr_status (*step)(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
+                     void *stream, tsr_error *error);
   /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
   tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
-  /* Enqueues a step that belongs to no table, over n items. argument: of the step's set; read during the call. */
-  tsr_status (*step)(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
-                     tsr_error *error);
-
   /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
    * that wait in others. */
   tsr_status (*stream_create)(tsr_device *device, bool is_urgent, void **stream, tsr_error *error);

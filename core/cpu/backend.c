@@ -14,12 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/batch/lists_cpu.h"
-#include "core/batch/order_cpu.h"
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/pool.h"
 #include "core/cpu/user.h"
 
 struct tsr_program {
@@ -228,9 +225,10 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
 }
 
 /* Where there is no compiler the function tables are ready. */
-static tsr_status cpu_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
+static tsr_status cpu_prepare(tsr_program *program, const tsr_step *step, tsr_error *error) {
   (void)error;
-  if (op < TSR_BULKS && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
+  const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
+  if (step->set == &tsr_bulk_steps && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
   return TSR_OK;
 }
 
@@ -263,64 +261,50 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
       __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
-static tsr_status cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  (void)stream;
-  (void)error;
+static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) {
   launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
   cpu_expect(program, &op, 1, bulk->n);
   program->items[op] += bulk->n;
   tsr_parallel_for(bulk->n, launch_range, &job);
-  return TSR_OK;
 }
 
-/* Pages are worked on where they lie: keys in their order are all that the caches need. What a page cannot hold goes
- * where any insert puts it, so that none gives up. */
-static tsr_status cpu_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
-                           tsr_error *error) {
-  if (step == TSR_PAGES_insert) {
-    tsr_status status = cpu_launch(program, TSR_BULK_insert, &pages->bulk, stream, error);
-    if (status || !program->cpu.core->combines_later) return status;
-    return cpu_launch(program, TSR_BULK_combine, &pages->bulk, stream, error);
-  }
-  if (step == TSR_PAGES_mark)
-    return cpu_launch(program, program->cpu.core->is_filter ? TSR_BULK_insert : TSR_BULK_mark, &pages->bulk, stream,
-                      error);
-  if (step == TSR_PAGES_rest) return TSR_OK;
-  if (step == TSR_PAGES_count || step == TSR_PAGES_tiles || step == TSR_PAGES_scatter || step == TSR_PAGES_answer) {
-    tsr_cpu_partition(&program->cpu, program->bulk, step, pages, n);
-  } else {
-    tsr_cpu_lists(&program->cpu, program->bulk, step, pages, n);
-  }
-  return TSR_OK;
+/* Some items of an operation, by the thread that calls. */
+static void cpu_work(tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end) {
+  launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
+  launch_range(&job, begin, end);
 }
 
-typedef struct work_job {
-  const tsr_program *program;
-  const tsr_pool_run *run;
-  uint32_t op;
-} work_job;
+typedef struct step_job {
+  const tsr_step *step;
+  const tsr_cpu_table *table;
+  const void *argument;
+} step_job;
 
-static void work_range(void *argument, uint64_t begin, uint64_t end) {
-  const work_job *job = argument;
-  const tsr_cpu_pool *pool =
-      job->program->cpu.functions[TSR_ROLE_ALLOCATOR] ? &tsr_cpu_pool_parts : &tsr_cpu_pool_system;
-  tsr_pool_tally *all = job->run->tally, own = {.hits = 0};
-  tsr_scratch scratch = {.histogram = NULL};
-  tsr_ctx c = {.t = &job->run->state, .active = 1, .scratch = &scratch, .cpu = &job->program->cpu};
-  for (uint64_t i = begin; i < end; i++) pool->lane[job->op](&c, job->run, i, 1, &own);
-  /* Relaxed, for the reason that launch_range gives. */
-  __atomic_fetch_add(&all->hits, own.hits, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->exhausted, own.exhausted, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->wrong, own.wrong, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->changes, own.changes, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&all->lost_claims, own.lost_claims, __ATOMIC_RELAXED);
+static void step_range(void *argument, uint64_t begin, uint64_t end) {
+  const step_job *job = argument;
+  job->step->range(job->table, job->argument, begin, end);
 }
 
-static tsr_status cpu_work(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream, tsr_error *error) {
+static tsr_status cpu_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
+                           uint64_t n, void *stream, tsr_error *error) {
+  tsr_cpu_table table = {.launch = cpu_launch, .work = cpu_work};
+  step_job job = {step, program ? &table : NULL, argument};
+  (void)device;
   (void)stream;
   (void)error;
-  work_job job = {program, run, op};
-  tsr_parallel_for(run->n, work_range, &job);
+  if (program) {
+    table.cpu = &program->cpu;
+    table.bulk = program->bulk;
+    table.program = program;
+  }
+  if (step->set == &tsr_bulk_steps)
+    cpu_launch(program, (uint32_t)(step - tsr_bulk_steps.step), argument);
+  else if (step->whole)
+    step->whole(job.table, argument, n);
+  else if (step->range && step->grid.block_items == 1)
+    tsr_parallel_each(n, step_range, &job);
+  else if (step->range)
+    tsr_parallel_for(n, step_range, &job);
   return TSR_OK;
 }
 
@@ -343,29 +327,6 @@ static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t
     sum += number;
   }
   numbers[n] = sum;
-  return TSR_OK;
-}
-
-typedef struct step_job {
-  const tsr_step *step;
-  const void *argument;
-} step_job;
-
-static void step_items(void *argument, uint64_t begin, uint64_t end) {
-  const step_job *job = argument;
-  job->step->range(NULL, job->argument, begin, end);
-}
-
-static tsr_status cpu_step(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
-                           tsr_error *error) {
-  step_job job = {step, argument};
-  (void)device;
-  (void)stream;
-  (void)error;
-  if (step->grid.block_items == 1)
-    tsr_parallel_each(n, step_items, &job);
-  else
-    tsr_parallel_for(n, step_items, &job);
   return TSR_OK;
 }
 
@@ -426,7 +387,6 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
 
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",
-    .tile_items = TSR_CPU_TILE_ITEMS,
     .open = cpu_open,
     .close = cpu_close,
     .allocate = cpu_allocate,
@@ -446,12 +406,9 @@ const tsr_backend tsr_cpu_backend = {
     .program_describe = cpu_program_describe,
     .prepare = cpu_prepare,
     .expect = cpu_expect,
-    .launch = cpu_launch,
-    .page = cpu_page,
-    .work = cpu_work,
+    .step = cpu_step,
     .reserve_heap = cpu_reserve_heap,
     .prefix_sum = cpu_prefix_sum,
-    .step = cpu_step,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .user_create = tsr_cpu_user_create,

@@ -6,6 +6,7 @@
 #define TSR_CPU_BULK_H
 
 #include "core/kernels/bulk.h"
+#include "core/kernels/steps.h"
 #include "plugins/device.cuh"
 
 #ifdef __cplusplus
@@ -35,6 +36,16 @@ typedef struct tsr_cpu_bulk {
   void (*put)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
               uint64_t end, const uint64_t *slots);
 } tsr_cpu_bulk;
+
+/* What steps of a table are given (../kernels/steps.h). */
+struct tsr_cpu_table {
+  const tsr_cpu *cpu;
+  const tsr_cpu_bulk *bulk; /* NULL in a pool */
+  struct tsr_program *program;
+  /* A bulk operation over all items of its argument, or over some of them by the calling thread. */
+  void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk);
+  void (*work)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end);
+};
 
 /* The table of these widths; every pair that settings admit has one. */
 const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t payload_bits);

@@ -13,6 +13,7 @@
 #include "core/cuda/link.h"
 #include "core/cuda/nccl.h"
 #include "core/cuda/scan.h"
+#include "core/kernels/pool.h"
 #include "core/sized.h"
 
 enum { MODULES_MAX = 8 };
@@ -27,15 +28,19 @@ typedef struct cuda_device {
   uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } cuda_device;
 
-enum { OPERATIONS = TSR_BULKS + TSR_PAGES_STEPS };
+/* A step that was used, linked with the table's parts. */
+typedef struct made_step {
+  const tsr_step *step;
+  cu_module module;
+  cu_function kernel;
+} made_step;
 
 struct tsr_program {
   cuda_device *device;
   const tsr_composition *composition;
-  cu_module modules[OPERATIONS]; /* linked when first used; of a pool they are the pool's; pages' steps come last */
-  cu_function functions[OPERATIONS];
+  made_step *made;
+  uint32_t made_count;
 };
-_Static_assert((int)TSR_POOL_OPERATIONS <= (int)TSR_BULKS, "a program has room for either");
 
 struct tsr_event {
   cu_event handle;
@@ -297,23 +302,23 @@ static tsr_status cuda_program_create(tsr_device *device, const tsr_composition 
 static void cuda_program_destroy(tsr_program *program) {
   const cuda_device *d = program->device;
   if (push(d, NULL) == TSR_OK) {
-    for (uint32_t op = 0; op < OPERATIONS; op++)
-      if (program->modules[op]) d->driver->module_unload(program->modules[op]);
+    for (uint32_t i = 0; i < program->made_count; i++) d->driver->module_unload(program->made[i].module);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status;
   }
+  free(program->made);
   free(program);
 }
 
-static tsr_status kernels_of(const tsr_program *program, uint32_t first, uint32_t count, tsr_kernels *kernels,
-                             tsr_error *error) {
-  const tsr_shape *shape = &program->composition->shape;
-  if (shape->key_bits) return tsr_bulk_kernels(shape->key_bits, shape->payload_bits, first, count, kernels, error);
-  return tsr_pool_kernels(!program->composition->part[TSR_ROLE_ALLOCATOR].plugin, first, count, kernels, error);
+/* NULL: it was not used yet. */
+static const made_step *find_made(const tsr_program *program, const tsr_step *step) {
+  for (uint32_t i = 0; i < program->made_count; i++)
+    if (program->made[i].step == step) return &program->made[i];
+  return NULL;
 }
 
 /* pre: the context is pushed. */
-static tsr_status load_operation(tsr_program *program, uint32_t op, const tsr_link *link, tsr_error *error) {
+static tsr_status load_step(tsr_program *program, const tsr_step *step, const tsr_link *link, tsr_error *error) {
   const cuda_device *d = program->device;
   const tsr_shape *shape = &program->composition->shape;
   if (link->kernels[0].stack_bytes) /* P-22: a bucket on the stack costs more time than the table gains */
@@ -321,150 +326,111 @@ static tsr_status load_operation(tsr_program *program, uint32_t op, const tsr_li
                     "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
                     "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
                     link->kernels[0].name, link->kernels[0].stack_bytes, shape->bucket_bytes / shape->tile_lanes);
-  cu_module module = NULL;
-  cu_function function = NULL;
-  tsr_status status = tsr_cuda_check(d->driver->module_load(&module, link->cubin), "cuModuleLoadData", error);
-  if (status == TSR_OK)
-    status = tsr_cuda_check(d->driver->module_function(&function, module, link->kernels[0].name), "cuModuleGetFunction",
-                            error);
-  if (status == TSR_OK) {
-    program->modules[op] = module;
-    program->functions[op] = function;
-  } else if (module) {
-    d->driver->module_unload(module);
-  }
+  made_step *longer = realloc(program->made, (program->made_count + 1) * sizeof *longer);
+  if (!longer) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a step of the cuda backend");
+  made_step made = {.step = step};
+  program->made = longer;
+  tsr_status status = tsr_cuda_check(d->driver->module_load(&made.module, link->cubin), "cuModuleLoadData", error);
+  if (status) return status;
+  status = tsr_cuda_check(d->driver->module_function(&made.kernel, made.module, link->kernels[0].name),
+                          "cuModuleGetFunction", error);
+  if (status)
+    d->driver->module_unload(made.module);
+  else
+    longer[program->made_count++] = made;
   return status;
 }
 
-/* A program that uses one of these will soon use the other. A link keeps one core busy, so the two together take hardly
- * longer than one. */
+/* A program that uses one of a set's first two steps will soon use the other. A link keeps one core busy, so the two together
+ * take hardly longer than one. */
 enum { LINKED_TOGETHER = 2 };
 _Static_assert(TSR_BULK_insert == 0 && TSR_BULK_find == 1, "insert and find are linked together");
 _Static_assert(TSR_POOL_allocate == 0 && TSR_POOL_release == 1, "and allocate and release");
 
-/* Called when an operation is used for the first time. pre: the context is pushed. */
-static tsr_status make_operation(tsr_program *program, uint32_t op, tsr_error *error) {
-  bool together = op < LINKED_TOGETHER && !program->functions[0] && !program->functions[1];
-  uint32_t first = together ? 0 : op, count = together ? LINKED_TOGETHER : 1;
+static tsr_status make_first_steps(tsr_program *program, const tsr_step *steps, tsr_error *error) {
+  const tsr_shape *shape = &program->composition->shape;
   tsr_kernels kernels;
   tsr_link links[LINKED_TOGETHER] = {0};
-  tsr_status status = kernels_of(program, first, count, &kernels, error);
-  if (status == TSR_OK)
-    status = tsr_cuda_link_each(&program->composition, 1, &kernels, program->composition->shape.sm, true, links, error);
+  tsr_status status = tsr_step_kernels(steps, LINKED_TOGETHER, shape->key_bits, shape->payload_bits, &kernels, error);
+  if (status == TSR_OK) status = tsr_cuda_link_each(&program->composition, 1, &kernels, shape->sm, true, links, error);
   if (status) return status;
-  for (uint32_t i = 0; i < count; i++) {
-    if (status == TSR_OK) status = load_operation(program, first + i, &links[i], error);
+  for (uint32_t i = 0; i < LINKED_TOGETHER; i++) {
+    if (status == TSR_OK) status = load_step(program, &steps[i], &links[i], error);
     tsr_link_free(&links[i]);
   }
   return status;
 }
 
-/* Called when a step on pages is used for the first time. pre: the context is pushed. */
-static tsr_status make_step(tsr_program *program, uint32_t step, tsr_error *error) {
-  const tsr_composition link = tsr_composition_of_pages(program->composition, step == TSR_PAGES_insert);
-  const tsr_composition *tables[] = {&link};
-  tsr_kernels kernels;
+/* Called when a step is used for the first time. pre: the context is pushed. */
+static tsr_status make_step(tsr_program *program, const tsr_step *step, tsr_error *error) {
+  const tsr_step *first = step->set->step;
+  const bool is_first = step - first < LINKED_TOGETHER && !step->set->is_ordered;
   tsr_link made = {0};
-  tsr_status status = tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, error);
-  if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, link.shape.sm, true, &made, error);
-  if (status == TSR_OK) status = load_operation(program, TSR_BULKS + step, &made, error);
+  if (is_first && !find_made(program, &first[0]) && !find_made(program, &first[1]))
+    return make_first_steps(program, first, error);
+  tsr_status status = tsr_cuda_link_step(program->composition, step, true, &made, error);
+  if (status == TSR_OK) status = load_step(program, step, &made, error);
   tsr_link_free(&made);
   return status;
 }
 
-static bool cuda_is_prepared(tsr_program *program, uint32_t op) {
-  return program->functions[op] && (op != TSR_BULK_retrieve || program->device->scan.module);
+static bool sums_up(const tsr_step *step) { return step == TSR_BULK_STEP(TSR_BULK_retrieve); }
+
+static bool cuda_is_prepared(tsr_program *program, const tsr_step *step) {
+  return find_made(program, step) && (!sums_up(step) || program->device->scan.module);
 }
 
-static tsr_status cuda_prepare(tsr_program *program, uint32_t op, tsr_error *error) {
+static tsr_status cuda_prepare(tsr_program *program, const tsr_step *step, tsr_error *error) {
   cuda_device *d = program->device;
-  if (cuda_is_prepared(program, op)) return TSR_OK;
+  if (cuda_is_prepared(program, step)) return TSR_OK;
   tsr_status status = push(d, error);
   if (status) return status;
-  if (!program->functions[op])
-    status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
-  if (status == TSR_OK && op == TSR_BULK_retrieve) /* between counting and retrieving lies a prefix sum */
+  if (!find_made(program, step)) status = make_step(program, step, error);
+  if (status == TSR_OK && sums_up(step)) /* between counting and retrieving there is a prefix sum */
     status = tsr_cuda_scan_load(&d->scan, d->driver, d->base.info.sm, error);
   tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
 }
 
-/* How an operation is laid out on the device. */
-typedef struct grid {
-  uint64_t blocks;
-  unsigned threads, shared_bytes;
-} grid;
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* argument: points to the kernel's only parameter, which the driver copies. */
-static tsr_status launch(tsr_program *program, uint32_t op, const void *argument, grid of_threads, void *stream,
-                         tsr_error *error) {
-  enum { SHARED_UNASKED = 16 << 10 }; /* 48 KiB, with what kernels have of their own */
-  const cuda_device *d = program->device;
+/* The module of a set of no table: the one that has it, or a free one. */
+static tsr_status find_module(cuda_device *d, const tsr_steps *set, tsr_cuda_module **found, tsr_error *error) {
+  for (uint32_t i = 0; i < MODULES_MAX; i++) {
+    *found = &d->modules[i];
+    if ((*found)->set == set || !(*found)->set) return TSR_OK;
+  }
+  return tsr_fail(error, TSR_UNSUPPORTED, "a device holds the kernels of %d sets of steps, and there are more",
+                  (int)MODULES_MAX);
+}
+
+/* Its kernel, which is made if it was not used yet. pre: the context is pushed. */
+static tsr_status find_kernel(cuda_device *d, tsr_program *program, const tsr_step *step, cu_function *kernel,
+                              tsr_error *error) {
+  tsr_status status = TSR_OK;
+  if (program) {
+    if (!find_made(program, step)) status = make_step(program, step, error);
+    if (status == TSR_OK) *kernel = find_made(program, step)->kernel;
+    return status;
+  }
+  tsr_cuda_module *module;
+  status = find_module(d, step->set, &module, error);
+  if (status == TSR_OK) status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, error);
+  if (status == TSR_OK) *kernel = module->kernel[step - step->set->step];
+  return status;
+}
+
+static tsr_status cuda_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
+                            uint64_t n, void *stream, tsr_error *error) {
+  cuda_device *d = of(device);
+  const tsr_cuda_work work = {step, program ? &program->composition->shape : NULL, argument, n, stream};
+  cu_function kernel = NULL;
   tsr_status status = push(d, error);
   if (status) return status;
-  if (!program->functions[op])
-    status = op < TSR_BULKS ? make_operation(program, op, error) : make_step(program, op - TSR_BULKS, error);
-  cu_result result = 0;
-  if (status == TSR_OK) {
-    void *parameters[] = {(void *)(uintptr_t)argument};
-    const cu_function function = program->functions[op];
-    if (of_threads.shared_bytes > SHARED_UNASKED)
-      result = d->driver->function_set(function, CU_FUNCTION_SHARED_BYTES, (int)of_threads.shared_bytes);
-    if (!result)
-      result = d->driver->launch(function, (unsigned)of_threads.blocks, 1, 1, of_threads.threads, 1, 1,
-                                 of_threads.shared_bytes, stream, parameters, NULL);
-  }
-  tsr_status popped = pop(d, result, "cuLaunchKernel", status ? NULL : error);
+  status = find_kernel(d, program, step, &kernel, error);
+  if (status == TSR_OK) status = tsr_cuda_work_launch(&work, d->driver, kernel, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
-}
-
-static grid a_thread_each(uint64_t n) {
-  return (grid){(n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS, TSR_BLOCK_THREADS, 0};
-}
-
-static tsr_status cuda_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk, void *stream, tsr_error *error) {
-  const bool turns = op == TSR_BULK_apply || op == TSR_BULK_apply_inserts;
-  grid of_threads = a_thread_each(bulk->n);
-  if (turns && TSR_TAKES_TURNS(&program->composition->shape))
-    of_threads.blocks = (bulk->n + TSR_TURN_ITEMS(bulk->n) - 1) / TSR_TURN_ITEMS(bulk->n);
-  if (op == TSR_BULK_combine) of_threads.blocks = (bulk->n + TSR_COMBINE_ITEMS - 1) / TSR_COMBINE_ITEMS;
-  return launch(program, op, bulk, of_threads, stream, error);
-}
-
-static tsr_status cuda_page(tsr_program *program, uint32_t step, const tsr_pages *pages, uint64_t n, void *stream,
-                            tsr_error *error) {
-  enum { REST_BLOCKS = 1024 };
-  const tsr_shape *shape = &program->composition->shape;
-  const uint32_t item_bytes = (shape->key_bits + shape->payload_bits) / 8;
-  const uint32_t place_bytes = pages->places_to ? sizeof *pages->places_to : 0;
-  grid of_threads = a_thread_each(n);
-  if (step == TSR_PAGES_count) of_threads = (grid){n, TSR_TILE_THREADS, 0};
-  if (step == TSR_PAGES_count_pages)
-    of_threads = (grid){n, TSR_COUNT_THREADS, (uint32_t)pages->bins * (uint32_t)sizeof(uint32_t)};
-  if (step == TSR_PAGES_scatter)
-    of_threads = (grid){n, TSR_TILE_THREADS,
-                        TSR_TILE_ITEMS(item_bytes) * (item_bytes + place_bytes + TSR_TILE_BIN_BYTES(item_bytes))};
-  if (step == TSR_PAGES_mark) of_threads = (grid){n, TSR_TILE_THREADS, pages->mark_bytes};
-  if (step == TSR_PAGES_distinct || step == TSR_PAGES_merge)
-    of_threads = (grid){n, TSR_SET_THREADS, pages->set_room * item_bytes};
-  if (step == TSR_PAGES_spans || step == TSR_PAGES_told_spans)
-    of_threads = (grid){n, TSR_SPAN_THREADS, TSR_SPAN_ROOM * (item_bytes + (uint32_t)sizeof(uint32_t))};
-  if (step == TSR_PAGES_spans_list || step == TSR_PAGES_spans_answer) of_threads = (grid){n, TSR_SPAN_THREADS, 0};
-  if (step == TSR_PAGES_insert) of_threads = (grid){n, TSR_PAGES_THREADS, pages->page_bytes};
-  if (step == TSR_PAGES_rest || step == TSR_PAGES_rest_combine) of_threads.blocks = n < REST_BLOCKS ? n : REST_BLOCKS;
-  if (step == TSR_PAGES_choose) of_threads = (grid){1, TSR_TILE_THREADS, 0};
-  if ((step == TSR_PAGES_hot_answer || step == TSR_PAGES_spilled) && of_threads.blocks > REST_BLOCKS)
-    of_threads.blocks = REST_BLOCKS;
-  if (step == TSR_PAGES_lists) of_threads = (grid){n, TSR_LISTS_THREADS, TSR_LISTS_STAGED * item_bytes};
-  if (step == TSR_PAGES_large_count || step == TSR_PAGES_large_place)
-    of_threads = (grid){REST_BLOCKS, TSR_LISTS_THREADS, 0};
-  if (step == TSR_PAGES_large_sum) of_threads = (grid){n, TSR_LISTS_THREADS, 0};
-  return launch(program, TSR_BULKS + step, pages, of_threads, stream, error);
-}
-
-static tsr_status cuda_work(tsr_program *program, uint32_t op, const tsr_pool_run *run, void *stream,
-                            tsr_error *error) {
-  return launch(program, op, run, a_thread_each(run->n), stream, error);
 }
 
 /* The heap belongs to the context, and others in this process may use it, so it is made larger and never smaller. A driver
@@ -547,39 +513,15 @@ static tsr_status cuda_user_create(tsr_device *device, const tsr_user_code *code
 static tsr_status cuda_user_launch(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
                                    tsr_error *error) {
   const cuda_device *d = program->device;
-  const grid of_threads = a_thread_each(n);
+  const uint64_t blocks = (n + TSR_BLOCK_THREADS - 1) / TSR_BLOCK_THREADS;
   const uint64_t run[2] = {n, 0}; /* a tsr_kernel_run */
   void *parameters[TSR_KERNEL_PARAMETERS_MAX + 1] = {(void *)(uintptr_t)run};
   for (size_t i = 0; i < program->parameters; i++) parameters[i + 1] = (void *)(uintptr_t)arguments[i];
   tsr_status status = push(d, error);
   if (status) return status;
-  cu_result result = d->driver->launch(program->function, (unsigned)of_threads.blocks, 1, 1, of_threads.threads, 1, 1,
-                                       0, stream, parameters, NULL);
+  cu_result result = d->driver->launch(program->function, (unsigned)blocks, 1, 1, TSR_BLOCK_THREADS, 1, 1, 0, stream,
+                                       parameters, NULL);
   return pop(d, result, "cuLaunchKernel", error);
-}
-
-/* The module of a set: the one that has it, or a free one. */
-static tsr_status find_module(cuda_device *d, const tsr_steps *set, tsr_cuda_module **found, tsr_error *error) {
-  for (uint32_t i = 0; i < MODULES_MAX; i++) {
-    *found = &d->modules[i];
-    if ((*found)->set == set || !(*found)->set) return TSR_OK;
-  }
-  return tsr_fail(error, TSR_UNSUPPORTED, "a device holds the kernels of %d sets of steps, and there are more",
-                  (int)MODULES_MAX);
-}
-
-static tsr_status cuda_step(tsr_device *device, const tsr_step *step, const void *argument, uint64_t n, void *stream,
-                            tsr_error *error) {
-  cuda_device *d = of(device);
-  const tsr_cuda_work work = {step, NULL, argument, n, stream};
-  tsr_cuda_module *module;
-  tsr_status status = find_module(d, step->set, &module, error);
-  if (status == TSR_OK) status = push(d, error);
-  if (status) return status;
-  status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, error);
-  if (status == TSR_OK) status = tsr_cuda_work_launch(&work, d->driver, module->kernel[step - step->set->step], error);
-  tsr_status popped = pop(d, 0, "", status ? NULL : error);
-  return status ? status : popped;
 }
 
 /* ---- Streams and events ---------------------------------------------------------------------- */
@@ -689,12 +631,9 @@ const tsr_backend tsr_cuda_backend = {
     .program_destroy = cuda_program_destroy,
     .prepare = cuda_prepare,
     .is_prepared = cuda_is_prepared,
-    .launch = cuda_launch,
-    .page = cuda_page,
-    .work = cuda_work,
+    .step = cuda_step,
     .reserve_heap = cuda_reserve_heap,
     .prefix_sum = cuda_prefix_sum,
-    .step = cuda_step,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .is_capturing = cuda_is_capturing,

@@ -71,15 +71,16 @@ static void read_info(const cubin *c, uint32_t symbol, tsr_kernel_info *kernel) 
 
 static bool is_wanted(const tsr_kernels *kernels, const char *name) {
   for (size_t i = 0; i < kernels->count; i++) {
-    if (strcmp(kernels->names[i], name) == 0) return true;
-    for (size_t form = 0; form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++)
-      if (strcmp(kernels->roomier[form][i], name) == 0) return true;
+    const tsr_step *step = &kernels->step[i];
+    if (strcmp(step->kernel, name) == 0) return true;
+    for (size_t form = 0; form < TSR_ROOMIER_FORMS && step->roomier[form]; form++)
+      if (strcmp(step->roomier[form], name) == 0) return true;
   }
   return false;
 }
 
 static tsr_status unsound(const tsr_kernels *kernels, tsr_error *error) {
-  return tsr_fail(error, TSR_LINK_FAILED, "nvJitLink made a cubin without %s", kernels->names[0]);
+  return tsr_fail(error, TSR_LINK_FAILED, "nvJitLink made a cubin without %s", kernels->step[0].kernel);
 }
 
 tsr_status tsr_cubin_inspect(tsr_link *link, const tsr_kernels *kernels, tsr_error *error) {

@@ -11,12 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/batch/steps.h"
 #include "core/compose/cache.h"
 #include "core/compose/glue.h"
 #include "core/cuda/library.h"
-#include "core/kernels/bulk.h"
-#include "core/kernels/pool.h"
 
 /* ---- The toolkit's libraries ----------------------------------------------------------------- */
 
@@ -249,16 +246,15 @@ static tsr_status get_cubin(jitlink_handle handle, tsr_link *link, tsr_error *er
 static const char *const link_options[] = {"-lto", "-O3"};
 enum { LINK_OPTIONS = sizeof link_options / sizeof link_options[0], KERNELS_MAX = 64, OPTION_BYTES = 128 };
 
+/* names: of the form of each kernel. */
 static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
-                       uint32_t sm, tsr_link *link, tsr_error *error) {
+                       const char *const *names, uint32_t sm, tsr_link *link, tsr_error *error) {
   char texts[KERNELS_MAX + 1][OPTION_BYTES];
   const char *options[KERNELS_MAX + LINK_OPTIONS + 1] = {texts[0]};
-  if (kernels->count > KERNELS_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
   snprintf(texts[0], OPTION_BYTES, "-arch=sm_%u", sm);
   memcpy(options + 1, link_options, sizeof link_options);
   for (size_t i = 0; i < kernels->count; i++) { /* an option for each, because nvJitLink ignores a list */
-    snprintf(texts[i + 1], OPTION_BYTES, "-kernels-used=%s", kernels->names[i]);
+    snprintf(texts[i + 1], OPTION_BYTES, "-kernels-used=%s", names[i]);
     options[LINK_OPTIONS + 1 + i] = texts[i + 1];
   }
   jitlink_handle handle = NULL;
@@ -304,7 +300,8 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
     for (uint32_t role = 0; role < TSR_ROLES; role++)
       if (tables[i]->part[role].image)
         tsr_cache_key_add(&key, tables[i]->part[role].image->device, tables[i]->part[role].image->device_bytes);
-  for (size_t i = 0; i < kernels->count; i++) tsr_cache_key_add(&key, kernels->names[i], strlen(kernels->names[i]));
+  for (size_t i = 0; i < kernels->count; i++)
+    tsr_cache_key_add(&key, kernels->step[i].kernel, strlen(kernels->step[i].kernel));
   tsr_cache_key_add(&key, kernels->image, kernels->image_bytes);
   return key;
 }
@@ -318,6 +315,17 @@ static bool waits_twice(const tsr_composition *const *tables, size_t count, cons
   return shape->tile_lanes == 1 && shape->bucket_bytes == LANE_BYTES;
 }
 
+static void first_forms(const tsr_kernels *kernels, const char **names) {
+  for (size_t i = 0; i < kernels->count; i++) names[i] = kernels->step[i].kernel;
+}
+
+/* pre: the link has it, as tsr_cubin_inspect has seen. */
+static const tsr_kernel_info *find_kernel(const tsr_link *link, const char *name) {
+  const tsr_kernel_info *kernel = link->kernels;
+  for (size_t i = 1; i < link->kernel_count && strcmp(kernel->name, name) != 0; i++) kernel = &link->kernels[i];
+  return kernel;
+}
+
 /* The compact form of a kernel is the faster one, because more of its blocks fit on a multiprocessor; but ptxas may spill a
  * register or two to reach it, and a spill in a walk costs more than those blocks gain. So a kernel that spills is linked
  * again in the next form. And so is one that takes a few registers more than five blocks leave it: where the next form
@@ -326,27 +334,23 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
   bool spills[KERNELS_MAX] = {false}; /* the compact form does */
-  tsr_kernels wanted = *kernels;
   tsr_link compact = {0};
   tsr_status status = TSR_OK;
-  memcpy(names, kernels->names, kernels->count * sizeof *names);
-  wanted.names = names;
-  memset(wanted.roomier, 0, sizeof wanted.roomier);
-  for (size_t form = 0; status == TSR_OK && form < TSR_ROOMIER_FORMS && kernels->roomier[form]; form++) {
-    bool changed = false;
-    for (size_t i = 0; i < kernels->count; i++)
-      for (size_t j = 0; j < link->kernel_count; j++) {
-        const tsr_kernel_info *kernel = &link->kernels[j];
-        if (strcmp(kernel->name, names[i]) != 0) continue;
-        bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
-                       kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
-        if (form == 0) spills[i] = kernel->stack_bytes > 0;
-        if (kernel->stack_bytes > 0 || (form == 0 && (is_wide || waits_twice(tables, count, names[i])))) {
-          names[i] = form == 0 || spills[i] ? kernels->roomier[form][i] : kernels->names[i];
-          changed = true;
-        }
-        break;
+  first_forms(kernels, names);
+  for (size_t form = 0; status == TSR_OK && form < TSR_ROOMIER_FORMS; form++) {
+    bool changed = false, is_compact = true;
+    for (size_t i = 0; i < kernels->count; i++) {
+      const char *const compact_name = kernels->step[i].kernel, *const roomier = kernels->step[i].roomier[form];
+      const tsr_kernel_info *kernel = find_kernel(link, names[i]);
+      const bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
+                           kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
+      if (form == 0) spills[i] = kernel->stack_bytes > 0;
+      if (roomier && (kernel->stack_bytes > 0 || (form == 0 && (is_wide || waits_twice(tables, count, names[i]))))) {
+        names[i] = form == 0 || spills[i] ? roomier : compact_name;
+        changed = true;
       }
+      is_compact &= names[i] == compact_name;
+    }
     if (!changed) break;
     if (form == 0) {
       compact = *link;
@@ -354,12 +358,12 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
     } else {
       tsr_link_free(link);
     }
-    if (memcmp(names, kernels->names, kernels->count * sizeof *names) == 0) { /* all better as they were */
+    if (is_compact) { /* all better as they were */
       *link = compact;
       return TSR_OK;
     }
-    status = fuse(g, tables, count, &wanted, sm, link, error);
-    if (status == TSR_OK) status = tsr_cubin_inspect(link, &wanted, error);
+    status = fuse(g, tables, count, kernels, names, sm, link, error);
+    if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
   }
   tsr_link_free(&compact);
   return status;
@@ -367,12 +371,16 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
 
 static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                             uint32_t sm, tsr_link *link, tsr_error *error) {
+  const char *names[KERNELS_MAX];
   tsr_status status = TSR_OK;
   double start = now_ms();
+  if (kernels->count > KERNELS_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
+  first_forms(kernels, names);
   for (size_t i = 0; status == TSR_OK && i < g->count; i++)
     if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
   double compiled = now_ms();
-  if (status == TSR_OK) status = fuse(g, tables, count, kernels, sm, link, error);
+  if (status == TSR_OK) status = fuse(g, tables, count, kernels, names, sm, link, error);
   if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
   if (status == TSR_OK) status = relink_roomier(g, tables, count, kernels, sm, link, error);
   link->glue_ms = compiled - start;
@@ -466,8 +474,8 @@ static tsr_status user_link_anew(glue *g, const tsr_user_code *code, const tsr_c
 tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_cache, tsr_link *link,
                               tsr_error *error) {
   const tsr_composition *tables[TSR_KERNEL_TABLES_MAX];
-  const char *const names[] = {code->facts.name};
-  const tsr_kernels kernels = {names, 1, code->source.image, code->source.image_bytes, {NULL}, true};
+  const tsr_step step = {.kernel = code->facts.name};
+  const tsr_kernels kernels = {&step, 1, code->source.image, code->source.image_bytes, true};
   glue g = {0};
   tsr_link made = {0};
   for (size_t i = 0; i < code->facts.tables; i++) tables[i] = &code->tables[i];
@@ -505,9 +513,8 @@ tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count
 #endif
   for (size_t i = 0; i < kernels->count; i++) {
     tsr_kernels one = *kernels;
-    one.names += i;
+    one.step += i;
     one.count = 1;
-    for (size_t form = 0; form < TSR_ROOMIER_FORMS && one.roomier[form]; form++) one.roomier[form] += i;
     memset(&links[i], 0, sizeof links[i]);
     status[i] = tsr_cuda_link(tables, count, &one, sm, use_cache, &links[i], &errors[i]);
   }
@@ -531,58 +538,26 @@ void tsr_link_free(tsr_link *link) {
   link->cached = false;
 }
 
-/* ---- The bulk kernels ------------------------------------------------------------------------ */
+/* ---- The steps of a table -------------------------------------------------------------------- */
 
-tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t first, uint32_t count,
+tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_bits, uint32_t payload_bits,
                             tsr_kernels *kernels, tsr_error *error) {
-  static const char *const names[] = {TSR_BULK_OPS(TSR_BULK_KERNEL_NAME)};
-  static const char *const medium[] = {TSR_BULK_OPS(TSR_BULK_MEDIUM_NAME)};
-  static const char *const roomy[] = {TSR_BULK_OPS(TSR_BULK_ROOMY_NAME)};
-  for (const tsr_image *image = tsr_bulk_images; image->key_bits; image++)
-    if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
-      *kernels = (tsr_kernels){
-          names + first, count, image->device, image->device_bytes, {medium + first, roomy + first}, false};
-      return TSR_OK;
-    }
+  for (const tsr_image *image = step->set->images; image->key_bits; image++) {
+    const bool fits =
+        image->key_bits == TSR_ANY_BITS || (image->key_bits == key_bits && image->payload_bits == payload_bits);
+    if (!fits || !image->device) continue;
+    *kernels = (tsr_kernels){step, count, image->device, image->device_bytes, step->set->is_ordered};
+    return TSR_OK;
+  }
   return tsr_cuda_no_code(error);
 }
 
-/* ---- The kernels of pages -------------------------------------------------------------------- */
-
-extern const tsr_image tsr_pages_images[]; /* from batch/batch.cu, in the same way */
-
-tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
-                             tsr_error *error) {
-  static const char *const names[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
-  static const char *const medium_insert[] = {"tsr_medium_pages_insert_kernel"};
-  static const char *const roomy_insert[] = {"tsr_roomy_pages_insert_kernel"};
-  static const char *const roomy_spans[] = {"tsr_roomy_pages_spans_kernel"};
-  static const char *const roomy_told_spans[] = {"tsr_roomy_pages_told_spans_kernel"};
-  for (const tsr_image *image = tsr_pages_images; image->key_bits; image++)
-    if (image->key_bits == key_bits && image->payload_bits == payload_bits && image->device) {
-      *kernels = (tsr_kernels){names + step, 1, image->device, image->device_bytes, {NULL}, true};
-      if (step == TSR_PAGES_insert) {
-        kernels->roomier[0] = medium_insert;
-        kernels->roomier[1] = roomy_insert;
-      }
-      if (step == TSR_PAGES_spans) kernels->roomier[0] = roomy_spans;
-      if (step == TSR_PAGES_told_spans) kernels->roomier[0] = roomy_told_spans;
-      return TSR_OK;
-    }
-  return tsr_cuda_no_code(error);
-}
-
-/* ---- The kernels of pools -------------------------------------------------------------------- */
-
-extern const tsr_image tsr_pool_images[], tsr_pool_system_images[]; /* from kernels/pool.cu, in the same way */
-
-tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error) {
-#define POOL_NAME(op) "tsr_pool_" #op,
-#define ROOMY_POOL_NAME(op) "tsr_roomy_pool_" #op,
-  static const char *const names[] = {TSR_POOL_OPS(POOL_NAME)};
-  static const char *const roomy[] = {TSR_POOL_OPS(ROOMY_POOL_NAME)};
-  const tsr_image *image = is_system ? tsr_pool_system_images : tsr_pool_images;
-  if (!image->device) return tsr_cuda_no_code(error);
-  *kernels = (tsr_kernels){names + first, count, image->device, image->device_bytes, {roomy + first}, false};
-  return TSR_OK;
+tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step, bool use_cache, tsr_link *link,
+                              tsr_error *error) {
+  const tsr_composition ordered = tsr_composition_of_pages(table, step->in_page);
+  const tsr_composition *tables[] = {step->set->is_ordered ? &ordered : table};
+  const tsr_shape *shape = &table->shape;
+  tsr_kernels kernels;
+  tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
+  return status ? status : tsr_cuda_link(tables, 1, &kernels, shape->sm, use_cache, link, error);
 }

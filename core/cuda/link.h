@@ -9,25 +9,21 @@
 
 #include "core/compose/composition.h"
 #include "core/compose/user_code.h"
+#include "core/kernels/steps.h"
 #include "core/tessera_tools.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TSR_ROOMIER_FORMS = 2 };
-
+/* Kernels of one link. */
 typedef struct tsr_kernels {
-  const char *const
-      *names; /* of the entry points; none may contain another, because the linker matches parts of names */
+  const tsr_step *step; /* the first of `count` */
   size_t count;
   const unsigned char *image; /* fatbin with LTO-IR */
   size_t image_bytes;
-  /* Names of further forms of each kernel, each of which may use more registers than the one before; NULL ends them. */
-  const char *const *roomier[TSR_ROOMIER_FORMS];
-  bool
-      keeps_wide; /* only a kernel with a stack becomes roomier, not one that takes a few registers more than the first form
-                      is for */
+  /* Only a kernel with a stack becomes roomier, not one that takes a few registers more than the first form is for. */
+  bool keeps_wide;
 } tsr_kernels;
 
 /* Whether device code can be made here: TSR_NO_DEVICE if this library was built without nvcc, TSR_NOT_FOUND with the
@@ -43,7 +39,7 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t table_coun
                          uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) TSR_MUST_CHECK;
 
 /* The same, but each kernel in a link of its own, and all links at the same time, because each keeps one core busy.
- * links[i] is of kernels->names[i]. If some fail, the error is that of the first of them, and no link is left to free. */
+ * links[i] is of kernels->step[i]. If some fail, the error is that of the first of them, and no link is left to free. */
 tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t table_count, const tsr_kernels *kernels,
                               uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) TSR_MUST_CHECK;
 
@@ -55,18 +51,14 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
 /* TSR_NO_DEVICE, with the sentence that this library was built without nvcc. */
 tsr_status tsr_cuda_no_code(tsr_error *error) TSR_MUST_CHECK;
 
-/* The bulk kernels of these widths; names from first to first + count - 1 of TSR_BULK_OPS. TSR_NO_DEVICE if the library
- * was built without nvcc. */
-tsr_status tsr_bulk_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t first, uint32_t count,
+/* `count` steps of a set from this one on, of a table of these widths, or of no table. TSR_NO_DEVICE if the library was built
+ * without nvcc. */
+tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_bits, uint32_t payload_bits,
                             tsr_kernels *kernels, tsr_error *error) TSR_MUST_CHECK;
 
-/* One of TSR_PAGES_OPS, in the same way. */
-tsr_status tsr_pages_kernels(uint32_t key_bits, uint32_t payload_bits, uint32_t step, tsr_kernels *kernels,
-                             tsr_error *error) TSR_MUST_CHECK;
-
-/* The same for the operations TSR_POOL_OPS on a pool; is_system: those over malloc. */
-tsr_status tsr_pool_kernels(bool is_system, uint32_t first, uint32_t count, tsr_kernels *kernels, tsr_error *error)
-    TSR_MUST_CHECK;
+/* Links one step of a table as it is linked when it is first used. */
+tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step, bool use_cache, tsr_link *link,
+                              tsr_error *error) TSR_MUST_CHECK;
 
 /* Reads kernels, registers and stack from a cubin into *link, whose cubin is set and holds the names. TSR_LINK_FAILED
  * if it is not a sound cubin of all these kernels. */

@@ -9,16 +9,13 @@
 tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver, const tsr_steps *set, uint32_t sm,
                                 tsr_error *error) {
   const tsr_image *image = set->images;
-  const char *names[TSR_CUDA_MODULE_KERNELS_MAX];
-  const tsr_kernels all = {
-      .names = names, .count = set->count, .image = image->device, .image_bytes = image->device_bytes};
+  const tsr_kernels all = {set->step, set->count, image->device, image->device_bytes, false};
   tsr_cuda_module made = {.set = set};
   tsr_link link = {0};
   if (loaded->module) return TSR_OK;
   if (!image->device) return tsr_cuda_no_code(error);
   if (set->count > TSR_CUDA_MODULE_KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "a set of %u steps: at most %u", set->count, TSR_CUDA_MODULE_KERNELS_MAX);
-  for (uint32_t i = 0; i < set->count; i++) names[i] = set->step[i].kernel;
   tsr_status status = tsr_cuda_link(NULL, 0, &all, sm, true, &link, error);
   if (status) return status;
   status = tsr_cuda_check(driver->module_load(&made.module, link.cubin), "cuModuleLoadData", error);
@@ -26,7 +23,7 @@ tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver
   if (status) return status;
   cu_result result = 0;
   for (uint32_t i = 0; !result && i < set->count; i++)
-    result = driver->module_function(&made.kernel[i], made.module, names[i]);
+    result = driver->module_function(&made.kernel[i], made.module, set->step[i].kernel);
   status = tsr_cuda_check(result, "cuModuleGetFunction", error);
   if (status)
     tsr_cuda_module_unload(&made, driver);

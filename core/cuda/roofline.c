@@ -41,7 +41,7 @@ typedef struct meter {
 static tsr_status load_kernels(meter *m, tsr_error *error) {
   tsr_step steps[ROWS] = {{.set = NULL}};
   for (size_t i = 0; i < ROWS; i++) steps[i].kernel = row_kernels[i].symbol;
-  const tsr_steps set = {tsr_roofline_images, steps, ROWS};
+  const tsr_steps set = {.images = tsr_roofline_images, .step = steps, .count = ROWS};
   return tsr_cuda_module_load(&m->module, m->driver, &set, m->device->info.sm, error);
 }
 

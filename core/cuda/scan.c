@@ -14,7 +14,7 @@ extern const tsr_image tsr_scan_images[]; /* built by core/BUILD from kernels/sc
 
 enum { TOTALS, TILES, KERNELS };
 static const tsr_step steps[] = {[TOTALS] = {.kernel = "tsr_scan_totals"}, [TILES] = {.kernel = "tsr_scan_tiles"}};
-static const tsr_steps set = {tsr_scan_images, steps, KERNELS};
+static const tsr_steps set = {.images = tsr_scan_images, .step = steps, .count = KERNELS};
 
 static uint64_t tiles_of(uint64_t numbers) { return (numbers + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
 

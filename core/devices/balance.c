@@ -40,7 +40,7 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
     status = device->backend->fill(device, m->bins.memory, 0, BINS * sizeof(uint64_t), stream, error);
   if (status || n == 0) return status;
   const tsr_split split = {.n = n, .seed = s->seed, .key_bytes = key_bytes, .keys = keys, .bins = m->bins.memory};
-  return device->backend->step(device, &tsr_split_steps.step[TSR_SPLIT_bins], &split, n, stream, error);
+  return device->backend->step(device, NULL, &tsr_split_steps.step[TSR_SPLIT_bins], &split, n, stream, error);
 }
 
 /* The bin with which a part begins of which the sum before it should be `target`: the edge that comes nearest. */

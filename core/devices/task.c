@@ -138,7 +138,7 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t wha
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
   const uint64_t items = what == TSR_SPLIT_count || what == TSR_SPLIT_scatter ? split->tiles : split->n;
-  return device->backend->step(device, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {

@@ -36,12 +36,6 @@
   F(apply_inserts)                                                                                                     \
   F(mark)
 
-/* The kernels' names. The linker keeps every kernel whose name contains a wanted one's, so none may contain another:
- * hence a word on both sides of the operation's. */
-#define TSR_BULK_KERNEL_NAME(op) "tsr_" #op "_kernel",
-#define TSR_BULK_MEDIUM_NAME(op) "tsr_medium_" #op "_kernel",
-#define TSR_BULK_ROOMY_NAME(op) "tsr_roomy_" #op "_kernel",
-
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for

@@ -6,7 +6,7 @@
 #ifndef TSR_KERNELS_POOL_H
 #define TSR_KERNELS_POOL_H
 
-#include "plugins/table.h"
+#include "core/kernels/steps.h"
 
 /* An operation is one kernel, tsr_pool_<op>; no kernel's name may contain another's. Items hold at most one place each:
  *   allocate  a place for every item
@@ -39,5 +39,8 @@ typedef struct tsr_pool_run {
   uint32_t checks; /* 1: churn verifies each place before it gives it back, and writes the mark to the new one */
   tsr_pool_tally *tally;
 } tsr_pool_run;
+
+TSR_STEPS(tsr_pool_steps)        /* over the allocator role */
+TSR_STEPS(tsr_pool_system_steps) /* over malloc */
 
 #endif

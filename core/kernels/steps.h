@@ -42,6 +42,8 @@ static __device__ __forceinline__ uint64_t tsr_step_thread() {
 
 #else
 
+#include <stdbool.h>
+
 #include "plugins/plugin.h"
 
 #ifdef __cplusplus
@@ -68,22 +70,31 @@ typedef struct tsr_cpu_table tsr_cpu_table; /* what the cpu backend has of a tab
 /* Items `begin` to before `end`, by one thread of the CPU. table: NULL in a step of no table. Where a block of the GPU has one
  * item, a thread gets one item at a time; otherwise many. */
 typedef void tsr_step_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end);
+/* The whole step on the CPU, which divides its work itself. */
+typedef void tsr_step_whole(const tsr_cpu_table *table, const void *argument, uint64_t n);
+
+enum { TSR_ROOMIER_FORMS = 2 };
 
 typedef struct tsr_steps tsr_steps;
 
 typedef struct tsr_step {
   const tsr_steps *set;
-  const char *kernel;
-  tsr_step_range *range;
+  const char *kernel; /* its name contains no other's, because the linker matches parts of names */
+  /* Its further forms, each of which may use more registers than the one before; NULL ends them. */
+  const char *roomier[TSR_ROOMIER_FORMS];
+  tsr_step_range *range; /* NULL: `whole` does it; or both are NULL, and there is nothing to do on the CPU */
+  tsr_step_whole *whole;
   tsr_grid grid;
+  bool in_page; /* of an ordered set: a block holds a page of the table */
   /* Writes what depends on the argument into the grid; NULL: nothing does. table: NULL in a step of no table. */
   void (*fit)(const tsr_shape *table, const void *argument, tsr_grid *grid);
 } tsr_step;
 
 struct tsr_steps {
-  const tsr_image *images; /* only their end without nvcc */
+  const tsr_image *images; /* one for each pair of widths, or one for all; only their end without nvcc */
   const tsr_step *step;
   uint32_t count;
+  bool is_ordered; /* steps of a table whose items are put in order first: linked by tsr_composition_of_pages */
 };
 
 /* A range of a step whose items are worked on one by one. */
@@ -97,5 +108,9 @@ struct tsr_steps {
 #ifdef __cplusplus
 }
 #endif
+
+/* The operations of bulk.h: the argument is a tsr_bulk, whose n is that of the items. */
+TSR_STEPS(tsr_bulk_steps)
+#define TSR_BULK_STEP(op) (&tsr_bulk_steps.step[op])
 #endif
 #endif

@@ -41,4 +41,4 @@ TSR_WIDE_STEPS(RANGE, OWN_RANGE)
 #define ROW(step_, ...) {.set = &tsr_wide_steps, .kernel = "tsr_wide_" #step_, .range = step_##_range, __VA_ARGS__},
 static const tsr_step steps[] = {TSR_WIDE_STEPS(ROW, ROW)};
 extern const tsr_image tsr_wide_images[];
-const tsr_steps tsr_wide_steps = {tsr_wide_images, steps, TSR_WIDE_STEP_COUNT};
+const tsr_steps tsr_wide_steps = {.images = tsr_wide_images, .step = steps, .count = TSR_WIDE_STEP_COUNT};

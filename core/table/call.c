@@ -52,11 +52,12 @@ static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;
-  bool (*is_prepared)(tsr_program *, uint32_t) = t->backend->is_prepared;
+  bool (*is_prepared)(tsr_program *, const tsr_step *) = t->backend->is_prepared;
   tsr_program *p = t->store.code->program;
-  return !is_prepared(p, r->op) || (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_note)) ||
-         (combines && !is_prepared(p, TSR_BULK_combine)) ||
-         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_mark));
+  return !is_prepared(p, TSR_BULK_STEP(r->op)) ||
+         (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_note))) ||
+         (combines && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_combine))) ||
+         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_mark)));
 }
 
 enum { ANY_CALL = TSR_CALLS };

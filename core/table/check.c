@@ -15,6 +15,7 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/cuda/link.h"
+#include "core/kernels/pool.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/table/open.h"
@@ -410,15 +411,15 @@ void tsr_resolution_free(tsr_resolution *resolution) {
 /* ---- link ------------------------------------------------------------------------------------ */
 
 /* What is told of a link of its own stands behind the kernels of the cubin. */
-static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernels, bool use_cache, tsr_link *link,
-                             tsr_error *error) {
+static tsr_status add_step(const tsr_composition *t, const tsr_step *step, bool use_cache, tsr_link *link,
+                           tsr_error *error) {
   tsr_link made = {0};
-  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, use_cache, &made, error);
+  tsr_status status = tsr_cuda_link_step(t, step, use_cache, &made, error);
   if (status) return status;
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = kernels->names[0]; /* lives as long as the library; the form does not matter */
+    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the form does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;
@@ -426,19 +427,6 @@ static tsr_status add_kernel(const tsr_composition *t, const tsr_kernels *kernel
   }
   tsr_link_free(&made);
   return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the facts of a kernel");
-}
-
-static tsr_status add_step(const tsr_composition *t, uint32_t step, bool use_cache, tsr_link *link, tsr_error *error) {
-  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
-  tsr_kernels kernels;
-  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
-  return status ? status : add_kernel(&of_pages, &kernels, use_cache, link, error);
-}
-
-static tsr_status add_mark(const tsr_composition *t, bool use_cache, tsr_link *link, tsr_error *error) {
-  tsr_kernels kernels;
-  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, TSR_BULK_mark, 1, &kernels, error);
-  return status ? status : add_kernel(t, &kernels, use_cache, link, error);
 }
 
 tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache, tsr_link *link,
@@ -451,14 +439,15 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   tsr_status status = tsr_take_over("tsr_spec_link", &known, options, sizeof known, error);
   if (status == TSR_OK) status = compose(spec, &known, sm, &t, error);
   if (status) return status;
-  status = is_pool(spec) ? tsr_pool_kernels(false, 0, TSR_POOL_OPERATIONS, &kernels, error)
-                         : tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, 0,
-                                            (uint32_t)TSR_BULKS_OF(&t->shape), &kernels, error);
+  const tsr_steps *set = is_pool(spec) ? &tsr_pool_steps : &tsr_bulk_steps;
+  const uint32_t count = is_pool(spec) ? TSR_POOL_OPERATIONS : (uint32_t)TSR_BULKS_OF(&t->shape);
+  status = tsr_step_kernels(set->step, count, t->shape.key_bits, t->shape.payload_bits, &kernels, error);
   const tsr_composition *tables[] = {t};
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(t, step)) status = add_step(t, step, use_cache, &ours, error);
-  if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert)) status = add_mark(t, use_cache, &ours, error);
+    if (tsr_plan_has_step(t, step)) status = add_step(t, &tsr_pages_steps.step[step], use_cache, &ours, error);
+  if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert))
+    status = add_step(t, TSR_BULK_STEP(TSR_BULK_mark), use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

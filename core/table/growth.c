@@ -55,7 +55,8 @@ static tsr_status count_absent(growing *g, uint64_t n, const void *keys, tsr_dif
   tsr_tally tally;
   tsr_status status = TSR_OK;
   if (present) status = tsr_launch_alone(t, &t->store, TSR_BULK_contains, &bulk, stream, &tally, error);
-  return status ? status : tsr_sketch(t, n, keys, present, stream, absent, error);
+  const tsr_work work = tsr_work_on(t, &t->store, stream, error);
+  return status ? status : tsr_sketch(&work, n, keys, present, absent);
 }
 
 /* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
@@ -255,7 +256,8 @@ static tsr_status insert_combined(tsr_table *t, const tsr_request *r, const item
                           .keys = all[0].devices,
                           .values = all[1].devices,
                           .tally = t->tallies + TSR_BULK_insert}; /* of sums that overflow */
-  if (status == TSR_OK) status = tsr_spans_list(t, &batch, stream, &list, error);
+  const tsr_work work = tsr_work_on(t, &t->store, stream, error);
+  if (status == TSR_OK) status = tsr_spans_list(&work, &batch, &list);
   const bool is_whole = list.counts || first == left->n;
   const items made = {list.n, list.keys, list.values, list.counts};
   *taken = is_whole ? first : left->n;

@@ -50,7 +50,8 @@ void tsr_joining_free(tsr_joining *j) {
 tsr_status tsr_joining_step(const tsr_joining *j, uint32_t step, uint64_t n) {
   tsr_match match = j->match;
   match.n = n;
-  return n ? j->left->backend->step(j->left->device, &tsr_match_steps.step[step], &match, n, NULL, j->error) : TSR_OK;
+  return n ? j->left->backend->step(j->left->device, NULL, &tsr_match_steps.step[step], &match, n, NULL, j->error)
+           : TSR_OK;
 }
 
 static tsr_status read_number(const tsr_joining *j, const void *from, void *to, uint64_t bytes) {
@@ -261,12 +262,13 @@ static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *colu
 
 /* The pages of the run, where the steps can read them: a side that lies in the host's memory has a window of its own. */
 static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
-  const tsr_table *t = side == LEFT ? j->left : j->right;
+  tsr_table *t = side == LEFT ? j->left : j->right;
   *state = t->store.state;
   if (!t->store.windows) return TSR_OK;
   const tsr_window *window = &t->store.windows->window[side];
   *state = tsr_window_state(&t->store, window, run);
-  return tsr_window_copy(t, &t->store, window, run, run, false, NULL, j->error);
+  const tsr_work work = tsr_work_on(t, &t->store, NULL, j->error);
+  return tsr_window_copy(&work, window, run, run, false);
 }
 
 /* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
@@ -284,7 +286,9 @@ static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
     status = tsr_joining_take(j, "a copy of values", slots * value_bytes, -1, &values);
   const tsr_bulk bulk = {.n = s->buckets, .keys_out = keys, .values_out = values, .in_place = 1};
   if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &tally, j->error);
-  *whole = status == TSR_OK && tally.hits == size;
+  const bool may_hide =
+      t->store.composition->facts.has_meanings && t->store.state.has_erased; /* reserved keys' pairs */
+  *whole = status == TSR_OK && tally.hits == size && !may_hide;
   set_columns(j, side, slots, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }

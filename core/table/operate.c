@@ -73,12 +73,13 @@ static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, co
   tsr_bulk made = *bulk;
   void *memory = NULL;
   tsr_status status = TSR_OK;
-  if (!call->is_recorded) status = tsr_spans_make(t, &made, call->stream, &memory, error);
+  const tsr_work work = tsr_work_on(t, &t->store, call->stream, error);
+  if (!call->is_recorded) status = tsr_spans_make(&work, &made, &memory);
   if (status == TSR_OK)
     status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, call, error)
                                                         : launch(t, TSR_BULK_insert, &made, call, error);
   if (!memory) return status;
-  if (status == TSR_OK) status = tsr_spans_answer(t, bulk, &made, call->stream, memory, error);
+  if (status == TSR_OK) status = tsr_spans_answer(&work, bulk, &made, memory);
   const tsr_status freed = t->backend->free_in(t->device, memory, call->stream, status ? NULL : error);
   return status ? status : freed;
 }

@@ -270,11 +270,12 @@ static tsr_status work(tsr_pool *p, uint32_t op, uint64_t n, bool checks, tsr_po
                       .rounds = TSR_POOL_ROUNDS,
                       .checks = checks,
                       .tally = p->tally};
+  const tsr_steps *set = p->is_system ? &tsr_pool_system_steps : &tsr_pool_steps;
   *tally = (tsr_pool_tally){.hits = 0};
   if (n == 0) return TSR_OK;
   tsr_status status = b->fill(p->device, p->tally, 0, sizeof *p->tally, NULL, error);
   if (status == TSR_OK) status = b->event_record(p->device, p->from, NULL, error);
-  if (status == TSR_OK) status = b->work(p->program, op, &run, NULL, error);
+  if (status == TSR_OK) status = b->step(p->device, p->program, &set->step[op], &run, n, NULL, error);
   if (status == TSR_OK) status = b->event_record(p->device, p->to, NULL, error);
   if (status == TSR_OK) status = b->event_finish(p->device, p->to, error);
   if (status == TSR_OK && milliseconds) status = b->event_between(p->device, p->from, p->to, milliseconds, error);

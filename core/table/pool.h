@@ -6,6 +6,7 @@
 #define TSR_POOL_INSIDE_H
 
 #include "core/compose/backend.h"
+#include "core/kernels/pool.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -55,9 +55,9 @@ static tsr_status check_call(const tsr_composition *t, const call *c, const char
 static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *error) {
   const tsr_composition *composition = t->store.composition;
   tsr_status status = TSR_OK;
-  if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_combine, error);
+  if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_combine), error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(composition, step)) status = t->backend->prepare(program, TSR_BULKS + step, error);
+    if (tsr_plan_has_step(composition, step)) status = t->backend->prepare(program, &tsr_pages_steps.step[step], error);
   return status;
 }
 
@@ -86,23 +86,21 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
     if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
-      status = t->backend->prepare(program, operation_of(t, calls[i].operations[j]), error);
+      status = t->backend->prepare(program, TSR_BULK_STEP(operation_of(t, calls[i].operations[j])), error);
     if (status == TSR_OK && tsr_plan_marks(t->store.composition, calls[i].operations[0]))
-      status = t->backend->prepare(program, TSR_BULK_mark, error);
+      status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_mark), error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
-      status = t->backend->prepare(program, TSR_BULK_apply_inserts, error);
+      status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_apply_inserts), error);
   }
   return status;
 }
 
 /* ---- Without a device ------------------------------------------------------------------------ */
 
-/* Adds one kernel's link. */
-static tsr_status link_one(const tsr_composition *t, const tsr_kernels *kernels, tsr_code_cost *cost,
-                           tsr_error *error) {
+static tsr_status link_step(const tsr_composition *t, const tsr_step *step, tsr_code_cost *cost, tsr_error *error) {
   tsr_link made = {0};
-  tsr_status status = tsr_cuda_link(&t, 1, kernels, t->shape.sm, true, &made, error);
+  tsr_status status = tsr_cuda_link_step(t, step, true, &made, error);
   if (status) return status;
   if (made.kernels[0].registers > cost->registers) cost->registers = made.kernels[0].registers;
   cost->link_ms += made.glue_ms + made.link_ms;
@@ -110,31 +108,19 @@ static tsr_status link_one(const tsr_composition *t, const tsr_kernels *kernels,
   return TSR_OK;
 }
 
-static tsr_status link_operation(const tsr_composition *t, uint32_t operation, tsr_code_cost *cost, tsr_error *error) {
-  tsr_kernels kernels;
-  tsr_status status = tsr_bulk_kernels(t->shape.key_bits, t->shape.payload_bits, operation, 1, &kernels, error);
-  return status ? status : link_one(t, &kernels, cost, error);
-}
-
-static tsr_status link_step(const tsr_composition *t, uint32_t step, tsr_code_cost *cost, tsr_error *error) {
-  const tsr_composition of_pages = tsr_composition_of_pages(t, step == TSR_PAGES_insert);
-  tsr_kernels kernels;
-  tsr_status status = tsr_pages_kernels(t->shape.key_bits, t->shape.payload_bits, step, &kernels, error);
-  return status ? status : link_one(&of_pages, &kernels, cost, error);
-}
-
 static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_cost *cost, tsr_error *error) {
   const bool inserts = c->bit == TSR_PREPARE_INSERT;
   tsr_status status = TSR_OK;
   for (uint32_t j = 0; status == TSR_OK && j < c->count && !(inserts && t->shape.has_lists); j++)
-    status = link_operation(t, c->operations[j], cost, error);
+    status = link_step(t, TSR_BULK_STEP(c->operations[j]), cost, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape))
-    status = link_operation(t, TSR_BULK_apply_inserts, cost, error);
-  if (status == TSR_OK && tsr_plan_marks(t, c->operations[0])) status = link_operation(t, TSR_BULK_mark, cost, error);
+    status = link_step(t, TSR_BULK_STEP(TSR_BULK_apply_inserts), cost, error);
+  if (status == TSR_OK && tsr_plan_marks(t, c->operations[0]))
+    status = link_step(t, TSR_BULK_STEP(TSR_BULK_mark), cost, error);
   if (!inserts) return status;
-  if (status == TSR_OK && t->facts.combines_later) status = link_operation(t, TSR_BULK_combine, cost, error);
+  if (status == TSR_OK && t->facts.combines_later) status = link_step(t, TSR_BULK_STEP(TSR_BULK_combine), cost, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(t, step)) status = link_step(t, step, cost, error);
+    if (tsr_plan_has_step(t, step)) status = link_step(t, &tsr_pages_steps.step[step], cost, error);
   return status;
 }
 

@@ -141,8 +141,10 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
 
 static tsr_status furnish(const tsr_table *t, tsr_store *store, allocator *allocate, void *stream, tsr_error *error) {
   tsr_status status = allocate_regions(t, store, allocate, stream, error);
-  if (status == TSR_OK && store->composition->window_pages)
-    status = tsr_windows_make(t, store->composition, &store->windows, error);
+  if (status == TSR_OK && store->composition->window_pages) {
+    const tsr_work work = tsr_work_on(t, store, NULL, error);
+    status = tsr_windows_make(&work, store->composition, &store->windows);
+  }
   return status ? status : take_code(t, store, error);
 }
 
@@ -203,7 +205,8 @@ void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *s
 }
 
 void tsr_store_free(const tsr_table *t, tsr_store *store, void *stream) {
-  tsr_windows_free(t, store->windows);
+  const tsr_work work = tsr_work_on(t, store, NULL, NULL);
+  tsr_windows_free(&work, store->windows);
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
       void *memory = store->state.part[role].region[i];

@@ -8,30 +8,7 @@
 #ifndef TSR_TABLE_STRUCT_H
 #define TSR_TABLE_STRUCT_H
 
-#include "core/compose/backend.h"
-
-/* The operations of a composition. Sizes and seeds are state, so stores that differ only in these share it. */
-typedef struct tsr_code {
-  tsr_composition *composition; /* what it was made for; freed with it */
-  tsr_program *program;
-  uint32_t users;
-} tsr_code;
-
-/* What a rebuild makes anew: a composition, its memory and its operations. All zero: nothing to free. */
-typedef struct tsr_store {
-  tsr_composition *composition; /* its own, or its code's */
-  tsr_code *code;
-  tsr_state state;
-  bool is_clear; /* nothing was inserted since it was cleared */
-  uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
-  bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
-  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
-   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
-  uint64_t may_erase, may_insert, slack, erased_slots;
-  uint64_t paged_keys;         /* that were inserted page by page, */
-  uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
-  struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
-} tsr_store;
+#include "core/batch/work.h"
 
 /* Operations of one class may overlap each other, whatever their streams; classes are ordered. */
 typedef enum tsr_phase {
@@ -179,5 +156,10 @@ struct tsr_table {
   tsr_timer timer;
   const char *joined; /* how the last join found matches here; NULL: there was none */
 };
+
+/* Work on a store of a table, in the order of a stream. */
+static inline tsr_work tsr_work_on(const tsr_table *t, tsr_store *store, void *stream, tsr_error *error) {
+  return (tsr_work){t->backend, t->device, store, stream, error};
+}
 
 #endif

@@ -24,7 +24,7 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *r
   whole.row_count = t->wide.count;
   whole.row_bytes = (uint32_t)t->store.composition->settings.value_bytes;
   whole.word_bytes = word_of(whole.row_bytes, run->values);
-  return t->backend->step(t->device, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
+  return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */

@@ -35,7 +35,10 @@ void link_pool(const std::string &allocator, const std::string &statistics, uint
     made->part[TSR_ROLE_ALLOCATOR] = {};
   }
   tsr_kernels kernels;
-  ASSERT_EQ(tsr_pool_kernels(is_system, 0, TSR_POOL_OPERATIONS, &kernels, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_step_kernels((is_system ? tsr_pool_system_steps : tsr_pool_steps).step, TSR_POOL_OPERATIONS, 0, 0,
+                             &kernels, &error),
+            TSR_OK)
+      << error.message;
   const tsr_composition *tables[] = {made};
   ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, sm, false, &link->link, &error), TSR_OK) << error.message;
 }

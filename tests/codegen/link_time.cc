@@ -31,14 +31,14 @@ double link_both(const tsr_composition *table, Manner manner, bool use_cache) {
   linking::Link links[2];
   tsr_link made[2] = {};
   double start = now_ms();
-  tsr_status status =
-      tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, TSR_BULK_insert, 2, &kernels, &error);
+  tsr_status status = tsr_step_kernels(TSR_BULK_STEP(TSR_BULK_insert), 2, table->shape.key_bits,
+                                       table->shape.payload_bits, &kernels, &error);
   if (status == TSR_OK && manner == kAtATime)
     status = tsr_cuda_link_each(&table, 1, &kernels, table->shape.sm, use_cache, made, &error);
   if (status == TSR_OK && manner == kInOneLink)
     status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &made[0], &error);
   for (uint32_t op = 0; status == TSR_OK && manner == kOneByOne && op < 2; op++) {
-    status = tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, op, 1, &kernels, &error);
+    status = tsr_step_kernels(TSR_BULK_STEP(op), 1, table->shape.key_bits, table->shape.payload_bits, &kernels, &error);
     if (status == TSR_OK) status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &made[op], &error);
   }
   double elapsed = now_ms() - start;
@@ -78,7 +78,8 @@ int measure(const char *path) {
   double at_a_time = median(kAtATime), one_by_one = median(kOneByOne), together = median(kInOneLink);
   tsr_link filled[2] = {};
   tsr_kernels kernels;
-  status = tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, TSR_BULK_insert, 2, &kernels, &error);
+  status = tsr_step_kernels(TSR_BULK_STEP(TSR_BULK_insert), 2, table->shape.key_bits, table->shape.payload_bits,
+                            &kernels, &error);
   if (status == TSR_OK) status = tsr_cuda_link_each(&table, 1, &kernels, 90, true, filled, &error); // fills the cache
   if (status) return 1;
   for (tsr_link &link : filled) tsr_link_free(&link);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/batch/plan.h"
@@ -21,6 +22,14 @@ static tsr_options options_of_tests() {
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = 1u << 20;
   return options;
+}
+
+bool keeps_links() {
+  static const bool keeps = [] {
+    const char *folder = getenv("TSR_TEST_CUBINS");
+    return folder && *folder && setenv("XDG_CACHE_HOME", folder, 1) == 0;
+  }();
+  return keeps;
 }
 
 Composed::Composed(const tsr_spec *spec, uint32_t sm, tsr_status *status, tsr_error *error) {
@@ -54,7 +63,9 @@ void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t
   ASSERT_EQ(status, TSR_OK) << error.message;
   const tsr_composition *table = composed.composition;
   if (first != TSR_BULK_mark) count = std::min(count, static_cast<uint32_t>(TSR_BULKS_OF(&table->shape)) - first);
-  ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, first, count, &kernels, &error), TSR_OK)
+  ASSERT_EQ(
+      tsr_step_kernels(TSR_BULK_STEP(first), count, table->shape.key_bits, table->shape.payload_bits, &kernels, &error),
+      TSR_OK)
       << error.message;
   ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, sm, use_cache, &link->link, &error), TSR_OK) << error.message;
   EXPECT_EQ(link->link.kernel_count, count);

@@ -19,7 +19,8 @@ protected:
   LinksAtATime() : composed_(kChoice.entries().parse().get(), 90, &status_, &error_), table_(composed_.composition) {}
   void SetUp() override {
     ASSERT_EQ(status_, TSR_OK) << error_.message;
-    ASSERT_EQ(tsr_bulk_kernels(32, 32, TSR_BULK_insert, 4, &kernels_, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(tsr_step_kernels(TSR_BULK_STEP(TSR_BULK_insert), 4, 32, 32, &kernels_, &error_), TSR_OK)
+        << error_.message;
   }
   tsr_status status_ = TSR_OK;
   tsr_error error_ = {};
@@ -39,7 +40,7 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
   for (size_t i = 0; i < 4; i++) {
     links[i].link = made[i];
     ASSERT_EQ(made[i].kernel_count, 1u);
-    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, operation_of(kernels_.names[i])));
+    ASSERT_TRUE(linking::is_form_of(made[i].kernels[0].name, operation_of(kernels_.step[i].kernel)));
     // the compiler may order the instructions of a kernel otherwise when it has seen others
     EXPECT_EQ(linking::text_of(made[i], made[i].kernels[0].name).size(),
               linking::text_of(together.link, made[i].kernels[0].name).size());
@@ -53,10 +54,11 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
 }
 
 TEST_F(LinksAtATime, LeaveNothingWhenOneFails) {
-  const char *names[] = {kernels_.names[0], "tsr_no_such_kernel"};
-  kernels_.names = names;
+  tsr_step steps[2] = {};
+  steps[0].kernel = kernels_.step[0].kernel;
+  steps[1].kernel = "tsr_no_such_kernel";
+  kernels_.step = steps;
   kernels_.count = 2;
-  kernels_.roomier[0] = nullptr;
   tsr_link links[2] = {};
   EXPECT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, links, &error_), TSR_LINK_FAILED);
   EXPECT_NE(std::string(error_.message).find("tsr_no_such_kernel"), std::string::npos) << error_.message;

@@ -40,16 +40,12 @@ std::vector<choices::Choice> tables() {
 
 std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
 
-void expect_step_links(const tsr_composition *table, uint32_t step) {
-  const tsr_composition link = tsr_composition_of_pages(table, step == TSR_PAGES_insert);
-  const tsr_composition *tables[] = {&link};
-  tsr_kernels kernels;
+void expect_step_links(const tsr_composition *table, uint32_t number) {
+  const tsr_step *step = &tsr_pages_steps.step[number];
   tsr_error error = {};
   linking::Link made;
-  ASSERT_EQ(tsr_pages_kernels(link.shape.key_bits, link.shape.payload_bits, step, &kernels, &error), TSR_OK)
-      << error.message;
-  SCOPED_TRACE(std::string(kernels.names[0]) + " for sm_" + std::to_string(link.shape.sm));
-  ASSERT_EQ(tsr_cuda_link(tables, 1, &kernels, link.shape.sm, false, &made.link, &error), TSR_OK) << error.message;
+  SCOPED_TRACE(std::string(step->kernel) + " for sm_" + std::to_string(table->shape.sm));
+  ASSERT_EQ(tsr_cuda_link_step(table, step, linking::keeps_links(), &made.link, &error), TSR_OK) << error.message;
   ASSERT_EQ(made.link.kernel_count, 1u);
   EXPECT_EQ(made.link.other_functions, 0u);
   EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);

@@ -54,7 +54,8 @@ TEST_F(Prepare, ATableFindsItsCode) {
        {std::pair(TSR_BULK_insert, true), {TSR_BULK_contains, true}, {TSR_BULK_erase, false}}) {
     tsr_kernels kernels;
     linking::Link link;
-    ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, operation, 1, &kernels, &error),
+    ASSERT_EQ(tsr_step_kernels(TSR_BULK_STEP(operation), 1, table->shape.key_bits, table->shape.payload_bits, &kernels,
+                               &error),
               TSR_OK);
     ASSERT_EQ(tsr_cuda_link_each(tables, 1, &kernels, 90, true, &link.link, &error), TSR_OK) << error.message;
     EXPECT_EQ(link.link.cached, is_there) << operation;

@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include "core/batch/split.h"
+#include "core/batch/steps.h"
 #include "core/kernels/bulk.h"
+#include "core/kernels/pool.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -88,7 +89,7 @@ TEST_P(Recipe, P22_P26_Links) {
   linking::Link link;
   if (GetParam().sm == 90) {
     std::string refusal;
-    ASSERT_TRUE(linking::link_spec(spec.get(), 90, false, &link, &refusal)) << refusal;
+    ASSERT_TRUE(linking::link_spec(spec.get(), 90, linking::keeps_links(), &link, &refusal)) << refusal;
     linking::expect_sound(link.link, linking::operations_of(spec.get(), 90),
                           linking::registers_allowed(spec.get(), 90));
     expect_kept(GetParam().recipe, link.link);
@@ -103,7 +104,8 @@ TEST_P(Recipe, P22_P26_Links) {
     EXPECT_NE(std::string(error.message).find("compute capability 9.0"), std::string::npos) << error.message;
     return;
   }
-  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link));
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link,
+                                                   linking::keeps_links()));
   linking::expect_sound(link.link, link.link.kernel_count, linking::registers_allowed(spec.get(), GetParam().sm));
 }
 
@@ -121,7 +123,8 @@ TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
       choices::Spec spec = entries.parse();
       ASSERT_TRUE(spec);
       linking::Link link;
-      ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link));
+      ASSERT_NO_FATAL_FAILURE(
+          linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link, linking::keeps_links()));
       linking::expect_sound(link.link, kOfAllTables, linking::registers_allowed(spec.get(), 80));
     }
 }
@@ -154,8 +157,13 @@ TEST(Recipes, ComposeAtOtherWidthsOrSayWhyNot) {
 
 // nvJitLink keeps a kernel whose name contains that of a wanted one.
 TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
-#define KERNEL_NAMES(op) TSR_BULK_KERNEL_NAME(op) TSR_BULK_MEDIUM_NAME(op) TSR_BULK_ROOMY_NAME(op)
-  const std::vector<std::string> names = {TSR_BULK_OPS(KERNEL_NAMES)};
+  std::vector<std::string> names;
+  for (const tsr_steps *set : {&tsr_bulk_steps, &tsr_pages_steps, &tsr_pool_steps})
+    for (const tsr_step *step = set->step; step < set->step + set->count; step++) {
+      names.push_back(step->kernel);
+      for (const char *form : step->roomier)
+        if (form) names.push_back(form);
+    }
   for (const std::string &one : names)
     for (const std::string &other : names)
       EXPECT_TRUE(one == other || one.find(other) == std::string::npos) << one << " " << other;
@@ -164,30 +172,17 @@ TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
 extern "C" const tsr_image tsr_scan_images[];
 
 TEST(Kernels, OfThePrefixSumLink) {
-  const char *const names[] = {"tsr_scan_totals", "tsr_scan_tiles"};
-  tsr_kernels kernels = {names, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, {}, false};
+  tsr_step steps[2] = {};
+  steps[0].kernel = "tsr_scan_totals";
+  steps[1].kernel = "tsr_scan_tiles";
+  tsr_kernels kernels = {steps, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, false};
   for (uint32_t sm : {80u, 90u, 100u}) {
     linking::Link link;
     tsr_error error = {};
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, linking::keeps_links(), &link.link, &error), TSR_OK)
+        << error.message;
     if (sm < 90) link.link.other_functions = 0; // ptxas's, for the shuffles of CUB
     linking::expect_sound(link.link, 2, 255);
-  }
-}
-
-extern "C" const tsr_image tsr_split_images[];
-
-TEST(Kernels, OfTheSplitLink) {
-#define SPLIT_NAME(step) "tsr_split_" #step,
-  const char *const names[] = {TSR_SPLIT_STEPS(SPLIT_NAME)};
-  tsr_kernels kernels = {names, TSR_SPLIT_STEP_COUNT, tsr_split_images[0].device, tsr_split_images[0].device_bytes, {},
-                         false};
-  for (uint32_t sm : {80u, 90u, 100u}) {
-    linking::Link link;
-    tsr_error error = {};
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
-    if (sm < 90) link.link.other_functions = 0; // ptxas's, for shuffles
-    linking::expect_sound(link.link, TSR_SPLIT_STEP_COUNT, 255);
   }
 }
 

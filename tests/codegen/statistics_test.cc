@@ -58,7 +58,9 @@ struct Without {
 void link_bulk(const tsr_composition *table, const std::string *image, uint32_t sm, linking::Link *link) {
   tsr_kernels kernels;
   tsr_error error = {};
-  ASSERT_EQ(tsr_bulk_kernels(table->shape.key_bits, table->shape.payload_bits, 0, TSR_BULKS, &kernels, &error), TSR_OK);
+  ASSERT_EQ(
+      tsr_step_kernels(TSR_BULK_STEP(0), TSR_BULKS, table->shape.key_bits, table->shape.payload_bits, &kernels, &error),
+      TSR_OK);
   if (image) {
     kernels.image = reinterpret_cast<const unsigned char *>(image->data());
     kernels.image_bytes = image->size();

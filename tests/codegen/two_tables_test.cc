@@ -52,8 +52,10 @@ tsr_status link_user(const Tables &tables, const std::vector<const char *> &name
                      tsr_error *error) {
   static const std::string image = file("tests/codegen/join.fatbin");
   EXPECT_FALSE(image.empty()) << "tests/codegen/join.fatbin";
-  tsr_kernels kernels = {names.data(), names.size(), reinterpret_cast<const unsigned char *>(image.data()),
-                         image.size(), {},           false};
+  std::vector<tsr_step> steps(names.size());
+  for (size_t i = 0; i < names.size(); i++) steps[i].kernel = names[i];
+  tsr_kernels kernels = {steps.data(), steps.size(), reinterpret_cast<const unsigned char *>(image.data()),
+                         image.size(), false};
   return tsr_cuda_link(tables.both, 2, &kernels, sm, false, &link->link, error);
 }
 
@@ -177,9 +179,10 @@ TEST(Refusals, UnknownDevice) {
 
 TEST(Refusals, KernelsThatAreNoDeviceCode) {
   Tables tables(spec_of(kFirst), spec_of(kFirst), 90);
-  const char *name = "join_tables";
+  tsr_step step = {};
+  step.kernel = "join_tables";
   unsigned char junk[64] = {1, 2, 3};
-  tsr_kernels kernels = {&name, 1, junk, sizeof junk, {}, false};
+  tsr_kernels kernels = {&step, 1, junk, sizeof junk, false};
   linking::Link link;
   tsr_error error = {};
   EXPECT_EQ(tsr_cuda_link(tables.both, 2, &kernels, 90, false, &link.link, &error), TSR_LINK_FAILED);

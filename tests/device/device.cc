@@ -69,26 +69,17 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   tsr_composition *composition = nullptr;
   tsr_error error = {};
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
+  const auto link = [&](const tsr_step *step) {
+    tsr_link made = {};
+    EXPECT_EQ(tsr_cuda_link_step(composition, step, true, &made, &error), TSR_OK) << error.message;
+    tsr_link_free(&made);
+  };
   for (uint32_t op = 0; composition && op < TSR_BULKS; op++) {
     const bool is_mark = op == TSR_BULK_mark && tsr_plan_marks(composition, TSR_BULK_insert);
-    tsr_kernels kernels;
-    if (op >= (uint32_t)TSR_BULKS_OF(&composition->shape) && !is_mark) continue;
-    tsr_link link = {};
-    EXPECT_EQ(tsr_bulk_kernels(composition->shape.key_bits, composition->shape.payload_bits, op, 1, &kernels, &error),
-              TSR_OK);
-    EXPECT_EQ(tsr_cuda_link(&composition, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
-    tsr_link_free(&link);
+    if (op < (uint32_t)TSR_BULKS_OF(&composition->shape) || is_mark) link(TSR_BULK_STEP(op));
   }
-  for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++) {
-    if (!tsr_plan_has_step(composition, step)) continue;
-    const tsr_composition of_pages = tsr_composition_of_pages(composition, step == TSR_PAGES_insert);
-    const tsr_composition *tables[] = {&of_pages};
-    tsr_kernels kernels;
-    tsr_link link = {};
-    EXPECT_EQ(tsr_pages_kernels(of_pages.shape.key_bits, of_pages.shape.payload_bits, step, &kernels, &error), TSR_OK);
-    EXPECT_EQ(tsr_cuda_link(tables, 1, &kernels, sm(), true, &link, &error), TSR_OK) << error.message;
-    tsr_link_free(&link);
-  }
+  for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++)
+    if (tsr_plan_has_step(composition, step)) link(&tsr_pages_steps.step[step]);
   tsr_composition_free(composition);
 }
 

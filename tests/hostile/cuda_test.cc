@@ -277,9 +277,9 @@ void PrintTo(const Combining &c, std::ostream *out) {
 // And each span becomes three items.
 void note_spans(const char *kernel, void **parameters) {
   note_launch(kernel, parameters);
-  const tsr_pages *p = static_cast<const tsr_pages *>(parameters[0]);
   if (launched.back().phase.find("_spans_kernel") == std::string::npos) return;
-  for (uint64_t span = 0; span << p->piece_log2 < p->bulk.n; span++) p->distinct[span] = 3;
+  const tsr_spans_step *p = static_cast<const tsr_spans_step *>(parameters[0]);
+  for (uint64_t span = 0; span << p->piece_log2 < p->bulk.n; span++) p->made[span] = 3;
 }
 
 class Spans : public testing::TestWithParam<Combining> {};

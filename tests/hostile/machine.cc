@@ -13,6 +13,7 @@
 
 #include "core/batch/match.h"
 #include "core/batch/split.h"
+#include "core/batch/steps.h"
 #include "core/compose/backend.h"
 #include "core/compose/compose.h"
 #include "core/kernels/scan.h"
@@ -152,32 +153,33 @@ struct Program {
 std::unique_ptr<Program> running;
 
 void launch(const char *kernel, void **parameters) {
-  static const char *const names[] = {TSR_BULK_OPS(TSR_BULK_KERNEL_NAME)};
-  static const char *const medium[] = {TSR_BULK_OPS(TSR_BULK_MEDIUM_NAME)};
-  static const char *const roomy[] = {TSR_BULK_OPS(TSR_BULK_ROOMY_NAME)};
-  for (uint32_t op = 0; op < TSR_BULKS; op++)
-    if (strcmp(kernel, names[op]) == 0 || strcmp(kernel, medium[op]) == 0 || strcmp(kernel, roomy[op]) == 0) {
-      tsr_status status =
-          tsr_cpu_backend.launch(running->program, op, static_cast<tsr_bulk *>(parameters[0]), nullptr, nullptr);
-      ASSERT_EQ(status, TSR_OK);
+  for (const tsr_step *step = tsr_bulk_steps.step; step < tsr_bulk_steps.step + TSR_BULKS; step++)
+    if (strcmp(kernel, step->kernel) == 0 || strcmp(kernel, step->roomier[0]) == 0 ||
+        strcmp(kernel, step->roomier[1]) == 0) {
+      const uint64_t n = static_cast<tsr_bulk *>(parameters[0])->n;
+      ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, parameters[0], n, nullptr, nullptr), TSR_OK);
       return;
     }
-  static const char *const pages[] = {TSR_PAGES_OPS(TSR_PAGES_KERNEL_NAME)};
-  for (uint32_t step : {TSR_PAGES_count, TSR_PAGES_tiles, TSR_PAGES_scatter})
-    if (strcmp(kernel, pages[step]) == 0) {
-      const tsr_pages *p = static_cast<tsr_pages *>(parameters[0]);
-      const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + (p->ends ? p->segments : 0);
-      ASSERT_EQ(tsr_cpu_backend.page(running->program, step, p, step == TSR_PAGES_tiles ? p->segments : tiles, nullptr,
-                                     nullptr),
-                TSR_OK);
-      return;
-    }
+  const tsr_step *tiles = &tsr_pages_steps.step[TSR_PAGES_tiles];
+  if (strcmp(kernel, tiles->kernel) == 0) {
+    const tsr_tiles_step *p = static_cast<tsr_tiles_step *>(parameters[0]);
+    ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, tiles, p, p->segments.count, nullptr, nullptr), TSR_OK);
+    return;
+  }
+  for (uint32_t number : {TSR_PAGES_count, TSR_PAGES_scatter}) {
+    const tsr_step *step = &tsr_pages_steps.step[number];
+    if (strcmp(kernel, step->kernel) != 0) continue;
+    const tsr_order_step *p = static_cast<tsr_order_step *>(parameters[0]);
+    const uint64_t n = (p->bulk.n + p->tile_items - 1) / p->tile_items + p->segments.count;
+    ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, p, n, nullptr, nullptr), TSR_OK);
+    return;
+  }
   for (const tsr_steps *set : {&tsr_split_steps, &tsr_match_steps})
     for (const tsr_step *step = set->step; step < set->step + set->count; step++)
       if (strcmp(kernel, step->kernel) == 0) {
         uint64_t n = *static_cast<uint64_t *>(parameters[0]); // the arguments begin with it
         if (set == &tsr_split_steps && step->grid.block_items == 1) n = static_cast<tsr_split *>(parameters[0])->tiles;
-        ASSERT_EQ(tsr_cpu_backend.step(nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
+        ASSERT_EQ(tsr_cpu_backend.step(nullptr, nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
         return;
       }
   ASSERT_STREQ(kernel, "tsr_scan_tiles"); // of as many numbers as one tile has

@@ -9,12 +9,13 @@
 
 extern "C" {
 #include "core/batch/mark.h"
+#include "core/table/table_struct.h"
 }
 
 namespace tessera_test {
 
 // Sets the bits of n keys; "" or what went wrong. Nothing else is done for them.
-inline std::string mark_in_order(const tsr_table *table, uint64_t n, const void *keys) {
+inline std::string mark_in_order(tsr_table *table, uint64_t n, const void *keys) {
   tsr_error error = {};
   tsr_bulk bulk = {};
   bool began = false;
@@ -22,7 +23,8 @@ inline std::string mark_in_order(const tsr_table *table, uint64_t n, const void 
   bulk.n = n;
   bulk.keys = keys;
   bulk.tally = table->tallies + TSR_TALLY_UNREAD;
-  if (tsr_mark_in_order(table, &table->store, &bulk, nullptr, &began, &error)) return error.message;
+  const tsr_work work = tsr_work_on(table, &table->store, nullptr, &error);
+  if (tsr_mark_in_order(&work, &bulk, &began)) return error.message;
   return began ? "" : "no memory";
 }
 

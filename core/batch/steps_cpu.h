@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of an ordered batch (steps.h) by the threads of the CPU: order_cpu.c and lists_cpu.c.
+ */
+#ifndef TSR_BATCH_STEPS_CPU_H
+#define TSR_BATCH_STEPS_CPU_H
+
+#include "core/kernels/steps.h"
+
+/* A thread works on a tile at a time. */
+tsr_step_range tsr_order_count, tsr_order_tiles, tsr_order_scatter, tsr_order_answer;
+
+/* Pages are worked on where they are: keys in their order are all that the caches need. What a page cannot hold goes where
+ * any insert puts it, so that none gives up. */
+tsr_step_whole tsr_place_insert, tsr_mark_all;
+
+/* A thread makes the lists of a page at a time. */
+tsr_step_range tsr_lists_make, tsr_lists_any_count, tsr_lists_any_begin, tsr_lists_any_place;
+
+#endif
