@@ -7,6 +7,7 @@
 #   tests/run.sh [JOB...] [BAZEL ARG...] some jobs, with arguments for `bazel test` (without JOB: the job default)
 #
 # The last line is `N passed, N failed, N skipped` and counts test cases; a job that runs nothing has failed.
+# What was built and has passed is kept for the next run (build_cache.sh).
 # Tests tagged `gpu` are not run here: tests/device is carried to a machine with a GPU. Read next: .bazelrc (the
 # configurations).
 
@@ -14,7 +15,9 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-jobs=(format default asan tsan nocuda)
+# shellcheck source-path=SCRIPTDIR source=build_cache.sh
+source tests/build_cache.sh
+jobs=(format default asan tsan)
 passed=0
 failed=0
 skipped=0
@@ -49,7 +52,8 @@ bazel_test() {
   local name=$1 events status=0 files=() counts
   shift
   events=$(mktemp)
-  bazel test --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
+  bazel test ${build_cache:+"--disk_cache=$build_cache" "--test_env=TSR_TEST_CUBINS=$build_cache"} \
+    --define=recipes=quick --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
     --build_event_json_file="$events" "$@" ${bazel_args[@]+"${bazel_args[@]}"} || status=$?
   mapfile -t files < <(grep -o '"name":"test.xml","uri":"file://[^"]*"' "$events" | sed 's|.*file://||; s|"$||')
   rm -f "$events"
@@ -86,28 +90,22 @@ job_format() {
   record "format: clang-format -i would change files" "$status"
 }
 
-# shellcheck disable=SC2046
-job_default() { bazel_test default $(targets //...); }
+# And the demo, as a newcomer runs it.
+job_default() {
+  local status=0
+  # shellcheck disable=SC2046
+  bazel_test default $(targets //...)
+  [[ $(targets all) ]] || return 0
+  ./tessera demo --set table.backend=cpu </dev/null || status=$?
+  record "default: the demo on the cpu backend" "$status"
+}
 
+# Without a CUDA toolkit, too.
 # shellcheck disable=SC2046
 job_asan() { bazel_test asan --config=asan $(targets //...); }
 
 # shellcheck disable=SC2046
 job_tsan() { bazel_test tsan --config=tsan $(targets //...); }
-
-# The program and the plugins build, the commands work, and the demo runs, where there is no toolkit. Asan has none either, so
-# that of cli/ this job has what asan has not, and the commands that may ask for a toolkit.
-job_nocuda() {
-  local folder path='' status=0 test tests=
-  for test in cli exec experiment faults inputs script; do tests+="//tests/cli:${test}_test "; done
-  # shellcheck disable=SC2046
-  bazel_test nocuda --config=nocuda $(targets "$tests")
-  while IFS= read -r -d : folder; do
-    [[ -x $folder/nvcc ]] || path+=${path:+:}$folder
-  done <<<"$PATH:"
-  env -u CUDA_PATH -u CUDA_HOME PATH="$path" TSR_NVCC= ./tessera demo --set table.backend=cpu </dev/null || status=$?
-  record "nocuda: the demo on the cpu backend" "$status"
-}
 
 case ${1:-} in
   --help | -h)
@@ -126,9 +124,11 @@ if (($#)); then
 fi
 ((${#selected[@]})) || selected=("${jobs[@]}")
 
+find_build_cache
 for job in "${selected[@]}"; do
   echo "== $job"
   "job_$job"
 done
+trim_build_cache
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

@@ -10,7 +10,7 @@
 
 /* ---- Laws ------------------------------------------------------------------------------------ */
 
-#define MEANING "every setting and call has an effect, and no two contradict"
+#define MEANING "one would contradict the other, or have no effect"
 #define ONCE "a key is in a map or set once, whatever races"
 #define KEEPS "a multiset and a multimap keep every pair"
 #define WHOLE "whoever looks while others insert sees whole pairs, and misses no key"
@@ -19,6 +19,7 @@
 #define BYTES "a value of value_bytes means no more than its bytes"
 #define NO_KEYS "a filter keeps bits and no keys"
 #define NO_WAIT "a call that is captured waits for nothing and allocates nothing"
+#define PHASES "operations of two classes never overlap in a phased table"
 #define NOT_BUILT NULL
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -29,15 +30,15 @@
   R(PAGES, FILTER, NOT_BUILT, "all blocks of a filter are one array already", "remove the line")                       \
   R(DEVICES, FILTER, NOT_BUILT, "a filter is on one device", "use device, and tsr_filter_merge")                       \
   R(DEVICE_BYTES, FILTER, NOT_BUILT, "a filter is on one device, all of it", "lower [filter] bits_per_key")            \
-  R(MIXED, FILTER, MEANING, "its calls may overlap anyway", "remove the line")                                         \
+  R(MIXED, FILTER, MEANING, "calls on a filter may overlap anyway", "remove the line")                                 \
   R(SLOT_KEY, FILTER, MEANING, "a filter is made of kind, key_bits, capacity, hasher and [filter]", "remove the line") \
-  R(BITS_PER_KEY, ONE_IN, MEANING, "both say how many bits a key has", "remove one")                                   \
-  R(BUCKETS, NO_MULTIMAP, MEANING, "only a multimap has several values of a key", "use inline, or kind = multimap")    \
+  R(BITS_PER_KEY, ONE_IN, MEANING, "both say how many bits per key there are", "remove one")                           \
+  R(BUCKETS, NO_MULTIMAP, MEANING, "only a multimap has several values per key", "use inline, or kind = multimap")     \
   R(MIXED, BUCKETS, NOT_BUILT, "an insert writes its key first and then its value, and a find could come between",     \
     "use phased, or values = inline")                                                                                  \
   R(PAGES, BUCKETS, NOT_BUILT, "most of what an insert writes there is in no page", "remove the line")                 \
   R(DEVICES, BUCKETS, NOT_BUILT, "lists of values are on one device", "use values = inline, or device")                \
-  R(VALUE_BYTES, NO_MAP, MEANING, "only a map or multimap has values of so many bytes", "remove the line")             \
+  R(VALUE_BYTES, NO_MAP, MEANING, "only a map or multimap has such values", "remove the line")                         \
   R(VALUE_BITS, VALUE_BYTES, MEANING, "both say how large a value is", "remove one")                                   \
   R(NUMBERS, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                                 \
     "use first, replace or promise_unique, or value_bits")                                                             \
@@ -127,7 +128,7 @@
   R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
   R(CALL_ERASE_VALUES, VALUE_BYTES, BYTES, "no two rows are compared",                                                 \
     "pass values = NULL, which erases any one pair of a key, or use tsr_erase")                                        \
-  R(CALL_APPLY, PHASED, MEANING, "inserts, finds and erases must not overlap there",                                   \
+  R(CALL_APPLY, PHASED, PHASES, "inserts, finds and erases must not overlap there",                                    \
     "use concurrency = mixed, or one call for each kind of operation")                                                 \
   R(CALL_APPLY, INDEPENDENT, NOT_BUILT, "a key may be on any device",                                                  \
     "use split = hash, or one call for each kind of operation")                                                        \
@@ -144,12 +145,15 @@
     "make this call before or after")                                                                                  \
   R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
+  R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
+  R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
+  R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
   R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
     "raise [table] device_bytes, or use a smaller capacity")                                                           \
   R(CALL_KERNEL, BUCKETS, NOT_BUILT, "a kernel of a user's own does not reach lists of values",                        \
     "use values = inline, or tsr_insert and tsr_find_all")                                                             \
-  R(KERNEL_ALL, PHASED, MEANING, "inserts, finds and erases must not overlap there",                                   \
+  R(KERNEL_ALL, PHASED, PHASES, "inserts, finds and erases must not overlap there",                                    \
     "use concurrency = mixed, or declare one of them, such as TSR_TABLE(NAME, finds), and write a kernel for each")    \
   R(KERNEL_INSERTS, LISTS, NOT_BUILT, "lists of whole batches take no single pair",                                    \
     "insert by tsr_insert, or use another scheme")                                                                     \

@@ -53,6 +53,8 @@ extern "C" {
   F(DEVICE_BYTES, "table", "device_bytes", 0, "device_bytes")                                                          \
   F(DEVICE, "table", "device", 0, "device")                                                                            \
   F(DEVICES, "table", "devices", 0, "devices")                                                                         \
+  F(SEVERAL_DEVICES, "table", "devices", 0, "several devices")                                                         \
+  F(REPLICATED, "devices", "split", 0, "[devices] split = replicated")                                                 \
   F(INDEPENDENT, "devices", "split", 0, "[devices] split = independent")                                               \
   F(BITS_PER_KEY, "filter", "bits_per_key", 0, "[filter] bits_per_key")                                                \
   F(ONE_IN, "filter", "one_in", 0, "[filter] one_in")                                                                  \
@@ -92,6 +94,7 @@ extern "C" {
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
   F(CALL_AGGREGATE, "", "", 1, "a call that combines right values")                                                    \
   F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
+  F(CALL_GROUP, "", "", 1, "a table of a group of processes")                                                          \
   F(CALL_OF_FILTERS, "", "", 1, "a call for filters")                                                                  \
   F(CALL_KERNEL, "", "", 1, "a kernel of a user's own")                                                                \
   F(KERNEL_ALL, "", "", 1, "a kernel that finds, inserts and erases at once")                                          \

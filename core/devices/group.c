@@ -143,13 +143,6 @@ void tsr_group_destroy(tsr_group *group) {
   free(group);
 }
 
-static tsr_status check_spec(const tsr_settings *settings, tsr_error *error) {
-  const char *what = NULL;
-  if (settings->sharing.devices.count > 1) what = "each process has one device: name one";
-  if (settings->sharing.split != TSR_SPLIT_HASH) what = "[devices] split must be hash";
-  return what ? tsr_fail(error, TSR_UNSUPPORTED, "tsr_group_table_create: %s", what) : TSR_OK;
-}
-
 uint32_t tsr_group_rank(const tsr_group *group) { return group->mesh.rank; }
 
 uint32_t tsr_group_size(const tsr_group *group) { return group->mesh.size; }
@@ -159,7 +152,10 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
   tsr_settings settings;
   tsr_options of_shard = *options;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
-  if (status == TSR_OK) status = check_spec(&settings, error);
+  if (status == TSR_OK) {
+    tsr_compatible_refuse_calls(&settings.traits);
+    status = tsr_compatible_call(&settings.traits, TSR_HAS_CALL_GROUP, "tsr_group_table_create", error);
+  }
   if (status) return status;
   of_shard.capacity = tsr_settings_shard_capacity(&settings, group->mesh.size);
   status = tsr_table_open(spec, &of_shard, table, error);

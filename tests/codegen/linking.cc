@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/batch/plan.h"
@@ -21,6 +22,14 @@ static tsr_options options_of_tests() {
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = 1u << 20;
   return options;
+}
+
+bool keeps_links() {
+  static const bool keeps = [] {
+    const char *folder = getenv("TSR_TEST_CUBINS");
+    return folder && *folder && setenv("XDG_CACHE_HOME", folder, 1) == 0;
+  }();
+  return keeps;
 }
 
 Composed::Composed(const tsr_spec *spec, uint32_t sm, tsr_status *status, tsr_error *error) {

@@ -26,6 +26,10 @@ public:
   std::string cubin() const { return std::string((const char *)link.cubin, link.cubin_bytes); }
 };
 
+// Whether links are taken from, and left in, the folder that TSR_TEST_CUBINS names: for tests of what a link is, which others
+// may have made of the same texts (tests/run.sh). Tests of how links are made do not ask.
+bool keeps_links();
+
 // Links all operations of a spec of 2^20 pairs. `refusal` is the sentence if the parts refuse it (then the result is
 // false); any other failure is a failed test.
 bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal);

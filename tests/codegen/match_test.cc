@@ -19,7 +19,8 @@ void expect_links(const tsr_steps &set, bool shuffles = false) {
     linking::Link link;
     tsr_error error = {};
     ASSERT_EQ(tsr_step_kernels(set.step, set.count, 0, 0, &kernels, &error), TSR_OK) << error.message;
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, linking::keeps_links(), &link.link, &error), TSR_OK)
+        << error.message;
     if (shuffles && sm < 90) link.link.other_functions = 0; // ptxas's
     linking::expect_sound(link.link, set.count, 255);
   }

@@ -61,11 +61,12 @@ TEST_P(Matrix, P22_P26_Links) {
   ASSERT_TRUE(spec);
   linking::Link link, mark;
   const uint32_t registers = linking::registers_allowed(spec.get(), choice.sm);
-  ASSERT_NO_FATAL_FAILURE(
-      linking::link_operations(spec.get(), choice.sm, choice.half ? half : 0, choice.half ? rest : half, &link));
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), choice.sm, choice.half ? half : 0,
+                                                   choice.half ? rest : half, &link, linking::keeps_links()));
   linking::expect_sound(link.link, link.link.kernel_count, registers);
   if (!choice.filter) return;
-  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), choice.sm, TSR_BULK_mark, 1, &mark));
+  ASSERT_NO_FATAL_FAILURE(
+      linking::link_operations(spec.get(), choice.sm, TSR_BULK_mark, 1, &mark, linking::keeps_links()));
   linking::expect_sound(mark.link, 1, registers);
 }
 
@@ -95,7 +96,7 @@ void expect_all_links(const choices::Choice &choice) {
   linking::Link link;
   std::string refusal;
   choices::Spec spec = choice.entries().parse();
-  ASSERT_TRUE(linking::link_spec(spec.get(), choice.sm, false, &link, &refusal)) << refusal;
+  ASSERT_TRUE(linking::link_spec(spec.get(), choice.sm, linking::keeps_links(), &link, &refusal)) << refusal;
   linking::expect_sound(link.link, linking::operations_of(spec.get(), choice.sm),
                         linking::registers_allowed(spec.get(), choice.sm));
 }

@@ -45,7 +45,7 @@ void expect_step_links(const tsr_composition *table, uint32_t number) {
   tsr_error error = {};
   linking::Link made;
   SCOPED_TRACE(std::string(step->kernel) + " for sm_" + std::to_string(table->shape.sm));
-  ASSERT_EQ(tsr_cuda_link_step(table, step, false, &made.link, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_cuda_link_step(table, step, linking::keeps_links(), &made.link, &error), TSR_OK) << error.message;
   ASSERT_EQ(made.link.kernel_count, 1u);
   EXPECT_EQ(made.link.other_functions, 0u);
   EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);

@@ -89,7 +89,7 @@ TEST_P(Recipe, P22_P26_Links) {
   linking::Link link;
   if (GetParam().sm == 90) {
     std::string refusal;
-    ASSERT_TRUE(linking::link_spec(spec.get(), 90, false, &link, &refusal)) << refusal;
+    ASSERT_TRUE(linking::link_spec(spec.get(), 90, linking::keeps_links(), &link, &refusal)) << refusal;
     linking::expect_sound(link.link, linking::operations_of(spec.get(), 90),
                           linking::registers_allowed(spec.get(), 90));
     expect_kept(GetParam().recipe, link.link);
@@ -104,7 +104,8 @@ TEST_P(Recipe, P22_P26_Links) {
     EXPECT_NE(std::string(error.message).find("compute capability 9.0"), std::string::npos) << error.message;
     return;
   }
-  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link));
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link,
+                                                   linking::keeps_links()));
   linking::expect_sound(link.link, link.link.kernel_count, linking::registers_allowed(spec.get(), GetParam().sm));
 }
 
@@ -122,7 +123,8 @@ TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
       choices::Spec spec = entries.parse();
       ASSERT_TRUE(spec);
       linking::Link link;
-      ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link));
+      ASSERT_NO_FATAL_FAILURE(
+          linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link, linking::keeps_links()));
       linking::expect_sound(link.link, kOfAllTables, linking::registers_allowed(spec.get(), 80));
     }
 }

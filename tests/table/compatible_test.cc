@@ -3,6 +3,7 @@
 // What does not go together (core/compose/compatible.h): every row refuses every spec or call that has both features, in
 // the words of the table; and what is no row goes together, two features at a time, as far as a spec can say both.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "core/compose/compatible.h"
 #include "core/compose/compose.h"
+#include "core/tessera_devices.h"
 #include "core/tessera_kernels.h"
 #include "tests/table/judged.h"
 
@@ -103,6 +105,8 @@ const std::vector<Feature> &features() {
        {{{"table.device_bytes", "1Gi"}, {"table.page_bytes", "auto"}}, {{"table.device_bytes", "1Gi"}}}},
       {"device", {{{"table.device", "0"}}}},
       {"devices", {{{"table.devices", "0,0"}}}},
+      {"several devices", {{{"table.devices", "0,0"}}}},
+      {"[devices] split = replicated", {{{"devices.split", "replicated"}, {"table.devices", "0,0"}}}},
       {"[devices] split = independent",
        {{{"devices.split", "independent"}, {"table.devices", "0,0"}, {"table.kind", "multimap"}},
         {{"devices.split", "independent"}, {"table.devices", "0,0"}}}},
@@ -219,8 +223,11 @@ void expect_place(const std::string &sentence, const std::string &text) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
+const char *const kOfGroup = "a table of a group of processes"; // made otherwise: see below
+
 bool is_call(const Row &row) {
-  return row.feature.find("tsr_") == 0 || row.feature.find("a call") == 0 || row.feature.find("a kernel") == 0;
+  return row.feature.find("tsr_") == 0 || row.feature.find("a call") == 0 || row.feature.find("a kernel") == 0 ||
+         row.feature == kOfGroup;
 }
 
 TEST(Rows, AreOfFeaturesAndNoTwoOfThemSay) {
@@ -387,9 +394,34 @@ TEST(Rows, RefuseEveryCallOnSuchATable) {
     }
     // no layout whose buckets link lacks an exchange here; ../hostile captures calls
     const bool cannot_be = row.other == "a layout that cannot exchange pairs" ||
-                           row.feature == "a call that is captured into a CUDA graph";
+                           row.feature == "a call that is captured into a CUDA graph" || row.feature == kOfGroup;
     EXPECT_EQ(said > 0, !cannot_be) << row.feature << ", " << row.other << ": of " << tables << " tables";
   }
+}
+
+TEST(Rows, RefuseTablesOfAGroup) {
+  const std::string directories = plugin_directories(),
+                    path = "/tmp/tessera-" + std::to_string(getpid()); // of a socket, whose name is short
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  tsr_group *group = nullptr;
+  tsr_error error = {};
+  ASSERT_EQ(tsr_group_create(0, 1, path.c_str(), nullptr, &group, &error), TSR_OK) << error.message;
+  size_t said = 0;
+  for (const Row &row : rows()) {
+    if (row.feature != kOfGroup) continue;
+    for (const Settings &way : feature_of(row.other)->ways) {
+      SpecPointer spec = parsed(text_of(way));
+      ASSERT_EQ(tsr_spec_set(spec.get(), "table.backend=cpu", nullptr), TSR_OK);
+      tsr_table *table = nullptr;
+      error = {};
+      EXPECT_NE(tsr_group_table_create(group, spec.get(), &options, &table, &error), TSR_OK) << text_of(way);
+      EXPECT_NE(row_that_said(error.message), nullptr) << error.message;
+      said++;
+    }
+  }
+  EXPECT_GE(said, 3u);
+  tsr_group_destroy(group);
 }
 
 // ---- What is no row -----------------------------------------------------------------------------
@@ -464,7 +496,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["device_bytes"] = written("device_bytes");
     is["device"] = written("device");
     is["devices"] = written("devices");
-    is["[devices] split = independent"] = section("devices.split");
+    is["[devices] split = independent"] = [](const Settings &s) {
+      const auto at = s.find("devices.split");
+      return at != s.end() && at->second == "independent";
+    };
     is["[filter] bits_per_key"] = section("filter.bits_per_key");
     is["[filter] one_in"] = section("filter.one_in");
     is["load_factor above 1"] = word("load_factor", {"2"});

@@ -235,7 +235,7 @@ TEST(FilterRules, SpecsAreRefusedByTheLine) {
       {"table.layout=packed", "a filter is made of kind, key_bits, capacity, hasher and [filter]"},
       {"table.growth=double", "no keys that could move"},
       {"table.value_bits=32", "a filter is made of"},
-      {"filter.one_in=100", "both say how many bits a key has"},
+      {"filter.one_in=100", "both say how many bits per key"},
       {"filter.block_bytes=48", "must be 32 | 64"},
       {"filter.functions=9", "must be 1 .. 8"},
       {"filter.function=3", "did you mean functions?"},
