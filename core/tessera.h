@@ -125,7 +125,7 @@ typedef struct tsr_call {
  * NULL, else values[i] times; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned; the spec's
  * `overflow` says what a sum past the largest one becomes, and tsr_report.overflows how often that was. A full table is no error: see results, unplaced_*
  * and tsr_table_report. Where pairs move and values combine, a call without results takes n bytes of device memory for a
- * while. (The two keys whose bits are all ones, the last bit apart, can have [layout] bucket_slots pairs each.) */
+ * while. */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_error *error);
 /* Inserts the keys that are absent, with the values offered, and writes to values[i] the value that keys[i] then has,

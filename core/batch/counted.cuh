@@ -239,7 +239,7 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++) {
     walk_page(c, own.key[r], &own.probe[r]);
-    reserved |= walk_is_reserved(own.key[r]);
+    reserved |= (rows >> r & 1u) && is_left_to_walk(c, own.key[r]);
   }
   if (reserved) *gives_up = 1;
   const uint32_t placed = put_rows<ROWS>(c, a, &own, rows, 0);

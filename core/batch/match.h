@@ -270,10 +270,11 @@ TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
   return (~(uint64_t)0 >> (64 - 8 * m->key_bytes)) - 1;
 }
 
+/* An erased slot counts, too: behind a full bucket of a reserved key its pairs lie in the last page, as those of key 0. */
 TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
-  if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) < vacant) ||
-      (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) < vacant))
+  if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
+      (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) <= vacant))
     *m->gave_up = 1;
 }
 

@@ -323,6 +323,24 @@ static void furnish_chains(tsr_composition *t) {
   t->facts.value_bytes = t->shape.value_bits / 8;
 }
 
+/* ---- Reserved keys --------------------------------------------------------------------------- */
+
+/* Two bits for each bucket, or where buckets link for each unit, are another region of the scheme's (kernels/walk.cuh).
+ * Keys that come once need none, nor do lists that are made in bulk. A slot of short keys has no bits for another key. */
+static void furnish_meanings(tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  tsr_region *regions = t->part[TSR_ROLE_PROBING].plan.regions;
+  uint32_t region = 0;
+  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
+  const bool walks = s->has_link || !t->facts.has_place;
+  if (s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || s->short_keys || !walks || region == TSR_REGIONS_MAX)
+    return;
+  const uint64_t noted = s->has_link ? s->units : s->buckets;
+  t->facts.has_meanings = 1;
+  t->facts.meanings_region = region;
+  regions[region] = (tsr_region){.name = "meanings", .bytes = (noted / TSR_MEANINGS_OF_WORD + 1) * sizeof(uint32_t)};
+}
+
 /* ---- A filter before the table ---------------------------------------------------------------- */
 
 /* Its blocks are another of the layout's regions, which belongs to no bucket: so no page has a part of it, and it stays on
@@ -408,6 +426,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (status) return status;
   if (tsr_has_chains(&t->settings)) furnish_chains(t);
   if (t->settings.filter.before) furnish_filter(t);
+  furnish_meanings(t);
   return check_regions(t, error);
 }
 

@@ -117,7 +117,8 @@ TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view
 /* Whether the insert can go on only in another unit of its list. */
 TSR_INLINE bool needs_unit(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   return TSR_FACT(c, has_link) && op_guard(c, kind) != TSR_GUARD_LOCK && !op->probe.stashed &&
-         !walk_is_reserved(op->key) && !walk_is_unit(v->link) && v->link != WALK_LINK_CLOSED;
+         (TSR_FACT(c, has_meanings) || !walk_is_reserved(op->key)) && !walk_is_unit(v->link) &&
+         v->link != WALK_LINK_CLOSED;
 }
 
 /* A present key is combined with, a new one goes to the first slot that the guard allows. */

@@ -29,6 +29,8 @@
  * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
  * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
  * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
+ * has_meanings: 1: what the substitute key 0 stands for is noted for each bucket, or unit, so that reserved keys have room
+ * beyond their tail buckets (walk.cuh). meanings_region: which of the scheme's regions has the notes.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -60,7 +62,11 @@
   F(chain_region)                                                                                                      \
   F(chain_in_order)                                                                                                    \
   F(value_bytes)                                                                                                       \
+  F(has_meanings)                                                                                                      \
+  F(meanings_region)                                                                                                   \
   F(loops)
+
+enum { TSR_MEANINGS_OF_WORD = 16 };
 
 /* The most of a filter's. */
 enum { TSR_FILTER_WORDS_MAX = 16, TSR_FILTER_FUNCTIONS_MAX = 8 };

@@ -135,11 +135,12 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
   const bool sees_vacant =
       op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
   tsr_view v = {0, 0, 0, 0};
-  const uint32_t own = walk_own_slots(c, op->key, b->ref);
+  uint32_t open;
+  const uint32_t own = walk_own_slots(c, op->key, b->ref, &open);
   if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key)) & own;
   if (!op->walking) v.matches = 0;
-  if (sees_empties) v.empties = layout_empties(c, b);
-  if (sees_vacant) v.vacant = layout_vacant(c, b) & own;
+  if (sees_empties) v.empties = layout_empties(c, b) & open;
+  if (sees_vacant) v.vacant = layout_vacant(c, b) & open;
   if (op_inserts(kind)) v.link = walk_link(c, b);
   return v;
 }
@@ -149,7 +150,9 @@ TSR_INLINE uint32_t walk_ends_here(const tsr_ctx *c, const tsr_op *op, uint32_t 
                                    const tsr_bucket *b) {
   if (!op_has_end(c, kind)) return 0;
   if (TSR_FACT(c, ends_at_flag)) return !layout_flag(c, b) && !op_raises(c, op, kind);
-  return walk_ends(c, &op->probe, op_inserts(kind) ? v->empties : layout_empties(c, b));
+  uint32_t open = ~(uint32_t)0;
+  if (!op_inserts(kind)) walk_own_slots(c, op->key, b->ref, &open);
+  return walk_ends(c, &op->probe, op_inserts(kind) ? v->empties : layout_empties(c, b) & open);
 }
 
 #endif

@@ -178,11 +178,16 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return VALUE(c, insert, c, a, i, mine);
 }
 
+/* Whether a page has no place for a key: it lies behind all pages, or may meet who does. */
+TSR_INLINE bool is_left_to_walk(const tsr_ctx *c, tsr_key key) {
+  return walk_is_reserved(key) || (TSR_FACT(c, has_meanings) && key == 0);
+}
+
 /* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
  * keys): then the page is given up, as if nothing had been done. */
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
-  const uint32_t is_reserved = mine && walk_is_reserved(item.key), works_on = mine && !is_reserved;
+  const uint32_t is_reserved = mine && is_left_to_walk(c, item.key), works_on = mine && !is_reserved;
   item.payload = offered_at(c, a->values, item_place(a, i), works_on);
   item.policy = insert_policy(c);
   work(c, a, i, works_on, OP_INSERT, &item);

@@ -89,6 +89,8 @@ TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, cons
   if (a.combines && op->policy == TSR_FACT(c, duplicates))
     desired = tsr_combine(TSR_FACT(c, duplicates), seen, desired);
   if (a.erases) desired = (tsr_payload) ~(tsr_payload)0;
+  const tsr_ctx claiming = tsr_masked(c, a.claims);
+  a.claims = a.claims & walk_take_note(&claiming, op->key, b->ref);
   const uint32_t swaps = a.erases || a.claims || (a.combines && desired != seen);
   if (tsr_warp_any(c, swaps)) {
     tsr_ctx writing = tsr_masked(c, swaps);
@@ -144,8 +146,10 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   }
   if (op_inserts(kind) && (op_claims_empties(c, kind) || op_guard(c, kind) == TSR_GUARD_NONE) &&
       tsr_warp_any(c, a.claims)) {
-    tsr_ctx writing = tsr_masked(c, a.claims);
-    uint32_t claimed = layout_cas(&writing, b, slot, walk_stored_key(op->key), op->payload) && a.claims;
+    const tsr_ctx claiming = tsr_masked(c, a.claims);
+    const uint32_t may = walk_take_note(&claiming, op->key, b->ref);
+    tsr_ctx writing = tsr_masked(c, a.claims & may);
+    uint32_t claimed = layout_cas(&writing, b, slot, walk_stored_key(op->key), op->payload) && a.claims && may;
     written |= claimed;
     TSR_COUNT_WHERE(c, stashed, claimed && op->probe.stashed);
   }

@@ -4,13 +4,15 @@
  * (probing_next); this file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an
  * operation does in a bucket is elsewhere: read decide.cuh for what it means, step.cuh for how it is done.
  *
- * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0, in the first
- * tail buckets, one bucket each, or where lists are made in bulk in two lists of their own. No hasher and no layout ever
- * sees them.
+ * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0. No hasher and
+ * no layout ever sees them. Each has the first bucket of its own walk in the tail. In a table that keeps every pair the
+ * walk goes on: through the units that continue this bucket where buckets link, and otherwise through the buckets of key 0,
+ * in the last page. Where lists are made in bulk they have two lists of their own instead. What key 0 stands for there
+ * follows from the place in the list, or is noted for the bucket, or the unit: a bucket holds pairs under key 0 of one user's
+ * key only, that of the first who came (core/design/0005-tail-buckets.md).
  * Pages: all buckets that the scheme names for a key lie in one page, a run of neighbours as large as every other. The
  * scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
- * Lists: where buckets link, the walk goes from each bucket through the units that continue it. Reserved keys and the
- * stash have no lists.
+ * Lists: where buckets link, the walk goes from each bucket through the units that continue it. The stash has no lists.
  * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there
  * only when no bucket of its own has an empty slot, so most finds never look there.
  */
@@ -45,30 +47,106 @@ TSR_INLINE uint64_t walk_list_begin(const tsr_ctx *c, uint64_t list) {
   return tsr_load32((const uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[0] + list, 0);
 }
 
-/* The user's key of a pair found in a slot of bucket ref. */
-TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key stored) {
-  uint64_t tail = ref - walk_tail(c); /* huge for buckets before the tail */
-  if (TSR_FACT(c, has_lists)) {
-    const uint64_t at = ref * TSR_FACT(c, bucket_slots) + slot;
-    const bool may_be = stored == 0 && tail >> 63;
-    const uint64_t first = may_be ? walk_list_begin(c, c->t->lists) : ~(uint64_t)0;
-    const uint64_t second = may_be ? walk_list_begin(c, c->t->lists + 1) : ~(uint64_t)0;
-    return at < first ? stored : (tsr_key)(TSR_ERASED_KEY + (at >= second));
-  }
-  return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
+/* ---- What key 0 stands for ------------------------------------------------------------------- */
+
+/* The keys that are stored as 0, as two bits: ~1, ~0, 0. A bucket with another note has no room for them. */
+TSR_INLINE bool walk_is_stored_as_0(tsr_key key) { return (tsr_key)(key + 2) < 3; }
+TSR_INLINE uint32_t walk_meaning_of(tsr_key key) { return 1 + (uint32_t)(tsr_key)(key + 2); }
+TSR_INLINE tsr_key walk_key_of(uint32_t meaning) {
+  return meaning == 1 || meaning == 2 ? (tsr_key)(TSR_ERASED_KEY + (meaning - 1)) : 0;
 }
 
-/* The slots of bucket ref that may hold pairs of this key, though others hold its stored key: lists may share a bucket, and
- * those of reserved keys hold their substitute. */
-TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref) {
+/* Whether such a key meets others in its buckets. In lists it has its own from the tail bucket on, and in a page it is left
+ * to the walk through the table. */
+TSR_INLINE bool walk_meets(const tsr_ctx *c, tsr_key key) {
+  return TSR_FACT(c, has_meanings) && !TSR_FACT(c, has_link) && !TSR_FACT(c, in_page) && walk_is_stored_as_0(key);
+}
+
+/* The number of a bucket's note: where buckets link, of its unit's. */
+TSR_INLINE uint64_t walk_note(const tsr_ctx *c, uint64_t ref) {
+  if (!TSR_FACT(c, has_link)) return ref;
+  const char *first = (const char *)allocator_address(c, 0);
+  return (uint64_t)((const char *)allocator_address(c, (uint32_t)ref) - first) / TSR_FACT(c, unit_bytes);
+}
+TSR_INLINE uint32_t *walk_notes(const tsr_ctx *c, uint64_t note) {
+  return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[TSR_FACT(c, meanings_region)] + note / TSR_MEANINGS_OF_WORD;
+}
+TSR_INLINE uint32_t walk_meaning(const tsr_ctx *c, uint64_t note) {
+  return tsr_load32(walk_notes(c, note), 1) >> note % TSR_MEANINGS_OF_WORD * 2 & 3u;
+}
+
+/* Whether there is a note of bucket ref. */
+TSR_INLINE bool walk_is_noted(const tsr_ctx *c, uint64_t ref) {
+  return TSR_FACT(c, has_meanings) && (TSR_FACT(c, has_link) ? (ref & TSR_UNIT_REF) != 0 : ref < walk_tail(c));
+}
+
+/* The slots of bucket ref that may hold pairs of this key, and of its vacant ones those that it may have (*open): others may
+ * hold its stored key. Where operations of all kinds overlap, the pair was seen before: so its note is not too old. */
+TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref, uint32_t *open) {
   const uint32_t slots = TSR_FACT(c, bucket_slots);
+  *open = ~(uint32_t)0;
+  if (walk_meets(c, key) && walk_is_noted(c, ref)) {
+    if (TSR_FACT(c, is_mixed)) tsr_fence();
+    const uint32_t meaning = walk_meaning(c, ref), own = meaning == walk_meaning_of(key) ? ~(uint32_t)0 : 0;
+    *open = meaning ? own : ~(uint32_t)0;
+    return own;
+  }
   if (!TSR_FACT(c, has_lists) || slots == 1 || walk_stored_key(key) != 0 || ref >= walk_tail(c)) return ~(uint32_t)0;
   const uint64_t list = tsr_list_of(c, key), first = ref * slots;
   const uint64_t begin = walk_list_begin(c, list), end = walk_list_begin(c, list + 1);
   const uint64_t from = begin > first ? begin - first : 0, to = end > first ? end - first : 0;
   const uint32_t before = from < 32 ? (1u << from) - 1 : ~(uint32_t)0;
-  return (to < 32 ? (1u << to) - 1 : ~(uint32_t)0) & ~before;
+  *open = (to < 32 ? (1u << to) - 1 : ~(uint32_t)0) & ~before;
+  return *open;
 }
+
+/* Notes what key 0 stands for in bucket ref, if nothing is noted, before a pair of `key` is put there; returns whether it
+ * may be. Relaxed: a note never changes, and where finds overlap inserts the fence lets it be seen before the pair.
+ * Collective. Bounded: who fails to note has seen another bucket's note made. */
+TSR_INLINE uint32_t walk_take_note(const tsr_ctx *c, tsr_key key, uint64_t ref) {
+  const uint32_t meets = c->active && walk_meets(c, key) && walk_is_noted(c, ref);
+  if (!TSR_FACT(c, has_meanings) || TSR_FACT(c, has_link) || TSR_FACT(c, in_page)) return 1;
+  uint32_t *word = walk_notes(c, meets ? ref : 0);
+  const uint32_t shift = (uint32_t)(ref % TSR_MEANINGS_OF_WORD * 2), own = walk_meaning_of(key);
+  uint32_t seen = meets ? tsr_load32(word, 1) : 0, notes = meets && !(seen >> shift & 3u);
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, notes)) {
+    const uint32_t found = notes ? tsr_cas32(word, seen, seen | own << shift) : seen;
+    seen = notes && found == seen ? seen | own << shift : found;
+    notes = notes && !(seen >> shift & 3u);
+  }
+  if (TSR_FACT(c, is_mixed)) tsr_fence();
+  return !meets || (seen >> shift & 3u) == own;
+}
+
+/* Notes whose list a unit will be part of, before anybody can see it. Its neighbours' notes change meanwhile. */
+TSR_INLINE void walk_note_unit(const tsr_ctx *c, tsr_key key, uint32_t unit) {
+  if (!TSR_FACT(c, has_meanings) || !c->active || unit == TSR_NO_HANDLE) return;
+  const uint64_t note = walk_note(c, TSR_UNIT_REF | unit);
+  const uint32_t shift = (uint32_t)(note % TSR_MEANINGS_OF_WORD * 2);
+  const uint32_t own = walk_is_reserved(key) ? walk_meaning_of(key) << shift : 0;
+  uint32_t *word = walk_notes(c, note), seen = tsr_load32(word, 1), found;
+  while ((seen & 3u << shift) != own) { /* bounded: who fails has seen another unit's note made */
+    found = tsr_cas32(word, seen, (seen & ~(3u << shift)) | own);
+    seen = found == seen ? (seen & ~(3u << shift)) | own : found;
+  }
+}
+
+/* The user's key of a pair found in a slot of bucket ref. */
+TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key stored) {
+  const uint64_t tail = ref - walk_tail(c); /* huge for buckets before the tail */
+  const bool may_be = stored == 0 && tail >> 63;
+  if (TSR_FACT(c, has_lists)) {
+    const uint64_t at = ref * TSR_FACT(c, bucket_slots) + slot;
+    const uint64_t first = may_be ? walk_list_begin(c, c->t->lists) : ~(uint64_t)0;
+    const uint64_t second = may_be ? walk_list_begin(c, c->t->lists + 1) : ~(uint64_t)0;
+    return at < first ? stored : (tsr_key)(TSR_ERASED_KEY + (at >= second));
+  }
+  if (stored == 0 && walk_is_noted(c, ref)) return walk_key_of(walk_meaning(c, walk_note(c, ref)));
+  return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
+}
+
+/* ---- Units ----------------------------------------------------------------------------------- */
 
 /* A link that names no unit is TSR_NO_HANDLE, or one of these. */
 #define WALK_LINK_PENDING (TSR_NO_HANDLE - 1u) /* a tile is about to append one */
@@ -96,13 +174,19 @@ TSR_INLINE bool walk_scheme(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 /* The next bucket of the walk that is no unit; false when there is none. probe->ref stays a bucket that exists: a
  * masked tile may read there. */
 TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
-  if (walk_is_reserved(key) && TSR_FACT(c, has_lists)) return walk_scheme(c, key, probe);
-  if (walk_is_reserved(key)) {
-    if (probe->visited != 0) return false;
-    probe->ref = walk_reserved_bucket(c, key);
-    return true;
+  const uint32_t is_reserved = walk_is_reserved(key);
+  if (is_reserved && !TSR_FACT(c, has_lists)) {
+    if (probe->visited != 0 && !walk_meets(c, key)) return false;
+    if (probe->visited == 0) probe->ref = walk_reserved_bucket(c, key);
+    if (probe->visited == 0) return true;
+    key = 0;
+    probe->visited--; /* the scheme's walk begins behind that bucket */
   }
-  if (!TSR_FACT(c, has_stash)) return walk_scheme(c, key, probe);
+  if (!TSR_FACT(c, has_stash) || is_reserved) {
+    const bool there = walk_scheme(c, key, probe);
+    if (is_reserved && !TSR_FACT(c, has_lists)) probe->visited++;
+    return there;
+  }
   if (probe->stashed == 0 && walk_scheme(c, key, probe)) return true;
   if (probe->stashed == c->t->stash_buckets) return false;
   probe->ref = walk_tail(c) + TSR_TAIL_RESERVED + probe->stashed++;
@@ -111,6 +195,8 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
+  if (TSR_FACT(c, has_meanings) && TSR_FACT(c, is_paged) && walk_is_reserved(key))
+    start.page = (uint32_t)c->t->pages - 1; /* bins.cuh, too */
   *probe = start;
   return walk_next(c, key, probe);
 }

@@ -286,7 +286,9 @@ static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
     status = tsr_joining_take(j, "a copy of values", slots * value_bytes, -1, &values);
   const tsr_bulk bulk = {.n = s->buckets, .keys_out = keys, .values_out = values, .in_place = 1};
   if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &tally, j->error);
-  *whole = status == TSR_OK && tally.hits == size;
+  const bool may_hide =
+      t->store.composition->facts.has_meanings && t->store.state.has_erased; /* reserved keys' pairs */
+  *whole = status == TSR_OK && tally.hits == size && !may_hide;
   set_columns(j, side, slots, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }

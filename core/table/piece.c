@@ -152,10 +152,11 @@ static tsr_status plan_undoing(tsr_pieces *p, uint64_t n, const void *keys, cons
   return status;
 }
 
-/* The keys whose bits mark empty and erased slots have a bucket each, of the same size in every table: what a multimap
- * has too many of stays unplaced. */
+/* Where the keys whose bits mark empty and erased slots have a bucket each, of the same size in every table, what a
+ * multimap has too many of stays unplaced. */
 static bool growing_helps(const tsr_pieces *p) {
   const uint64_t reserved = (p->key_bytes == 8 ? UINT64_MAX : UINT32_MAX) - (TSR_TAIL_RESERVED - 1);
+  if (p->growth.t->store.composition->facts.has_meanings) return true;
   for (uint64_t i = 0; i < p->back_count; i++)
     if (p->host.back[i].key < reserved) return true;
   return false;

@@ -160,12 +160,15 @@ std::string LaneTable::making_lists(Batch &batch) {
   std::vector<uint64_t> at(composition_->shape.lists + 1 + TSR_TAIL_RESERVED), places(n + 1, TSR_CPU_NO_SLOT);
   functions->lists(&cpu, &memory_.state(), key_array.data(), 0, n, lists.data());
   uint64_t placed = 0, next = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (lists[i] != no_list && placed == slots) lists[i] = no_list;
-    if (lists[i] == no_list) continue;
-    at[lists[i]]++;
-    placed++;
-  }
+  const uint64_t reserved = width_mask(key_bits) - 1; // has no place in the stash: those that are there come first
+  for (bool first : {true, false})
+    for (size_t i = 0; i < n; i++) {
+      if ((i < held && all[i] >= reserved) != first) continue;
+      if (placed == slots) lists[i] = no_list;
+      if (lists[i] == no_list) continue;
+      at[lists[i]]++;
+      placed++;
+    }
   auto *offsets = static_cast<uint32_t *>(memory_.state().part[TSR_ROLE_PROBING].region[0]);
   for (size_t list = 0; list < at.size(); list++) {
     offsets[list] = static_cast<uint32_t>(next);

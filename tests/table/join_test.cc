@@ -28,7 +28,7 @@ enum class Place { kAnywhere, kPages, kLists, kValues }; // what a table's memor
 
 enum class Keys { kSpread, kZipf, kEqual }; // how often keys below `below` come
 
-// What a side is made of. Of spread keys one in `often` is the same one, and with `reserved` one is a key whose bits mark
+// What a side is made of. Of spread keys one in `often` is the same one, and with `reserved` one in forty is a key whose bits mark
 // slots.
 struct Shape {
   Widths widths;
@@ -84,8 +84,9 @@ struct Side {
     Batch batch;
     std::map<uint64_t, bool> seen;
     while (batch.keys.size() < shape.count) {
-      const uint64_t key =
-          batch.keys.size() == 1 && shape.reserved ? ~uint64_t{0} >> (64 - recipe.key_bits) : key_of(shape, &random);
+      const uint64_t key = shape.reserved && (shape.is_multi ? batch.keys.size() % 40 == 1 : batch.keys.size() == 1)
+                               ? ~uint64_t{0} >> (64 - recipe.key_bits)
+                               : key_of(shape, &random);
       if (!shape.is_multi && seen[key]) {
         if (seen.size() >= shape.below) break;
         continue;
