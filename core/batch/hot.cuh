@@ -106,18 +106,16 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 struct hot_tile {
   io_key *keys;
   io_payload *sums;
+  uint32_t has_keys;
 };
 
-static __device__ __forceinline__ hot_tile hot_tile_in(unsigned char *memory) {
-  hot_tile hot = {(io_key *)memory, (io_payload *)((io_key *)memory + TSR_HOT_SLOTS)};
-  return hot;
-}
-
-static __device__ __forceinline__ uint32_t hot_begin(const tsr_ctx *c, const tsr_hot *all, hot_tile hot) {
-  const uint32_t has_hot = hot_load(c, all, hot.keys);
-  for (uint32_t slot = threadIdx.x; has_hot && slot < TSR_HOT_SLOTS; slot += blockDim.x)
+/* To be followed by a barrier. */
+static __device__ __forceinline__ hot_tile hot_begin(const tsr_ctx *c, const tsr_hot *all, unsigned char *memory) {
+  hot_tile hot = {(io_key *)memory, (io_payload *)((io_key *)memory + TSR_HOT_SLOTS), 0};
+  hot.has_keys = hot_load(c, all, hot.keys);
+  for (uint32_t slot = threadIdx.x; hot.has_keys && slot < TSR_HOT_SLOTS; slot += blockDim.x)
     hot.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
-  return has_hot;
+  return hot;
 }
 
 /* Whether the key is hot, and then item i's offer is combined with those of the tile. payload: the item's, where it has

@@ -5,7 +5,6 @@
 #include "core/batch/steps.h"
 #include "core/batch/steps_cpu.h"
 #include "core/cpu/bulk.h"
-#include "core/cpu/parallel.h"
 
 typedef struct lists_job {
   const tsr_cpu_table *table;

@@ -5,6 +5,8 @@
  */
 #include "core/batch/order.h"
 
+#include "core/batch/sum.h"
+
 enum { ALIGNED = 256 };
 static const uint64_t PIECE_MIN = 1ull << 20;
 
@@ -125,7 +127,7 @@ tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) {
 }
 
 tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) {
-  return b->backend->prefix_sum(b->device, numbers, n, b->stream, b->error);
+  return tsr_prefix_sum(b->device, numbers, n, b->stream, b->error);
 }
 
 static void *item_at(const void *items, uint64_t i, uint32_t bits) {

@@ -256,14 +256,14 @@ static __device__ __forceinline__ void tile_read(const tsr_order_step *a, const 
 
 /* Counts the items of each bin; position: of each item its place in its bin, or NO_PLACE. */
 static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
-                                                  hot_tile hot, uint32_t has_hot, const io_key key[TILE_ROUNDS],
+                                                  hot_tile hot, const io_key key[TILE_ROUNDS],
                                                   const io_payload payload[TILE_ROUNDS], tile_bins *bins,
                                                   uint32_t position[TILE_ROUNDS]) {
 #pragma unroll
   for (uint32_t r = 0; r < TILE_ROUNDS; r++) {
     const uint32_t i = r * TSR_TILE_THREADS + threadIdx.x;
     position[r] = NO_PLACE;
-    if (i < t->items && !(has_hot && hot_takes(c, hot, key[r], payload[r], a->bulk.values, t->begin + i)))
+    if (i < t->items && !(hot.has_keys && hot_takes(c, hot, key[r], payload[r], a->bulk.values, t->begin + i)))
       position[r] = TSR_FACT(c, has_lists) ? bin_of(c, a, t, key[r]) : place_in_bin(bins, bin_of(c, a, t, key[r]));
   }
   if (TSR_FACT(c, has_lists)) places_in_bins(bins, position);
@@ -342,8 +342,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tile t = tile_of(&a); /* no thread ends early: ptxas would not see that all of them meet below (sm_80) */
   const uint32_t bin = threadIdx.x;
-  const hot_tile hot = hot_tile_in(tsr_page_memory);
-  const uint32_t has_hot = hot_begin(&c, &a.hot, hot);
+  const hot_tile hot = hot_begin(&c, &a.hot, tsr_page_memory);
   uint32_t position[TILE_ROUNDS];
   io_key key[TILE_ROUNDS];
   io_payload payload[TILE_ROUNDS];
@@ -351,12 +350,12 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   bins.count[bin] = 0;
   if (bin == 0) spills = 0;
   __syncthreads();
-  tile_count(&c, &a, &t, hot, has_hot, key, payload, &bins, position);
+  tile_count(&c, &a, &t, hot, key, payload, &bins, position);
   __syncthreads();
   const uint32_t count = bins.count[bin];
   uint32_t before, placed;
   scan(scan_storage).ExclusiveSum(count, before, placed);
-  if (has_hot) hot_end(&c, &a.hot, hot);
+  if (hot.has_keys) hot_end(&c, &a.hot, hot);
   tile_reserve(&a, &t, bin, count, before, &bins, &spills);
   __syncthreads();
   tile_order(&a, &t, &bins, key, payload, position, &copy);

@@ -159,24 +159,24 @@ static tsr_status fill_window(const job *j, const tsr_window *window, tsr_page_r
   const tsr_work *b = &j->batch;
   const tsr_backend *backend = b->backend;
   void *in = b->store->windows->in;
-  tsr_status status = backend->event_wait(b->device, window->worked, in, b->error);
-  if (status == TSR_OK) status = backend->event_wait(b->device, window->emptied, in, b->error);
+  tsr_status status = backend->events->wait(b->device, window->worked, in, b->error);
+  if (status == TSR_OK) status = backend->events->wait(b->device, window->emptied, in, b->error);
   if (status == TSR_OK)
     status = is_clear ? tsr_window_clear(&(tsr_work){b->backend, b->device, b->store, in, b->error}, window, run)
                       : copy_run(j, window, run, false, in);
-  if (status == TSR_OK) status = backend->event_record(b->device, window->filled, in, b->error);
-  return status ? status : backend->event_wait(b->device, window->filled, b->stream, b->error);
+  if (status == TSR_OK) status = backend->events->record(b->device, window->filled, in, b->error);
+  return status ? status : backend->events->wait(b->device, window->filled, b->stream, b->error);
 }
 
 static tsr_status empty_window(const job *j, const tsr_window *window, tsr_page_run run) {
   const tsr_work *b = &j->batch;
   const tsr_backend *backend = b->backend;
   void *out = b->store->windows->out;
-  tsr_status status = backend->event_record(b->device, window->worked, b->stream, b->error);
+  tsr_status status = backend->events->record(b->device, window->worked, b->stream, b->error);
   if (status || !j->writes) return status;
-  status = backend->event_wait(b->device, window->worked, out, b->error);
+  status = backend->events->wait(b->device, window->worked, out, b->error);
   if (status == TSR_OK) status = copy_run(j, window, run, true, out);
-  return status ? status : backend->event_record(b->device, window->emptied, out, b->error);
+  return status ? status : backend->events->record(b->device, window->emptied, out, b->error);
 }
 
 /* Where the items of each page begin: the host has to know, and with it all else that was enqueued is done. */
@@ -201,8 +201,8 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear
   p.bulk.counts = j->counts;
   p.bulk.unplaced_keys = j->unplaced_keys;
   p.bulk.unplaced_values = j->unplaced_values;
-  status = backend->event_record(b->device, windows->begun, b->stream, b->error);
-  if (status == TSR_OK) status = backend->event_wait(b->device, windows->begun, windows->in, b->error);
+  status = backend->events->record(b->device, windows->begun, b->stream, b->error);
+  if (status == TSR_OK) status = backend->events->wait(b->device, windows->begun, windows->in, b->error);
   tsr_page_run run = {0, 0};
   for (uint32_t turn = 0; status == TSR_OK && next_run(j, run.end, &run); turn++) {
     const tsr_window *window = &windows->window[turn % TSR_WINDOWS];
@@ -211,7 +211,7 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear
     if (status == TSR_OK) status = empty_window(j, window, run);
   }
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++)
-    status = backend->event_wait(b->device, windows->window[i].emptied, b->stream, b->error);
+    status = backend->events->wait(b->device, windows->window[i].emptied, b->stream, b->error);
   return status;
 }
 

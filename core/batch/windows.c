@@ -13,7 +13,7 @@ static tsr_status make_window(const tsr_work *b, uint64_t bytes, tsr_window *win
   tsr_event **events[] = {&window->filled, &window->worked, &window->emptied};
   tsr_status status = b->backend->allocate(b->device, bytes, &window->memory, b->error);
   for (uint32_t i = 0; status == TSR_OK && i < 3; i++)
-    status = b->backend->event_create(b->device, false, events[i], b->error);
+    status = b->backend->events->create(b->device, false, events[i], b->error);
   return status;
 }
 
@@ -21,7 +21,7 @@ tsr_status tsr_windows_make(const tsr_work *b, const tsr_composition *compositio
   const uint64_t bytes = tsr_composition_window_bytes(composition) / TSR_WINDOWS;
   tsr_windows *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(b->error, TSR_NO_MEMORY, "no memory for a table's windows");
-  tsr_status status = b->backend->event_create(b->device, false, &made->begun, b->error);
+  tsr_status status = b->backend->events->create(b->device, false, &made->begun, b->error);
   if (status == TSR_OK) status = b->backend->stream_create(b->device, false, &made->in, b->error);
   if (status == TSR_OK) status = b->backend->stream_create(b->device, false, &made->out, b->error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_WINDOWS; i++) status = make_window(b, bytes, &made->window[i]);
@@ -38,10 +38,10 @@ void tsr_windows_free(const tsr_work *b, tsr_windows *windows) {
     tsr_window *window = &windows->window[i];
     tsr_event *events[] = {window->filled, window->worked, window->emptied};
     for (uint32_t j = 0; j < 3; j++)
-      if (events[j]) b->backend->event_destroy(b->device, events[j]);
+      if (events[j]) b->backend->events->destroy(b->device, events[j]);
     if (window->memory) b->backend->free(b->device, window->memory);
   }
-  if (windows->begun) b->backend->event_destroy(b->device, windows->begun);
+  if (windows->begun) b->backend->events->destroy(b->device, windows->begun);
   if (windows->in) b->backend->stream_destroy(b->device, windows->in);
   if (windows->out) b->backend->stream_destroy(b->device, windows->out);
   free(windows);

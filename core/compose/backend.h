@@ -47,6 +47,27 @@ typedef struct tsr_wires {
   void (*close)(tsr_wire *wire); /* also ends what is under way */
 } tsr_wires;
 
+/* Users' kernels. */
+typedef struct tsr_user_kernels {
+  /* The compositions must outlive it. */
+  tsr_status (*create)(tsr_device *device, const tsr_user_code *code, tsr_user_program **program, tsr_error *error);
+  void (*destroy)(tsr_user_program *program);
+  /* Runs it on n items: arguments as for cuLaunchKernel, a table's a pointer to its tsr_user_table. */
+  tsr_status (*launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
+                       tsr_error *error);
+} tsr_user_kernels;
+
+/* Events: a point in a stream that other streams and the host can wait for; one that tells the time costs more. */
+typedef struct tsr_events {
+  tsr_status (*create)(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error);
+  void (*destroy)(tsr_device *device, tsr_event *event);
+  tsr_status (*record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
+  tsr_status (*finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
+  /* pre: both tell the time. */
+  tsr_status (*between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds, tsr_error *error);
+} tsr_events;
+
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
@@ -79,10 +100,10 @@ typedef struct tsr_backend {
   void (*program_destroy)(tsr_program *program);
   /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
   const char *(*program_describe)(tsr_program *program);
-  /* Makes the code of a step of a table now. */
-  tsr_status (*prepare)(tsr_program *program, const tsr_step *step, tsr_error *error);
+  /* Makes the code of a step now. program: as for `step`. */
+  tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
-  bool (*is_prepared)(tsr_program *program, const tsr_step *step);
+  bool (*is_prepared)(tsr_device *device, tsr_program *program, const tsr_step *step);
   /* Says that launches of each of `count` operations over n items in all follow, so that code which all of them are worth
    * is made before the first, of all operations at once; NULL where there is one way. */
   void (*expect)(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n);
@@ -92,8 +113,6 @@ typedef struct tsr_backend {
                      void *stream, tsr_error *error);
   /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
-  /* Enqueues: numbers[i], for i = 0 .. n, becomes the sum of the n first ones before i. numbers: n + 1 items. */
-  tsr_status (*prefix_sum)(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error);
   /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
    * that wait in others. */
   tsr_status (*stream_create)(tsr_device *device, bool is_urgent, void **stream, tsr_error *error);
@@ -102,23 +121,8 @@ typedef struct tsr_backend {
   /* Whether what is enqueued to the stream is recorded into a graph instead of run; NULL where there are no graphs. */
   tsr_status (*is_capturing)(tsr_device *device, void *stream, bool *is, tsr_error *error);
 
-  /* Makes a user's kernel; the compositions must outlive it. Then runs it on n items: arguments as for cuLaunchKernel, a
-   * table's a pointer to its tsr_user_table. */
-  tsr_status (*user_create)(tsr_device *device, const tsr_user_code *code, tsr_user_program **program,
-                            tsr_error *error);
-  void (*user_destroy)(tsr_user_program *program);
-  tsr_status (*user_launch)(tsr_user_program *program, uint64_t n, const void *const *arguments, void *stream,
-                            tsr_error *error);
-
-  /* Events: a point in a stream that other streams and the host can wait for; one that tells the time costs more. */
-  tsr_status (*event_create)(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error);
-  void (*event_destroy)(tsr_device *device, tsr_event *event);
-  tsr_status (*event_record)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
-  tsr_status (*event_wait)(tsr_device *device, tsr_event *event, void *stream, tsr_error *error);
-  tsr_status (*event_finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
-  /* pre: both tell the time. */
-  tsr_status (*event_between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds,
-                              tsr_error *error);
+  const tsr_user_kernels *user;
+  const tsr_events *events;
 } tsr_backend;
 
 /* First member of every backend's device. */

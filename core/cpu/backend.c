@@ -225,7 +225,8 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
 }
 
 /* Where there is no compiler the function tables are ready. */
-static tsr_status cpu_prepare(tsr_program *program, const tsr_step *step, tsr_error *error) {
+static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+  (void)device;
   (void)error;
   const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
   if (step->set == &tsr_bulk_steps && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
@@ -268,12 +269,6 @@ static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) 
   tsr_parallel_for(bulk->n, launch_range, &job);
 }
 
-/* Some items of an operation, by the thread that calls. */
-static void cpu_work(tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end) {
-  launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
-  launch_range(&job, begin, end);
-}
-
 typedef struct step_job {
   const tsr_step *step;
   const tsr_cpu_table *table;
@@ -287,7 +282,7 @@ static void step_range(void *argument, uint64_t begin, uint64_t end) {
 
 static tsr_status cpu_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
                            uint64_t n, void *stream, tsr_error *error) {
-  tsr_cpu_table table = {.launch = cpu_launch, .work = cpu_work};
+  tsr_cpu_table table = {.launch = cpu_launch};
   step_job job = {step, program ? &table : NULL, argument};
   (void)device;
   (void)stream;
@@ -313,21 +308,6 @@ static tsr_status cpu_reserve_heap(tsr_device *device, uint64_t bytes, tsr_error
   (void)bytes;
   (void)error;
   return TSR_OK; /* the host's malloc needs no reservation */
-}
-
-/* One thread does it, because adding up takes nothing beside the search that made the numbers. */
-static tsr_status cpu_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
-  (void)device;
-  (void)stream;
-  (void)error;
-  uint64_t sum = 0;
-  for (uint64_t i = 0; i < n; i++) {
-    uint64_t number = numbers[i];
-    numbers[i] = sum;
-    sum += number;
-  }
-  numbers[n] = sum;
-  return TSR_OK;
 }
 
 /* ---- Streams and events ---------------------------------------------------------------------- */
@@ -385,6 +365,10 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
   return TSR_OK;
 }
 
+static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_destroy, tsr_cpu_user_launch};
+static const tsr_events events = {cpu_event_create, cpu_event_destroy, cpu_event_record,
+                                  cpu_event_wait,   cpu_event_finish,  cpu_event_between};
+
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",
     .open = cpu_open,
@@ -408,16 +392,8 @@ const tsr_backend tsr_cpu_backend = {
     .expect = cpu_expect,
     .step = cpu_step,
     .reserve_heap = cpu_reserve_heap,
-    .prefix_sum = cpu_prefix_sum,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
-    .user_create = tsr_cpu_user_create,
-    .user_destroy = tsr_cpu_user_destroy,
-    .user_launch = tsr_cpu_user_launch,
-    .event_create = cpu_event_create,
-    .event_destroy = cpu_event_destroy,
-    .event_record = cpu_event_record,
-    .event_wait = cpu_event_wait,
-    .event_finish = cpu_event_finish,
-    .event_between = cpu_event_between,
+    .user = &user_kernels,
+    .events = &events,
 };

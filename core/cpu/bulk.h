@@ -42,9 +42,7 @@ struct tsr_cpu_table {
   const tsr_cpu *cpu;
   const tsr_cpu_bulk *bulk; /* NULL in a pool */
   struct tsr_program *program;
-  /* A bulk operation over all items of its argument, or over some of them by the calling thread. */
-  void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk);
-  void (*work)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk, uint64_t begin, uint64_t end);
+  void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk); /* over all its items */
 };
 
 /* The table of these widths; every pair that settings admit has one. */

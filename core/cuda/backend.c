@@ -11,8 +11,8 @@
 #include "core/compose/backend.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/link.h"
+#include "core/cuda/module.h"
 #include "core/cuda/nccl.h"
-#include "core/cuda/scan.h"
 #include "core/kernels/pool.h"
 #include "core/sized.h"
 
@@ -23,8 +23,8 @@ typedef struct cuda_device {
   const cu_driver *driver;
   cu_device number;
   cu_context context;
-  cu_pool pool;                               /* of buffers that live for one operation */
-  tsr_cuda_module scan, modules[MODULES_MAX]; /* of the sets of steps that were used, the first ones */
+  cu_pool pool;                         /* of buffers that live for one operation */
+  tsr_cuda_module modules[MODULES_MAX]; /* of the sets of steps that were used, the first ones */
   uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } cuda_device;
 
@@ -144,7 +144,6 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
 static void cuda_close(tsr_device *device) {
   cuda_device *d = of(device);
   if (push(d, NULL) == TSR_OK) {
-    tsr_cuda_module_unload(&d->scan, d->driver);
     for (uint32_t i = 0; i < MODULES_MAX; i++) tsr_cuda_module_unload(&d->modules[i], d->driver);
     tsr_status status = pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
@@ -374,24 +373,6 @@ static tsr_status make_step(tsr_program *program, const tsr_step *step, tsr_erro
   return status;
 }
 
-static bool sums_up(const tsr_step *step) { return step == TSR_BULK_STEP(TSR_BULK_retrieve); }
-
-static bool cuda_is_prepared(tsr_program *program, const tsr_step *step) {
-  return find_made(program, step) && (!sums_up(step) || program->device->scan.module);
-}
-
-static tsr_status cuda_prepare(tsr_program *program, const tsr_step *step, tsr_error *error) {
-  cuda_device *d = program->device;
-  if (cuda_is_prepared(program, step)) return TSR_OK;
-  tsr_status status = push(d, error);
-  if (status) return status;
-  if (!find_made(program, step)) status = make_step(program, step, error);
-  if (status == TSR_OK && sums_up(step)) /* between counting and retrieving there is a prefix sum */
-    status = tsr_cuda_scan_load(&d->scan, d->driver, d->base.info.sm, error);
-  tsr_status popped = pop(d, 0, "", status ? NULL : error);
-  return status ? status : popped;
-}
-
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The module of a set of no table: the one that has it, or a free one. */
@@ -418,6 +399,22 @@ static tsr_status find_kernel(cuda_device *d, tsr_program *program, const tsr_st
   if (status == TSR_OK) status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, error);
   if (status == TSR_OK) *kernel = module->kernel[step - step->set->step];
   return status;
+}
+
+static tsr_status cuda_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+  cuda_device *d = of(device);
+  cu_function kernel;
+  tsr_status status = push(d, error);
+  if (status) return status;
+  status = find_kernel(d, program, step, &kernel, error);
+  tsr_status popped = pop(d, 0, "", status ? NULL : error);
+  return status ? status : popped;
+}
+
+static bool cuda_is_prepared(tsr_device *device, tsr_program *program, const tsr_step *step) {
+  tsr_cuda_module *module;
+  if (program) return find_made(program, step) != NULL;
+  return find_module(of(device), step->set, &module, NULL) == TSR_OK && module->module;
 }
 
 static tsr_status cuda_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
@@ -449,15 +446,6 @@ static tsr_status cuda_reserve_heap(tsr_device *device, uint64_t bytes, tsr_erro
   if (status || now >= bytes) return status;
   return tsr_fail(error, TSR_NO_MEMORY, "%s gives malloc a heap of %llu bytes, not of %llu: ask for fewer items",
                   d->base.info.name, (unsigned long long)now, (unsigned long long)bytes);
-}
-
-static tsr_status cuda_prefix_sum(tsr_device *device, uint64_t *numbers, uint64_t n, void *stream, tsr_error *error) {
-  cuda_device *d = of(device);
-  tsr_status status = push(d, error);
-  if (status) return status;
-  status = tsr_cuda_scan_run(&d->scan, d->driver, d->pool, d->base.info.sm, numbers, n, stream, error);
-  tsr_status popped = pop(d, 0, "", status ? NULL : error);
-  return status ? status : popped;
 }
 
 /* ---- Users' kernels -------------------------------------------------------------------------- */
@@ -610,6 +598,10 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
   return status;
 }
 
+static const tsr_user_kernels user_kernels = {cuda_user_create, cuda_user_destroy, cuda_user_launch};
+static const tsr_events events = {cuda_event_create, cuda_event_destroy, cuda_event_record,
+                                  cuda_event_wait,   cuda_event_finish,  cuda_event_between};
+
 const tsr_backend tsr_cuda_backend = {
     .wires = &tsr_nccl_wires,
     .name = "cuda",
@@ -633,17 +625,9 @@ const tsr_backend tsr_cuda_backend = {
     .is_prepared = cuda_is_prepared,
     .step = cuda_step,
     .reserve_heap = cuda_reserve_heap,
-    .prefix_sum = cuda_prefix_sum,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .is_capturing = cuda_is_capturing,
-    .user_create = cuda_user_create,
-    .user_destroy = cuda_user_destroy,
-    .user_launch = cuda_user_launch,
-    .event_create = cuda_event_create,
-    .event_destroy = cuda_event_destroy,
-    .event_record = cuda_event_record,
-    .event_wait = cuda_event_wait,
-    .event_finish = cuda_event_finish,
-    .event_between = cuda_event_between,
+    .user = &user_kernels,
+    .events = &events,
 };

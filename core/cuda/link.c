@@ -306,13 +306,11 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   return key;
 }
 
-/* Whether a find would wait twice for a bucket: where a lane alone holds 64 bytes of it, ptxas saves registers in the
- * compact form by loading the last of them late (core/design/0008-tiles-in-step.md). */
-static bool waits_twice(const tsr_composition *const *tables, size_t count, const char *kernel) {
-  enum { LANE_BYTES = 64 };
-  if (count != 1 || strcmp(kernel, "tsr_find_kernel") != 0) return false;
+/* Whether the compact form would wait twice for a bucket (tsr_step.late_bytes). */
+static bool waits_twice(const tsr_composition *const *tables, size_t count, const tsr_step *step) {
+  if (count != 1 || !step->late_bytes) return false;
   const tsr_shape *shape = &tables[0]->shape;
-  return shape->tile_lanes == 1 && shape->bucket_bytes == LANE_BYTES;
+  return shape->tile_lanes == 1 && shape->bucket_bytes == step->late_bytes;
 }
 
 static void first_forms(const tsr_kernels *kernels, const char **names) {
@@ -329,7 +327,7 @@ static const tsr_kernel_info *find_kernel(const tsr_link *link, const char *name
 /* The compact form of a kernel is the faster one, because more of its blocks fit on a multiprocessor; but ptxas may spill a
  * register or two to reach it, and a spill in a walk costs more than those blocks gain. So a kernel that spills is linked
  * again in the next form. And so is one that takes a few registers more than five blocks leave it: where the next form
- * saves them without a spill it is kept, else the compact one. A find that waits twice takes the next form at once. */
+ * saves them without a spill it is kept, else the compact one. A kernel that waits twice takes the next form at once. */
 static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
@@ -345,7 +343,8 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
       const bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
                            kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
       if (form == 0) spills[i] = kernel->stack_bytes > 0;
-      if (roomier && (kernel->stack_bytes > 0 || (form == 0 && (is_wide || waits_twice(tables, count, names[i]))))) {
+      if (roomier &&
+          (kernel->stack_bytes > 0 || (form == 0 && (is_wide || waits_twice(tables, count, &kernels->step[i]))))) {
         names[i] = form == 0 || spills[i] ? roomier : compact_name;
         changed = true;
       }

@@ -73,11 +73,11 @@ static tsr_status measure(meter *m, const row_kernel *kernel, tsr_roofline_row *
   for (uint64_t i = 0; status == TSR_OK && i <= REPEATS; i++) {
     if (i == 0 || kernel->kind == TSR_ROOFLINE_WRITES)
       status = backend->fill(m->device, m->memory, 0xFF, m->footprint_bytes, NULL, error);
-    if (status == TSR_OK) status = backend->event_record(m->device, m->from, NULL, error);
+    if (status == TSR_OK) status = backend->events->record(m->device, m->from, NULL, error);
     if (status == TSR_OK) status = launch(m, kernel, accesses, i * ACCESSES, error);
-    if (status == TSR_OK) status = backend->event_record(m->device, m->to, NULL, error);
-    if (status == TSR_OK) status = backend->event_finish(m->device, m->to, error);
-    if (status == TSR_OK) status = backend->event_between(m->device, m->from, m->to, &times[i], error);
+    if (status == TSR_OK) status = backend->events->record(m->device, m->to, NULL, error);
+    if (status == TSR_OK) status = backend->events->finish(m->device, m->to, error);
+    if (status == TSR_OK) status = backend->events->between(m->device, m->from, m->to, &times[i], error);
   }
   if (status) return status;
   const double each = kernel->kind == TSR_ROOFLINE_COPIES ? (double)kernel->bytes : 1;
@@ -97,16 +97,16 @@ static tsr_status copy_once(meter *m, uint32_t ways, uint64_t bytes, double *mil
   const bool both = ways == (TO_DEVICE | FROM_DEVICE);
   const uint64_t each = both ? bytes / 2 : bytes;
   char *host = m->host, *memory = m->memory;
-  tsr_status status = backend->event_record(m->device, m->from, m->stream[0], error);
-  if (status == TSR_OK) status = backend->event_wait(m->device, m->from, m->stream[1], error);
+  tsr_status status = backend->events->record(m->device, m->from, m->stream[0], error);
+  if (status == TSR_OK) status = backend->events->wait(m->device, m->from, m->stream[1], error);
   if (status == TSR_OK && ways & TO_DEVICE) status = backend->copy(m->device, memory, host, each, m->stream[0], error);
   if (status == TSR_OK && ways & FROM_DEVICE)
     status = backend->copy(m->device, host + bytes - each, memory + bytes - each, each, m->stream[1], error);
-  if (status == TSR_OK) status = backend->event_record(m->device, m->to, m->stream[1], error);
-  if (status == TSR_OK) status = backend->event_wait(m->device, m->to, m->stream[0], error);
-  if (status == TSR_OK) status = backend->event_record(m->device, m->to, m->stream[0], error);
-  if (status == TSR_OK) status = backend->event_finish(m->device, m->to, error);
-  return status ? status : backend->event_between(m->device, m->from, m->to, milliseconds, error);
+  if (status == TSR_OK) status = backend->events->record(m->device, m->to, m->stream[1], error);
+  if (status == TSR_OK) status = backend->events->wait(m->device, m->to, m->stream[0], error);
+  if (status == TSR_OK) status = backend->events->record(m->device, m->to, m->stream[0], error);
+  if (status == TSR_OK) status = backend->events->finish(m->device, m->to, error);
+  return status ? status : backend->events->between(m->device, m->from, m->to, milliseconds, error);
 }
 
 static tsr_status measure_bus(meter *m, tsr_roofline_row *rows, size_t *count, tsr_error *error) {
@@ -134,8 +134,8 @@ static void close_meter(meter *m) {
   for (uint32_t i = 0; i < 2; i++)
     if (m->stream[i]) backend->stream_destroy(m->device, m->stream[i]);
   if (m->host) backend->free_host(m->device, m->host);
-  if (m->from) backend->event_destroy(m->device, m->from);
-  if (m->to) backend->event_destroy(m->device, m->to);
+  if (m->from) backend->events->destroy(m->device, m->from);
+  if (m->to) backend->events->destroy(m->device, m->to);
   if (m->memory) backend->free(m->device, m->memory);
   if (m->sink) backend->free(m->device, m->sink);
 }
@@ -148,8 +148,8 @@ static bool can_measure(const meter *m, const row_kernel *kernel) {
 static tsr_status measure_all(meter *m, tsr_roofline_row *rows, size_t *count, tsr_error *error) {
   const tsr_backend *backend = m->device->backend;
   tsr_status status = load_kernels(m, error);
-  if (status == TSR_OK) status = backend->event_create(m->device, true, &m->from, error);
-  if (status == TSR_OK) status = backend->event_create(m->device, true, &m->to, error);
+  if (status == TSR_OK) status = backend->events->create(m->device, true, &m->from, error);
+  if (status == TSR_OK) status = backend->events->create(m->device, true, &m->to, error);
   if (status == TSR_OK) status = backend->allocate(m->device, m->footprint_bytes, &m->memory, error);
   if (status == TSR_OK) status = backend->allocate(m->device, sizeof(uint32_t), &m->sink, error);
   for (size_t i = 0; status == TSR_OK && i < ROWS; i++)

@@ -72,10 +72,10 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     status = device->backend->stream_create(device, leg != TSR_LEG_WORK, &m->streams[leg], error);
   for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     tsr_flight *k = &m->flights[i];
-    if (status == TSR_OK) status = device->backend->event_create(device, true, &k->times.back_at, error);
+    if (status == TSR_OK) status = device->backend->events->create(device, true, &k->times.back_at, error);
     for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++) {
-      status = device->backend->event_create(device, true, &k->ended[leg], error);
-      if (status == TSR_OK) status = device->backend->event_create(device, true, &k->times.begun[leg], error);
+      status = device->backend->events->create(device, true, &k->ended[leg], error);
+      if (status == TSR_OK) status = device->backend->events->create(device, true, &k->times.begun[leg], error);
     }
   }
   return status;
@@ -94,10 +94,10 @@ static void release_member(tsr_member *m) {
     tsr_flight *k = &m->flights[i];
     tsr_buffer *const others[] = {&k->numbers,         &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
                                   &k->gathered.values, &k->gathered.back, &k->gathered.ordered};
-    if (k->times.back_at) device->backend->event_destroy(device, k->times.back_at);
+    if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
-      if (k->ended[leg]) device->backend->event_destroy(device, k->ended[leg]);
-      if (k->times.begun[leg]) device->backend->event_destroy(device, k->times.begun[leg]);
+      if (k->ended[leg]) device->backend->events->destroy(device, k->ended[leg]);
+      if (k->times.begun[leg]) device->backend->events->destroy(device, k->times.begun[leg]);
     }
     for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
     for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core/batch/sum.h"
 #include "core/devices/balance.h"
 
 /* ---- What is asked --------------------------------------------------------------------------- */
@@ -120,12 +121,12 @@ tsr_status tsr_task_allocate(tsr_task *task) {
 
 tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->event_wait(device, event, m->streams[leg], task->error);
+  return device->backend->events->wait(device, event, m->streams[leg], task->error);
 }
 
 static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *event, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->event_record(device, event, m->streams[leg], task->error);
+  return device->backend->events->record(device, event, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, const void *from, uint64_t bytes,
@@ -143,7 +144,7 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t wha
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->prefix_sum(device, numbers, n, m->streams[leg], task->error);
+  return tsr_prefix_sum(device, numbers, n, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *m, tsr_buffer *buffer, uint64_t bytes) {
@@ -184,7 +185,7 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
 /* *longest becomes the time between two events of this flight, if that is longer. */
 static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to, double *longest, tsr_error *error) {
   double ms = 0;
-  tsr_status status = tsr_device_of(m)->backend->event_between(tsr_device_of(m), from, to, &ms, error);
+  tsr_status status = tsr_device_of(m)->backend->events->between(tsr_device_of(m), from, to, &ms, error);
   if (ms > *longest) *longest = ms;
   return status;
 }
@@ -219,7 +220,7 @@ tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error
     const tsr_flight *k = &m->flights[flight];
     tsr_device *device = tsr_device_of(m);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
-      tsr_status waited = device->backend->event_finish(device, k->ended[leg], status ? NULL : error);
+      tsr_status waited = device->backend->events->finish(device, k->ended[leg], status ? NULL : error);
       if (status == TSR_OK) status = waited;
     }
   }

@@ -18,6 +18,7 @@ static void fit_turns(const tsr_shape *table, const void *argument, tsr_grid *gr
   {.set = &tsr_bulk_steps,                                                                                             \
    .kernel = "tsr_" #op "_kernel",                                                                                     \
    .roomier = {"tsr_medium_" #op "_kernel", "tsr_roomy_" #op "_kernel"},                                               \
+   .late_bytes = TSR_BULK_##op == TSR_BULK_find ? 64 : 0,                                                              \
    .grid = {.block_items = TSR_BULK_##op == TSR_BULK_combine ? TSR_COMBINE_ITEMS : 0},                                 \
    .fit = TAKES_TURNS_IN(op) ? fit_turns : NULL},
 static const tsr_step steps[] = {TSR_BULK_OPS(ROW)};

@@ -5,6 +5,7 @@
 #include "core/table/call.h"
 
 #include "core/batch/plan.h"
+#include "core/kernels/scan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/values.h"
@@ -52,12 +53,13 @@ static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;
-  bool (*is_prepared)(tsr_program *, const tsr_step *) = t->backend->is_prepared;
+  bool (*is_prepared)(tsr_device *, tsr_program *, const tsr_step *) = t->backend->is_prepared;
   tsr_program *p = t->store.code->program;
-  return !is_prepared(p, TSR_BULK_STEP(r->op)) ||
-         (r->op == TSR_BULK_retrieve && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_note))) ||
-         (combines && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_combine))) ||
-         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(p, TSR_BULK_STEP(TSR_BULK_mark)));
+  return !is_prepared(t->device, p, TSR_BULK_STEP(r->op)) ||
+         (r->op == TSR_BULK_retrieve && !is_prepared(t->device, NULL, &tsr_scan_steps.step[TSR_SCAN_tiles])) ||
+         (r->op == TSR_BULK_retrieve && !is_prepared(t->device, p, TSR_BULK_STEP(TSR_BULK_note))) ||
+         (combines && !is_prepared(t->device, p, TSR_BULK_STEP(TSR_BULK_combine))) ||
+         (tsr_plan_marks(t->store.composition, r->op) && !is_prepared(t->device, p, TSR_BULK_STEP(TSR_BULK_mark)));
 }
 
 enum { ANY_CALL = TSR_CALLS };

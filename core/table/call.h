@@ -9,7 +9,15 @@
 #include "core/table/table_struct.h"
 
 /* What a request may ask for besides an operation TSR_BULK_. */
-enum { TSR_CALL_CLEAR = TSR_BULKS, TSR_CALL_KERNEL, TSR_CALL_LINK, TSR_CALL_FUNCTION, TSR_CALL_BUILD, TSR_CALL_PARTS, TSR_CALLS };
+enum {
+  TSR_CALL_CLEAR = TSR_BULKS,
+  TSR_CALL_KERNEL,
+  TSR_CALL_LINK,
+  TSR_CALL_FUNCTION,
+  TSR_CALL_BUILD,
+  TSR_CALL_PARTS,
+  TSR_CALLS
+};
 
 /* Learns whether the stream of request->call is captured. If it is, fails where the call cannot be recorded: it would
  * wait, or allocate memory, or needs code that is not there. Otherwise the table expects changes that no call tells of. */

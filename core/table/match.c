@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/batch/sum.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/single.h"
@@ -62,7 +63,7 @@ static tsr_status read_number(const tsr_joining *j, const void *from, void *to, 
 }
 
 tsr_status tsr_joining_sum(const tsr_joining *j, uint64_t *numbers, uint64_t n, uint64_t *sum) {
-  const tsr_status status = j->left->backend->prefix_sum(j->left->device, numbers, n, NULL, j->error);
+  const tsr_status status = tsr_prefix_sum(j->left->device, numbers, n, NULL, j->error);
   return status ? status : read_number(j, numbers + n, sum, sizeof *sum);
 }
 
@@ -159,7 +160,6 @@ static tsr_status find_leaders(tsr_joining *j) {
 
 static tsr_status match_by_index(tsr_joining *j) {
   tsr_match *m = &j->match;
-  const tsr_backend *backend = j->left->backend;
   void *grouped;
   j->way = "by an index of the right keys";
   tsr_status status = write_out(j, LEFT);
@@ -169,7 +169,7 @@ static tsr_status match_by_index(tsr_joining *j) {
   const bool counts = j->wants_right_values || tsr_match_wants_count(m);
   if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, counts, j->wants_right_values);
   if (status == TSR_OK && counts && m->rights)
-    status = backend->prefix_sum(j->left->device, m->groups, m->rights, NULL, j->error);
+    status = tsr_prefix_sum(j->left->device, m->groups, m->rights, NULL, j->error);
   if (status == TSR_OK && j->wants_right_values) {
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
     m->grouped = grouped;

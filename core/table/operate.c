@@ -7,6 +7,7 @@
 
 #include "core/batch/group.h"
 #include "core/batch/order.h"
+#include "core/batch/sum.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/enlarge.h"
@@ -36,7 +37,7 @@ static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, const tsr_call_sta
   if (status) return status;
   counting.values_out = notes;
   status = launch(t, op, &counting, call, error);
-  if (status == TSR_OK) status = t->backend->prefix_sum(t->device, bulk->counts, bulk->n, call->stream, error);
+  if (status == TSR_OK) status = tsr_prefix_sum(t->device, bulk->counts, bulk->n, call->stream, error);
   if (status == TSR_OK && bulk->values_out) {
     bulk->values = notes;
     bulk->tally = t->tallies + TSR_TALLY_UNREAD;

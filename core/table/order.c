@@ -23,7 +23,7 @@ static tsr_phase phase_of(const tsr_table *t, tsr_phase next) {
 static tsr_status open_gate(tsr_table *t, void *stream, tsr_error *error) {
   tsr_order *order = &t->order;
   tsr_event *recorded = order->uses[0].event;
-  if (order->use_count != 1) return t->backend->event_record(t->device, order->gate, stream, error);
+  if (order->use_count != 1) return t->backend->events->record(t->device, order->gate, stream, error);
   order->uses[0].event = order->gate;
   order->gate = recorded;
   return TSR_OK;
@@ -37,11 +37,11 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.use_count; i++)
       if (t->order.uses[i].stream == stream) return TSR_OK;
-    return t->backend->event_wait(t->device, t->order.gate, stream, error);
+    return t->backend->events->wait(t->device, t->order.gate, stream, error);
   }
   for (uint32_t i = 0; status == TSR_OK && i < t->order.use_count; i++)
     if (t->order.uses[i].stream != stream)
-      status = t->backend->event_wait(t->device, t->order.uses[i].event, stream, error);
+      status = t->backend->events->wait(t->device, t->order.uses[i].event, stream, error);
   if (status == TSR_OK) status = open_gate(t, stream, error);
   if (status) return status;
   t->order.phase = next;
@@ -55,13 +55,13 @@ tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
   if (i == TSR_USES_MAX) { /* this stream waits for the oldest one's work and then stands for both */
     i = t->order.oldest_use;
     t->order.oldest_use = (i + 1) % TSR_USES_MAX;
-    tsr_status status = t->backend->event_wait(t->device, t->order.uses[i].event, stream, error);
+    tsr_status status = t->backend->events->wait(t->device, t->order.uses[i].event, stream, error);
     if (status) return status;
   } else if (i == t->order.use_count) {
     t->order.use_count++;
   }
   t->order.uses[i].stream = stream;
-  return t->backend->event_record(t->device, t->order.uses[i].event, stream, error);
+  return t->backend->events->record(t->device, t->order.uses[i].event, stream, error);
 }
 
 tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
@@ -72,18 +72,18 @@ tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
 tsr_status tsr_single_wait(tsr_table *t, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < t->order.use_count; i++)
-    status = t->backend->event_finish(t->device, t->order.uses[i].event, error);
+    status = t->backend->events->finish(t->device, t->order.uses[i].event, error);
   return status;
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_order_open(tsr_table *t, tsr_error *error) {
-  tsr_status status = t->backend->event_create(t->device, false, &t->order.gate, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer.from, error);
-  if (status == TSR_OK) status = t->backend->event_create(t->device, true, &t->timer.to, error);
+  tsr_status status = t->backend->events->create(t->device, false, &t->order.gate, error);
+  if (status == TSR_OK) status = t->backend->events->create(t->device, true, &t->timer.from, error);
+  if (status == TSR_OK) status = t->backend->events->create(t->device, true, &t->timer.to, error);
   for (uint32_t i = 0; status == TSR_OK && i < TSR_USES_MAX; i++)
-    status = t->backend->event_create(t->device, false, &t->order.uses[i].event, error);
+    status = t->backend->events->create(t->device, false, &t->order.uses[i].event, error);
   return status;
 }
 
@@ -92,7 +92,7 @@ void tsr_order_close(tsr_table *t) {
   (void)status; /* nobody is left to hear of it */
   tsr_event *events[] = {t->order.gate, t->timer.from, t->timer.to};
   for (uint32_t i = 0; i < 3; i++)
-    if (events[i]) t->backend->event_destroy(t->device, events[i]);
+    if (events[i]) t->backend->events->destroy(t->device, events[i]);
   for (uint32_t i = 0; i < TSR_USES_MAX; i++)
-    if (t->order.uses[i].event) t->backend->event_destroy(t->device, t->order.uses[i].event);
+    if (t->order.uses[i].event) t->backend->events->destroy(t->device, t->order.uses[i].event);
 }

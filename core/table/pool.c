@@ -161,8 +161,8 @@ static tsr_status furnish(tsr_pool *p, tsr_error *error) {
   p->places = places;
   if (status == TSR_OK) status = b->allocate(p->device, sizeof *p->tally, &tally, error);
   p->tally = tally;
-  if (status == TSR_OK) status = b->event_create(p->device, true, &p->from, error);
-  if (status == TSR_OK) status = b->event_create(p->device, true, &p->to, error);
+  if (status == TSR_OK) status = b->events->create(p->device, true, &p->from, error);
+  if (status == TSR_OK) status = b->events->create(p->device, true, &p->to, error);
   if (status == TSR_OK && p->is_system) status = b->reserve_heap(p->device, heap, error);
   if (status == TSR_OK) status = b->program_create(p->device, p->composition, &p->program, error);
   p->code_composition = p->composition;
@@ -221,8 +221,8 @@ void tsr_pool_destroy(tsr_pool *p) {
       if (p->state.part[TSR_ROLE_ALLOCATOR].region[i]) b->free(p->device, p->state.part[TSR_ROLE_ALLOCATOR].region[i]);
     if (p->places) b->free(p->device, p->places);
     if (p->tally) b->free(p->device, p->tally);
-    if (p->from) b->event_destroy(p->device, p->from);
-    if (p->to) b->event_destroy(p->device, p->to);
+    if (p->from) b->events->destroy(p->device, p->from);
+    if (p->to) b->events->destroy(p->device, p->to);
     b->close(p->device);
   }
   if (p->code_composition != p->composition) tsr_composition_free(p->code_composition);
@@ -274,11 +274,11 @@ static tsr_status work(tsr_pool *p, uint32_t op, uint64_t n, bool checks, tsr_po
   *tally = (tsr_pool_tally){.hits = 0};
   if (n == 0) return TSR_OK;
   tsr_status status = b->fill(p->device, p->tally, 0, sizeof *p->tally, NULL, error);
-  if (status == TSR_OK) status = b->event_record(p->device, p->from, NULL, error);
+  if (status == TSR_OK) status = b->events->record(p->device, p->from, NULL, error);
   if (status == TSR_OK) status = b->step(p->device, p->program, &set->step[op], &run, n, NULL, error);
-  if (status == TSR_OK) status = b->event_record(p->device, p->to, NULL, error);
-  if (status == TSR_OK) status = b->event_finish(p->device, p->to, error);
-  if (status == TSR_OK && milliseconds) status = b->event_between(p->device, p->from, p->to, milliseconds, error);
+  if (status == TSR_OK) status = b->events->record(p->device, p->to, NULL, error);
+  if (status == TSR_OK) status = b->events->finish(p->device, p->to, error);
+  if (status == TSR_OK && milliseconds) status = b->events->between(p->device, p->from, p->to, milliseconds, error);
   if (status == TSR_OK) status = b->copy(p->device, tally, p->tally, sizeof *tally, NULL, error);
   return status ? status : b->synchronize(p->device, NULL, error);
 }

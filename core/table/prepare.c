@@ -7,6 +7,7 @@
 #include "core/compose/compose.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
+#include "core/kernels/scan.h"
 #include "core/sized.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
@@ -55,9 +56,11 @@ static tsr_status check_call(const tsr_composition *t, const call *c, const char
 static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *error) {
   const tsr_composition *composition = t->store.composition;
   tsr_status status = TSR_OK;
-  if (composition->facts.combines_later) status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_combine), error);
+  if (composition->facts.combines_later)
+    status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_combine), error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(composition, step)) status = t->backend->prepare(program, &tsr_pages_steps.step[step], error);
+    if (tsr_plan_has_step(composition, step))
+      status = t->backend->prepare(t->device, program, &tsr_pages_steps.step[step], error);
   return status;
 }
 
@@ -86,12 +89,14 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
     /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
     if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
-      status = t->backend->prepare(program, TSR_BULK_STEP(operation_of(t, calls[i].operations[j])), error);
+      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(operation_of(t, calls[i].operations[j])), error);
     if (status == TSR_OK && tsr_plan_marks(t->store.composition, calls[i].operations[0]))
-      status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_mark), error);
+      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_mark), error);
+    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
+      status = t->backend->prepare(t->device, NULL, &tsr_scan_steps.step[TSR_SCAN_tiles], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
-      status = t->backend->prepare(program, TSR_BULK_STEP(TSR_BULK_apply_inserts), error);
+      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_apply_inserts), error);
   }
   return status;
 }

@@ -324,13 +324,13 @@ tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t by
 
 tsr_status tsr_timer_start(tsr_table *t, void *stream, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_start: the table is NULL");
-  return t->backend->event_record(t->device, t->timer.from, stream, error);
+  return t->backend->events->record(t->device, t->timer.from, stream, error);
 }
 
 tsr_status tsr_timer_stop(tsr_table *t, void *stream, double *milliseconds, tsr_error *error) {
   if (!t || !milliseconds)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_stop needs a table and a place for the time");
-  tsr_status status = t->backend->event_record(t->device, t->timer.to, stream, error);
-  if (status == TSR_OK) status = t->backend->event_finish(t->device, t->timer.to, error);
-  return status ? status : t->backend->event_between(t->device, t->timer.from, t->timer.to, milliseconds, error);
+  tsr_status status = t->backend->events->record(t->device, t->timer.to, stream, error);
+  if (status == TSR_OK) status = t->backend->events->finish(t->device, t->timer.to, error);
+  return status ? status : t->backend->events->between(t->device, t->timer.from, t->timer.to, milliseconds, error);
 }

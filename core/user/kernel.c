@@ -90,10 +90,10 @@ static tsr_status link_now(tsr_kernel *k, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < k->code.facts.tables; i++)
     status = tsr_user_code_take(&k->code, i, k->tables[i]->store.code->composition, error);
-  if (status == TSR_OK) status = k->tables[0]->backend->user_create(k->tables[0]->device, &k->code, &made, error);
+  if (status == TSR_OK) status = k->tables[0]->backend->user->create(k->tables[0]->device, &k->code, &made, error);
   if (status) return status;
   leave_codes(k);
-  if (k->program) k->tables[0]->backend->user_destroy(k->program);
+  if (k->program) k->tables[0]->backend->user->destroy(k->program);
   k->program = made;
   for (size_t i = 0; i < k->code.facts.tables; i++) k->linked[i] = tsr_store_keep_code(&k->tables[i]->store);
   return TSR_OK;
@@ -127,7 +127,7 @@ void tsr_kernel_destroy(tsr_kernel *k) {
     (void)status; /* nobody is left to hear of it */
   }
   leave_codes(k);
-  if (k->program) k->tables[0]->backend->user_destroy(k->program);
+  if (k->program) k->tables[0]->backend->user->destroy(k->program);
   free(k->text);
   free(k->file);
   free(k->image);
@@ -185,7 +185,7 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
     all[i] = refs[i];
   }
   for (size_t i = facts->tables; i < facts->parameters; i++) all[i] = arguments[i - facts->tables];
-  if (status == TSR_OK) status = k->tables[0]->backend->user_launch(k->program, n, all, stream, error);
+  if (status == TSR_OK) status = k->tables[0]->backend->user->launch(k->program, n, all, stream, error);
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_call_leave(k->tables[i], &r.call, error);
   if (status == TSR_OK) return TSR_OK;
   tsr_status waited = k->tables[0]->backend->synchronize(k->tables[0]->device, stream, NULL);

@@ -6,25 +6,29 @@
 
 #include "core/batch/match.h"
 #include "core/batch/split.h"
+#include "core/kernels/scan.h"
 #include "core/kernels/wide.h"
 #include "tests/codegen/linking.h"
 
 namespace {
 
-void expect_links(const tsr_steps &set) {
+void expect_links(const tsr_steps &set, bool shuffles = false) {
   tsr_kernels kernels;
   for (uint32_t sm : {80u, 90u, 100u}) {
     SCOPED_TRACE(sm);
     linking::Link link;
     tsr_error error = {};
     ASSERT_EQ(tsr_step_kernels(set.step, set.count, 0, 0, &kernels, &error), TSR_OK) << error.message;
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, false, &link.link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, linking::keeps_links(), &link.link, &error), TSR_OK)
+        << error.message;
+    if (shuffles && sm < 90) link.link.other_functions = 0; // ptxas's
     linking::expect_sound(link.link, set.count, 255);
   }
 }
 
 TEST(Kernels, OfAJoinLink) { expect_links(tsr_match_steps); }
 TEST(Kernels, OfASplitLink) { expect_links(tsr_split_steps); }
+TEST(Kernels, OfAPrefixSumLink) { expect_links(tsr_scan_steps, true); }
 TEST(Kernels, OfRowsLink) { expect_links(tsr_wide_steps); }
 
 } // namespace

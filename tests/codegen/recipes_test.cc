@@ -169,23 +169,6 @@ TEST(Kernels, HaveNamesThatDoNotContainEachOther) {
       EXPECT_TRUE(one == other || one.find(other) == std::string::npos) << one << " " << other;
 }
 
-extern "C" const tsr_image tsr_scan_images[];
-
-TEST(Kernels, OfThePrefixSumLink) {
-  tsr_step steps[2] = {};
-  steps[0].kernel = "tsr_scan_totals";
-  steps[1].kernel = "tsr_scan_tiles";
-  tsr_kernels kernels = {steps, 2, tsr_scan_images[0].device, tsr_scan_images[0].device_bytes, false};
-  for (uint32_t sm : {80u, 90u, 100u}) {
-    linking::Link link;
-    tsr_error error = {};
-    ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, sm, linking::keeps_links(), &link.link, &error), TSR_OK)
-        << error.message;
-    if (sm < 90) link.link.other_functions = 0; // ptxas's, for the shuffles of CUB
-    linking::expect_sound(link.link, 2, 255);
-  }
-}
-
 TEST(Recipes, AreFound) {
   EXPECT_GE(recipes().size(), 8u);
   EXPECT_FALSE(files_of("specs/speed/*.ini").empty());

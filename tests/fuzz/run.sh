@@ -28,7 +28,7 @@ sources_of() {
       echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/{number,spec,spec_text}.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
-      ls core/{spec,compose,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
+      ls core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
       echo "tests/fuzz/file.c $work/save/core/*"
       ;;
     *)
@@ -53,13 +53,15 @@ build_core() {
         -DTSR_PAYLOAD_BITS=$payload -c -o "$folder/bulk_k${key}c$payload.o" core/cpu/bulk.c
     done
   done
-  TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol tsr_bulk_images --out "$folder/bulk_images.o" \
-    --sdk-root . core/kernels/launch.cu
+  for image in bulk:kernels/launch pages:batch/batch; do
+    TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol "tsr_${image%:*}_images" --sdk-root . \
+      --out "$folder/${image%:*}_images.o" "core/${image#*:}.cu"
+  done
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_POOL_SYSTEM=1 -c \
     -o "$folder/pool_system.o" core/cpu/pool.c
-  for image in roofline:roofline scan:scan pool:pool pool_system:pool; do
+  for image in {roofline,scan,pool,wide}:kernels pool_system:kernels {match,split}:batch; do
     TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol "tsr_${image%:*}_images" --sdk-root . \
-      --out "$folder/${image%:*}_images.o" "core/kernels/${image#*:}.cu"
+      --out "$folder/${image%:*}_images.o" "core/${image#*:}/${image%:*}.cu"
   done
   for part in layout:layouts/packed layout:layouts/soa probing:probing/cuckoo probing:probing/double_hashing; do
     name=${part##*/}

@@ -182,10 +182,10 @@ void launch(const char *kernel, void **parameters) {
         ASSERT_EQ(tsr_cpu_backend.step(nullptr, nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
         return;
       }
-  ASSERT_STREQ(kernel, "tsr_scan_tiles"); // of as many numbers as one tile has
-  const tsr_scan *scan = static_cast<tsr_scan *>(parameters[0]);
-  ASSERT_EQ(scan->tiles, nullptr);
-  ASSERT_EQ(tsr_cpu_backend.prefix_sum(nullptr, scan->numbers, scan->n, nullptr, nullptr), TSR_OK);
+  const tsr_step *sums = &tsr_scan_steps.step[TSR_SCAN_tiles];
+  ASSERT_STREQ(kernel, sums->kernel); // of as many numbers as one tile has
+  ASSERT_EQ(static_cast<tsr_scan *>(parameters[0])->tiles, nullptr);
+  ASSERT_EQ(tsr_cpu_backend.step(nullptr, nullptr, sums, parameters[0], 1, nullptr, nullptr), TSR_OK);
 }
 
 } // namespace
