@@ -91,6 +91,10 @@ TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coher
   return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
 }
 
+/* Whether notes of what key 0 stands for are made meanwhile. Otherwise they are read as all memory is: past L1 it takes
+ * assembly, which in a loop hides from ptxas below sm_90 that lanes meet again. */
+TSR_INLINE uint32_t op_meets_notes(const tsr_ctx *c, uint32_t kind) { return op_inserts(kind) || is_mixed(c); }
+
 /* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded otherwise. */
 TSR_INLINE uint32_t op_guard(const tsr_ctx *c, uint32_t kind) {
   return kind == OP_CLAIM ? (uint32_t)TSR_GUARD_NONE : TSR_FACT(c, guard);
@@ -136,7 +140,7 @@ TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, cons
       op_inserts(kind) && (guard == TSR_GUARD_NONE || (guard == TSR_GUARD_CLAIM && !claims_meet_erases(c)));
   tsr_view v = {0, 0, 0, 0};
   uint32_t open;
-  const uint32_t own = walk_own_slots(c, op->key, b->ref, &open);
+  const uint32_t own = walk_own_slots(c, op->key, b->ref, op_meets_notes(c, kind), &open);
   if (sees_keys) v.matches = layout_match(c, b, walk_stored_key(op->key)) & own;
   if (!op->walking) v.matches = 0;
   if (sees_empties) v.empties = layout_empties(c, b) & open;
@@ -151,7 +155,7 @@ TSR_INLINE uint32_t walk_ends_here(const tsr_ctx *c, const tsr_op *op, uint32_t 
   if (!op_has_end(c, kind)) return 0;
   if (TSR_FACT(c, ends_at_flag)) return !layout_flag(c, b) && !op_raises(c, op, kind);
   uint32_t open = ~(uint32_t)0;
-  if (!op_inserts(kind)) walk_own_slots(c, op->key, b->ref, &open);
+  if (!op_inserts(kind)) walk_own_slots(c, op->key, b->ref, op_meets_notes(c, kind), &open);
   return walk_ends(c, &op->probe, op_inserts(kind) ? v->empties : layout_empties(c, b) & open);
 }
 

@@ -71,8 +71,8 @@ TSR_INLINE uint64_t walk_note(const tsr_ctx *c, uint64_t ref) {
 TSR_INLINE uint32_t *walk_notes(const tsr_ctx *c, uint64_t note) {
   return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[TSR_FACT(c, meanings_region)] + note / TSR_MEANINGS_OF_WORD;
 }
-TSR_INLINE uint32_t walk_meaning(const tsr_ctx *c, uint64_t note) {
-  return tsr_load32(walk_notes(c, note), 1) >> note % TSR_MEANINGS_OF_WORD * 2 & 3u;
+TSR_INLINE uint32_t walk_meaning(const tsr_ctx *c, uint64_t note, uint32_t coherent) {
+  return tsr_load32(walk_notes(c, note), coherent) >> note % TSR_MEANINGS_OF_WORD * 2 & 3u;
 }
 
 /* Whether there is a note of bucket ref. */
@@ -82,12 +82,12 @@ TSR_INLINE bool walk_is_noted(const tsr_ctx *c, uint64_t ref) {
 
 /* The slots of bucket ref that may hold pairs of this key, and of its vacant ones those that it may have (*open): others may
  * hold its stored key. Where operations of all kinds overlap, the pair was seen before: so its note is not too old. */
-TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref, uint32_t *open) {
+TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref, uint32_t coherent, uint32_t *open) {
   const uint32_t slots = TSR_FACT(c, bucket_slots);
   *open = ~(uint32_t)0;
   if (walk_meets(c, key) && walk_is_noted(c, ref)) {
     if (TSR_FACT(c, is_mixed)) tsr_fence();
-    const uint32_t meaning = walk_meaning(c, ref), own = meaning == walk_meaning_of(key) ? ~(uint32_t)0 : 0;
+    const uint32_t meaning = walk_meaning(c, ref, coherent), own = meaning == walk_meaning_of(key) ? ~(uint32_t)0 : 0;
     *open = meaning ? own : ~(uint32_t)0;
     return own;
   }
@@ -147,7 +147,7 @@ TSR_INLINE tsr_key walk_user_key(const tsr_ctx *c, uint64_t ref, uint32_t slot, 
     const uint64_t second = may_be ? walk_list_begin(c, c->t->lists + 1) : ~(uint64_t)0;
     return at < first ? stored : (tsr_key)(TSR_ERASED_KEY + (at >= second));
   }
-  if (stored == 0 && walk_is_noted(c, ref)) return walk_key_of(walk_meaning(c, walk_note(c, ref)));
+  if (stored == 0 && walk_is_noted(c, ref)) return walk_key_of(walk_meaning(c, walk_note(c, ref), 1));
   return tail < TSR_TAIL_RESERVED ? (tsr_key)(TSR_ERASED_KEY + (tsr_key)tail) : stored;
 }
 
