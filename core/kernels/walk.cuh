@@ -119,16 +119,21 @@ TSR_INLINE uint32_t walk_take_note(const tsr_ctx *c, tsr_key key, uint64_t ref) 
   return !meets || (seen >> shift & 3u) == own;
 }
 
-/* Notes whose list a unit will be part of, before anybody can see it. Its neighbours' notes change meanwhile. */
+/* Notes whose list a unit will be part of, before anybody can see it. Its neighbours' notes change meanwhile. Collective.
+ * Relaxed: who reads it comes in a later phase. Bounded: who fails has seen another unit's note made. */
 TSR_INLINE void walk_note_unit(const tsr_ctx *c, tsr_key key, uint32_t unit) {
-  if (!TSR_FACT(c, has_meanings) || !c->active || unit == TSR_NO_HANDLE) return;
-  const uint64_t note = walk_note(c, TSR_UNIT_REF | unit);
-  const uint32_t shift = (uint32_t)(note % TSR_MEANINGS_OF_WORD * 2);
+  if (!TSR_FACT(c, has_meanings)) return;
+  const uint32_t is_there = c->active && unit != TSR_NO_HANDLE;
+  const uint64_t note = walk_note(c, TSR_UNIT_REF | (is_there ? unit : 0));
+  const uint32_t shift = (uint32_t)(note % TSR_MEANINGS_OF_WORD * 2), bits = 3u << shift;
   const uint32_t own = walk_is_reserved(key) ? walk_meaning_of(key) << shift : 0;
-  uint32_t *word = walk_notes(c, note), seen = tsr_load32(word, 1), found;
-  while ((seen & 3u << shift) != own) { /* bounded: who fails has seen another unit's note made */
-    found = tsr_cas32(word, seen, (seen & ~(3u << shift)) | own);
-    seen = found == seen ? (seen & ~(3u << shift)) | own : found;
+  uint32_t *word = walk_notes(c, note), seen = is_there ? tsr_load32(word, 1) : 0;
+  uint32_t notes = is_there && (seen & bits) != own;
+  TSR_NO_UNROLL
+  while (tsr_warp_any(c, notes)) {
+    const uint32_t noted = (seen & ~bits) | own, found = notes ? tsr_cas32(word, seen, noted) : seen;
+    seen = notes && found == seen ? noted : found;
+    notes = notes && (seen & bits) != own;
   }
 }
 

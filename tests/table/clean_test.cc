@@ -46,8 +46,8 @@ protected:
     const uint32_t bits = s.value_bytes ? 64 : static_cast<uint32_t>(s.value_bits);
     table_ = std::make_unique<Table>(table, static_cast<uint32_t>(s.key_bits), bits,
                                      8 * static_cast<uint32_t>(s.value_bytes));
-    oracle_ =
-        std::make_unique<Oracle>(s.values ? uint32_t{TSR_DUPLICATES_KEEP} : static_cast<uint32_t>(s.duplicates), bits);
+    oracle_ = std::make_unique<Oracle>(
+        s.values.kind ? uint32_t{TSR_DUPLICATES_KEEP} : static_cast<uint32_t>(s.policy.duplicates), bits);
     return true;
   }
 
