@@ -5,9 +5,9 @@
 #ifndef TSR_BATCH_ITEMS_CUH
 #define TSR_BATCH_ITEMS_CUH
 
-#include "core/batch/bins.cuh"
 #include "core/batch/set.cuh"
 #include "core/batch/steps.h"
+#include "core/kernels/bins.cuh"
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
 
