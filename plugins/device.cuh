@@ -118,13 +118,13 @@ typedef struct tsr_sums {
   TSR_COUNTS(uint64_t)
 } tsr_sums;
 
-typedef struct tsr_scratch { /* memory of one thread; all but the last is used only with statistics */
+typedef struct tsr_scratch { /* memory of one thread; all but `overflows` is used only with statistics */
   tsr_counts key;            /* of the key in work */
   tsr_sums sum;              /* of the keys before it */
   uint32_t probes_max, moves_max;
   uint32_t aside;      /* buckets looked at for this lane's key, which the tile will come back to */
   uint32_t *histogram; /* TSR_HISTOGRAM_BINS, shared by the block's threads; on the CPU one thread's own */
-  uint64_t *overflows; /* with the fact tells_overflow: where sums past the largest value are counted */
+  uint32_t overflows;  /* with the fact tells_overflow: sums of this thread that passed the largest value */
 } tsr_scratch;
 
 #ifndef TSR_HAS_GLUE
@@ -957,12 +957,7 @@ TSR_INLINE uint32_t tsr_overflows(uint32_t policy, tsr_payload present, tsr_payl
 
 /* To be called wherever a value has been combined with another one: counts a sum that passed the largest value. */
 TSR_INLINE void tsr_tell_overflow(const tsr_ctx *c, uint32_t policy, tsr_payload present, tsr_payload offered) {
-  if (!TSR_FACT(c, tells_overflow) || !tsr_overflows(policy, present, offered)) return;
-#ifdef __CUDACC__
-  atomicAdd((unsigned long long *)c->scratch->overflows, 1ull); /* relaxed: a count orders nothing */
-#else
-  __atomic_fetch_add(c->scratch->overflows, 1, __ATOMIC_RELAXED);
-#endif
+  if (TSR_FACT(c, tells_overflow)) c->scratch->overflows += tsr_overflows(policy, present, offered);
 }
 
 /* tsr_combine, and tells of an overflow. */

@@ -154,7 +154,6 @@ static __device__ __forceinline__ void set_end(const tsr_ctx *c, const tsr_group
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_distinct_kernel(const __grid_constant__ tsr_group_step a) {
   __shared__ set_block block;
-  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const key_set set = set_in(&a);
@@ -164,7 +163,6 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t end = found < a.pages.count ? a.pages.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
@@ -177,7 +175,6 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_merge_kernel(const __grid_constant__ tsr_group_step a) {
   __shared__ set_block block;
-  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const key_set set = set_in(&a);
@@ -189,7 +186,6 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t pieces = a.pages.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  bulk_hold_overflows(&c, &overflows);
   set_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {

@@ -5,9 +5,9 @@
 #ifndef TSR_BATCH_ITEMS_CUH
 #define TSR_BATCH_ITEMS_CUH
 
-#include "core/batch/bins.cuh"
 #include "core/batch/set.cuh"
 #include "core/batch/steps.h"
+#include "core/kernels/bins.cuh"
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
 
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t 
 }
 
 static __device__ __forceinline__ tsr_ctx batch_context(const tsr_bulk *bulk, tsr_scratch *scratch) {
-  return kernel_context(&bulk->state, scratch, &bulk->tally->overflows);
+  return kernel_context(&bulk->state, scratch);
 }
 
 /* What such items offer. */

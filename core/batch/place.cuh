@@ -158,7 +158,6 @@ template <uint32_t ROWS>
 static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;
   __shared__ uint32_t gives_up;
-  __shared__ unsigned long long overflows;
   __shared__ page_left left;
   const uint64_t page = blockIdx.x, begin = a->pages.begins[page];
   const uint32_t made = a->made ? distinct_items(a, page) : 0, has_set = made != TSR_NO_SET;
@@ -168,7 +167,6 @@ static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) 
   const uint32_t counts = page_counts(&c, a, end - begin), looks = looks_first(&c) && !counts;
   uint32_t hits = 0, fails = 0, stops = 0;
   bulk_begin_statistics(&c, &statistics);
-  bulk_hold_overflows(&c, &overflows);
   if (threadIdx.x == 0) gives_up = !has_set || (a->barred && a->barred[page]);
   page_prefetch_items(a, begin, end);
   if (counts && seeks_repeats(&c, a)) page_find_repeats(&c, a, begin, (uint32_t)(end - begin), &left, &gives_up);

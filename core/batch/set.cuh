@@ -15,10 +15,8 @@
 
 #ifdef __CUDACC__
 #define TSR_SET_FUNCTION static __device__ __forceinline__
-#define TSR_SET_NO_UNROLL _Pragma("unroll 1")
 #else
 #define TSR_SET_FUNCTION static inline
-#define TSR_SET_NO_UNROLL
 #endif
 
 #define TSR_SET_NONE 0xFFFFFFFFu /* no place */
@@ -78,7 +76,6 @@ TSR_SET_FUNCTION K set_claim(K *at, K key) {
  * walk begins; tries: at most so many places are looked at. */
 template <class K>
 TSR_SET_FUNCTION uint32_t set_find(const K *keys, uint32_t room, uint32_t at, uint32_t tries, K key) {
-  TSR_SET_NO_UNROLL
   for (; tries; tries--) {
     const K found = keys[at];
     if (found == set_free<K>()) return TSR_SET_NONE;
@@ -92,7 +89,6 @@ TSR_SET_FUNCTION uint32_t set_find(const K *keys, uint32_t room, uint32_t at, ui
 template <class K>
 TSR_SET_FUNCTION uint32_t set_add(K *keys, uint32_t room, uint32_t at, uint32_t tries, K key, bool *is_new) {
   *is_new = false;
-  TSR_SET_NO_UNROLL
   for (; tries; tries--) {
     const K found = set_claim(&keys[at], key);
     *is_new = found == set_free<K>();

@@ -162,14 +162,12 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
 static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
   enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
-  __shared__ unsigned long long overflows;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
   const span_set set = span_set_in();
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
-  bulk_hold_overflows(&c, &overflows);
   if (threadIdx.x == 0) block.made = block.repeats = 0;
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
     set.keys[at] = (io_key)TSR_EMPTY_KEY;

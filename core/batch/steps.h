@@ -117,12 +117,6 @@ typedef struct tsr_page_region {
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
 
-/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
-#define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
-
-/* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
-#define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
-
 /* Keys that repeat so often that they go another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL: nobody
  * looks for any. Arrays have the table's widths. */
 typedef struct tsr_hot {

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch/steps.h"
 #include "core/compose/chain.h"
 #include "core/compose/entries.h"
 #include "core/compose/filter.h"
 #include "core/compose/fit.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
+#include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 

@@ -4,11 +4,9 @@
  */
 #include "core/compose/settings.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch/split.h"
 #include "core/compose/registry.h"
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
@@ -586,17 +584,6 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
     read.target.device = read.sharing.devices.numbers[0];
   *settings = read;
   return TSR_OK;
-}
-
-/* A hash gives a shard of distinct keys more than its part, by no more than six standard deviations; independent tables
- * are filled in turn. */
-uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count) {
-  const uint64_t part = settings->capacity / count + (settings->capacity % count != 0);
-  if (count == 1 || settings->sharing.split == TSR_SPLIT_REPLICATED) return settings->capacity;
-  if (settings->sharing.split == TSR_SPLIT_INDEPENDENT) return part;
-  const uint64_t bin = settings->capacity / TSR_SPLIT_BINS; /* and shards end between bins */
-  const uint64_t roomy = part + (uint64_t)(6 * sqrt((double)part)) + bin + 1;
-  return roomy < settings->capacity ? roomy : settings->capacity;
 }
 
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,

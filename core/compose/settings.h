@@ -98,9 +98,6 @@ tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *optio
 tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin, void *config, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* The pairs that each of `count` shards must hold, so that all of them hold the capacity. */
-uint64_t tsr_settings_shard_capacity(const tsr_settings *settings, uint32_t count);
-
 /* The word for a value of a choice row, e.g. ("duplicates", TSR_DUPLICATES_MIN) -> "min". */
 const char *tsr_settings_word(const char *key, uint64_t value);
 

@@ -6,8 +6,8 @@
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "core/cpu/bulk.h"
 
-#include "core/batch/bins.cuh"
 #include "core/cpu/range.cuh"
+#include "core/kernels/bins.cuh"
 
 #define CPU_LANE(op)                                                                                                   \
   static uint32_t lane_##op(const tsr_ctx *c, const tsr_bulk *bulk, uint64_t item, uint32_t mine, tsr_tally *tally) {  \

@@ -35,6 +35,7 @@ TSR_INLINE void cpu_tally(tsr_tally *tally, const tsr_scratch *scratch) {
   tally->moves += scratch->sum.moves;
   tally->lost_claims += scratch->sum.lost_claims;
   tally->stashed += scratch->sum.stashed;
+  tally->overflows += scratch->overflows;
   if (scratch->probes_max > tally->probes_max) tally->probes_max = scratch->probes_max;
   if (scratch->moves_max > tally->moves_max) tally->moves_max = scratch->moves_max;
   for (uint32_t i = 0; i < TSR_HISTOGRAM_BINS; i++) tally->histogram[i] += scratch->histogram[i];
@@ -386,7 +387,7 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
   TSR_INLINE void batch_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t to,       \
                              tsr_tally *tally) {                                                                       \
     uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
-    tsr_scratch scratch = {.histogram = histogram, .overflows = &tally->overflows};                                    \
+    tsr_scratch scratch = {.histogram = histogram};                                                                    \
     const tsr_ctx c = cpu_context(cpu, bulk, alone, &scratch);                                                         \
     if (CPU_RINGS_FINDS(&c, TSR_BULK_##op))                                                                            \
       count_hits(tally, cpu_find_all(&c, bulk, TSR_BULK_##op == TSR_BULK_find ? OP_FIND : OP_CONTAINS, begin, to));    \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/parts.h"
 #include "core/devices/furnish.h"
 #include "core/devices/group.h"
 #include "core/devices/mesh.h"
@@ -157,7 +158,7 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
     status = tsr_compatible_call(&settings.traits, TSR_HAS_CALL_GROUP, "tsr_group_table_create", error);
   }
   if (status) return status;
-  of_shard.capacity = tsr_settings_shard_capacity(&settings, group->mesh.size);
+  of_shard.capacity = tsr_shard_capacity(&settings, group->mesh.size);
   status = tsr_table_open(spec, &of_shard, table, error);
   if (status) return status;
   tsr_shards *shards = calloc(1, sizeof *shards);

@@ -133,4 +133,10 @@ typedef struct tsr_bulk {
   tsr_tally *tally;
 } tsr_bulk;
 
+/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+#define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
+
+/* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
+#define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
+
 #endif

@@ -7,14 +7,12 @@
 
 #include "plugins/device.cuh"
 
-static __device__ __forceinline__ tsr_ctx kernel_context(const tsr_state *state, tsr_scratch *scratch,
-                                                         uint64_t *overflows) {
+static __device__ __forceinline__ tsr_ctx kernel_context(const tsr_state *state, tsr_scratch *scratch) {
   tsr_ctx c = {state, 0, 0, 0, 1, scratch};
   uint32_t lanes = TSR_FACT(&c, tile_lanes), warp_lane = threadIdx.x & 31u;
   c.lane = warp_lane & (lanes - 1u);
   c.base = warp_lane & ~(lanes - 1u);
   *scratch = tsr_scratch();
-  scratch->overflows = overflows;
   return c;
 }
 

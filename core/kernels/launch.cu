@@ -106,7 +106,7 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
     tsr_scratch scratch;                                                                                               \
-    tsr_ctx c = kernel_context(&a.state, &scratch, &a.tally->overflows);                                               \
+    tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
     __shared__ bulk_statistics statistics;                                                                             \
     bulk_begin_statistics(&c, &statistics);                                                                            \
     const uint64_t i = io_item(0);                                                                                     \
@@ -117,6 +117,7 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
       bulk_take_turn(&c, &a, inserts);                                                                                 \
     else                                                                                                               \
       bulk_add(a.tally, bulk_##op(&c, &a, i, i < a.n));                                                                \
+    bulk_tell_overflows(&c, a.tally, 1);                                                                               \
     bulk_end_statistics(&c, &statistics, a.tally);                                                                     \
   }
 #define BULK_KERNEL(op)                                                                                                \

@@ -21,7 +21,7 @@ static __device__ __forceinline__ void pool_add(uint64_t *total, uint32_t own, u
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pool_run a) {                                     \
     __shared__ uint32_t block[5];                                                                                      \
     tsr_scratch scratch;                                                                                               \
-    tsr_ctx c = kernel_context(&a.state, &scratch, NULL);                                                              \
+    tsr_ctx c = kernel_context(&a.state, &scratch);                                                                    \
     pool_counts counts;                                                                                                \
     uint64_t i = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;                                               \
     pool_##op(&c, &a, i, i < a.n, &counts);                                                                            \

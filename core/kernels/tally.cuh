@@ -62,17 +62,12 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
   return *sum;
 }
 
-/* Where a block's work may be thrown away, sums that pass the largest value are counted in `held`, which is shared, and told
- * only if the work is kept. A barrier comes after the first, and before the second. */
-static __device__ __forceinline__ void bulk_hold_overflows(const tsr_ctx *c, unsigned long long *held) {
-  if (!TSR_FACT(c, tells_overflow)) return;
-  if (threadIdx.x == 0) *held = 0;
-  c->scratch->overflows = (uint64_t *)held;
-}
+/* Tells the sums of a block that passed the largest value, unless its work is thrown away. */
 static __device__ __forceinline__ void bulk_tell_overflows(const tsr_ctx *c, tsr_tally *tally, uint32_t keeps) {
-  if (!TSR_FACT(c, tells_overflow) || threadIdx.x != 0) return;
-  const uint64_t held = *c->scratch->overflows;
-  if (keeps && held) IO_ADD(&tally->overflows, held);
+  __shared__ uint32_t sum;
+  if (!TSR_FACT(c, tells_overflow)) return;
+  const uint32_t all = bulk_block_sum(&sum, c->scratch->overflows);
+  if (threadIdx.x == 0 && keeps && all) IO_ADD(&tally->overflows, all);
 }
 
 /* Adds the block's hits to the operation's tally. */

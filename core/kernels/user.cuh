@@ -61,8 +61,18 @@ TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch 
   const user_table *const *at = (const user_table *const *)table;
   const tsr_ctx c = {.t = &(*at)->state, .table = number, .active = 1, .scratch = scratch};
 #endif
-  scratch->overflows = &user_tally(table)->overflows;
+  scratch->overflows = 0;
   return c;
+}
+
+/* Tells the table of this thread's sums that passed the largest value. Relaxed: a count orders nothing. */
+TSR_INLINE void user_tell_overflows(const tsr_ctx *c, tsr_tally *tally) {
+  if (!TSR_FACT(c, tells_overflow) || !c->scratch->overflows) return;
+#ifdef __CUDACC__
+  atomicAdd((unsigned long long *)&tally->overflows, (unsigned long long)c->scratch->overflows);
+#else
+  __atomic_fetch_add(&tally->overflows, c->scratch->overflows, __ATOMIC_RELAXED);
+#endif
 }
 
 /* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
@@ -416,6 +426,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     tsr_key k = (tsr_key)*key;                                                                                         \
     tsr_payload p = offered(&c, (tsr_payload)*value);                                                                  \
     const uint32_t result = user_insert(&c, user_tally(t), mine, TSR_FACT(&c, duplicates), &k, &p);                    \
+    user_tell_overflows(&c, user_tally(t));                                                                            \
     if (result == TSR_RESULT_NOT_PLACED) {                                                                             \
       *key = k;                                                                                                        \
       *value = p;                                                                                                      \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/parts.h"
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
@@ -279,7 +280,7 @@ static tsr_status resolve(const char *call, const tsr_spec *spec, const tsr_opti
                   ? settings.sharing.devices.count
                   : tsr_device_count(r->sm ? &tsr_cuda_backend : &tsr_cpu_backend);
   r->capacity = settings.capacity;
-  if (r->shards) known.capacity = tsr_settings_shard_capacity(&settings, r->shards);
+  if (r->shards) known.capacity = tsr_shard_capacity(&settings, r->shards);
   return compose(spec, &known, r->sm, &r->composition, error);
 }
 

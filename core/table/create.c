@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch/parts.h"
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/open.h"
@@ -63,7 +64,7 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->devices = devices_of(t, &settings);
   t->capacity = settings.capacity;
   tsr_options of_shard = *options;
-  if (t->devices.count) of_shard.capacity = tsr_settings_shard_capacity(&settings, t->devices.count);
+  if (t->devices.count) of_shard.capacity = tsr_shard_capacity(&settings, t->devices.count);
   return compose_for_device(t, &of_shard, settings.target.backend, error);
 }
 

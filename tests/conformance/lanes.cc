@@ -71,8 +71,6 @@ tsr_ctx context_of(const tsr_state *state, const tsr_cpu *cpu, uint32_t lane, ts
   c.base = lane - c.lane;
   c.active = 1;
   c.scratch = scratch;
-  static uint64_t unread; // additions are atomic
-  scratch->overflows = &unread;
   c.cpu = cpu;
   return c;
 }
@@ -114,9 +112,9 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
       for (uint64_t group = w; group < groups; group += warps_.size()) {
         tsr_scratch scratch = {};
         tsr_ctx c = context_of(&bulk->state, &cpu, lane, &scratch);
-        scratch.overflows = &own.overflows;
         uint64_t item = group * lanes + lane;
         functions->lane[op](&c, bulk, item, item < bulk->n, &own);
+        own.overflows += scratch.overflows;
       }
       std::lock_guard<std::mutex> hold(adding);
       tsr_tally_add(&sum, &own);

@@ -59,7 +59,7 @@ judge() {
       return parts[int((n + 1) / 2)]
     }
     /^[^,]*,#/ || NF < 13 || $10 == "-" { next }
-    { key = $2 " " $5 " load " $9 " " $14 ($25 == "-" ? "" : " " $24 " " $25); if (!(key in seen)) { seen[key] = ++rows; name[rows] = key }
+    { key = $2 " " $5 " load " $9 " " $15 ($26 == "-" ? "" : " " $25 " " $26); if (!(key in seen)) { seen[key] = ++rows; name[rows] = key }
       if ($1 == old) before[key] = before[key] " " $10; else after[key] = after[key] " " $10
       if ($13 != "yes") wrong[key] = $13 }
     END {

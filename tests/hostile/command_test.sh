@@ -93,10 +93,12 @@ head -c 1048576 /dev/zero | tr '\0' 7 >digits
 unreadable 2 'digits:1: ' check digits
 printf '1 1\n' | cat - digits >digits.tsv
 unreadable 1 'digits\.tsv:2: ' run "$specs/quickstart.ini" "${cpu[@]}" --insert digits.tsv
-head -c 1048576 /dev/zero | tr '\0' ' ' | cat - <(echo '3 4') >spaces.tsv
+head -c 1048572 /dev/zero | tr '\0' ' ' | cat - <(echo '3 4') >spaces.tsv
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert spaces.tsv
 expect_status 0
 expect_out ' 1 items: 1 inserted'
+sed 's/^/ /' spaces.tsv >more.tsv
+unreadable 1 'more\.tsv:1: this row has more than 1048576 bytes' run "$specs/quickstart.ini" "${cpu[@]}" --insert more.tsv
 {
   echo '>one'
   head -c 1048576 /dev/zero | tr '\0' A

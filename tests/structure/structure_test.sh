@@ -42,6 +42,13 @@ case_of "few files know a feature"
 ((${#spread_rows[@]} >= 3)) || fail "few features are listed"
 no_breach breaches_of_spread
 
+case_of "functions and structs can be read at once: 60 lines, 8 parameters, 20 members"
+no_breach python3 tests/structure/sizes.py
+
+case_of "the map in core/README.md names files that exist"
+(($(list_mapped_files | wc -l) >= 60)) || fail "few files were found in it"
+no_breach breaches_of_the_map
+
 # ---- Headers alone -------------------------------------------------------------------------------
 
 # compiles NAME COMMAND...
@@ -202,6 +209,27 @@ for name in a b c; do write core/$name.c 'int x = HAS_CHAINS(c);'; done
 finds_none breaches_of_spread
 write core/d.c 'int x = HAS_CHAINS(c);'
 finds 'in a list .*: 4 files of core/ know, at most 3 may' breaches_of_spread
+
+case_of "what is too large is found"
+while IFS= read -r line; do
+  fresh_checkout
+  mkdir -p tools
+  write core/core.c "$line" "$(yes '  int line;' | head -n 70)" '}'
+  finds 'core/core.c:2: .* at most ' python3 "$root/tests/structure/sizes.py"
+done <<'LARGE'
+int long_one(void) {
+struct many {
+LARGE
+fresh_checkout
+write core/core.c 'int asks(int a, int b, int c, int d, int e, int f, int g, int h,' '         int i) {' '  return 0;' '}'
+finds 'core/core.c:2: asks has 9 parameters' python3 "$root/tests/structure/sizes.py"
+
+case_of "a file that the map names and that is gone is found"
+fresh_checkout
+mkdir -p core/table
+write core/table/there.h '#define THERE'
+printf '%s\n' '## `table/`: tables' '| file | does |' '|---|---|' '| `there.h`, `gone.h` | text |' >core/README.md
+finds 'core/table/gone.h' breaches_of_the_map
 
 case_of "a missing licence is found"
 fresh_checkout

@@ -252,12 +252,13 @@ TEST_F(OneTable, JoinsTablesOfBothKinds) {
 
 TEST_F(OneTable, IsRefusedWhereItCannotBe) {
   const std::string limit = "table.device_bytes=16Ki", pages = "table.page_bytes=1Ki";
-  const std::vector<std::pair<const char *, const char *>> refused = {{"table.page_bytes=0", "add page_bytes = auto"},
-                                                                      {"table.growth=double", "does not grow"},
-                                                                      {"table.stash=10", "a stash has pairs of all pages"},
-                                                                      {"table.concurrency=mixed", "use phased"},
-                                                                      {"table.devices=0,0", "one device"},
-                                                                      {"table.device_bytes=2Ki", "at least"}};
+  const std::vector<std::pair<const char *, const char *>> refused = {
+      {"table.page_bytes=0", "add page_bytes = auto"},
+      {"table.growth=double", "does not grow"},
+      {"table.stash=10", "a stash has pairs of all pages"},
+      {"table.concurrency=mixed", "use phased"},
+      {"table.devices=0,0", "one device"},
+      {"table.device_bytes=2Ki", "at least"}};
   for (const auto &[setting, word] : refused) {
     const std::string why = refusal_of(recipe(), {pages.c_str(), limit.c_str(), setting});
     EXPECT_NE(why.find(word), std::string::npos) << setting << ": " << why;

@@ -209,7 +209,8 @@ TEST(SpecParse, LimitsAreExact) {
   spec = parse("[a]\nx=" + value188 + "\ny = 1\r\n"); // 190 bytes
   EXPECT_EQ(value(spec, "a", "x"), value188);
   EXPECT_EQ(value(spec, "a", "y"), "1");
-  EXPECT_EQ(refused("[a]\nx=v" + value188 + "\n"), "t.ini:2: the line has 191 bytes: up to 190 are allowed, a comment apart");
+  EXPECT_EQ(refused("[a]\nx=v" + value188 + "\n"),
+            "t.ini:2: the line has 191 bytes: up to 190 are allowed, a comment apart");
   EXPECT_EQ(refused("[a]\nx = " + std::string(1000000, 'v') + "\n"),
             "t.ini:2: the line has 1000004 bytes: up to 190 are allowed, a comment apart");
   for (size_t bytes : {189u, 190u, 199u, 200u, 201u, 4096u, 65536u}) {
