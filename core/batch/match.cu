@@ -239,10 +239,15 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
   add_rows(a, rows);
 }
 
-TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) { match_page<uint32_t>(a); }
-TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS)) {
-  match_page<uint64_t>(a);
-}
+/* Below sm_90 ptxas aims at 32 registers by itself, and spills. Shared memory lets two blocks work on a multiprocessor
+ * anyway, and said so that leaves a thread 64. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
+#else
+#define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS)
+#endif
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t>(a); }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
