@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "core/batch/match.h"
@@ -74,10 +75,12 @@ void *__wrap_dlsym(void *library, const char *symbol) {
 
 tsr_status __wrap_tsr_registry_find(const char *folders, uint32_t role, const char *name, const tsr_plugin **plugin,
                                     tsr_error *error) {
+  static std::mutex lock; // tsr_ahead_begin asks from several threads
   static std::map<const tsr_plugin *, std::unique_ptr<Dressed>> known;
   const tsr_plugin *found;
   tsr_status status = __real_tsr_registry_find(folders, role, name, &found, error);
   if (status) return status;
+  std::lock_guard<std::mutex> held(lock);
   auto &dressed = known[found];
   if (!dressed) {
     dressed.reset(new Dressed{*found, {}});
