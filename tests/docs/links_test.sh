@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every link and picture of a page leads to a file of the checkout, and to a heading if it names one. Addresses of the
+# Every link and picture of a page leads to a file of the checkout (a folder is no page of
+# the site), and to a heading if it names one. Addresses of the
 # web are not tried.
 
 # shellcheck source-path=SCRIPTDIR source=../structure/harness.sh
@@ -21,7 +22,7 @@ broken_links() {
     [[ $link != *'#'* ]] || anchor=${link#*#}
     target=$1
     [[ ! $path ]] || target=$(dirname "$1")/$path
-    if [[ ! -e $target ]]; then
+    if [[ ! -f $target ]]; then
       echo "$1: leads to $link, which is not there"
     elif [[ $anchor ]] && ! anchors "$target" | grep -qxF -- "$anchor"; then
       echo "$1: leads to $link, and there is no such heading"
@@ -46,12 +47,12 @@ done
 case_of "broken links are found, and others are not"
 cat >"$work/page.md" <<'PAGE'
 # One page: `a_b`, twice
-[self](page.md) [head](#one-page-a_b-twice) [web](https://example.org/x) ![lost](lost.svg) [worse](page.md#two)
+[self](page.md) [head](#one-page-a_b-twice) [web](https://example.org/x) ![lost](lost.svg) [worse](page.md#two) [folder](.)
 ```
 [code](is_not_read)
 ```
 PAGE
 broken_links "$work/page.md" >"$work/broken"
-[[ $(sed 's/.* leads to //; s/,.*//' "$work/broken") == $'lost.svg\npage.md#two' ]] || fail "$(cat "$work/broken")"
+[[ $(sed 's/.* leads to //; s/,.*//' "$work/broken") == $'lost.svg\npage.md#two\n.' ]] || fail "$(cat "$work/broken")"
 
 finish links
