@@ -41,7 +41,8 @@ static const tsr_option options[] = {
      "Columns, with commas between, that tell the lines apart, or none; else all conditions that vary."},
     {"--panels", "COLUMN", false, "A panel for each value of it, or none; op or metric, else."},
     {"--where", "COLUMN=VALUES", true, "Only rows that have one of these values, with commas between."},
-    {"--across", "N", false, "Panels side by side; 1."},
+    {"--label", "COLUMN", false, "What stands behind each bar, after its number."},
+    {"--across", "N", false, "Panels side by side; otherwise at most three."},
     {"--most", "N", false, "Lines in a panel; of more of them those with the greatest values are drawn; 8."},
     {"--quiet", NULL, false, "Says nothing but errors."},
     TSR_OPTION_END};
@@ -112,6 +113,7 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, plot_job *job) {
                                     .lines = value_of(arguments, job, "--lines"),
                                     .panels = value_of(arguments, job, "--panels"),
                                     .where = job->where,
+                                    .label = value_of(arguments, job, "--label"),
                                     .most_lines = TSR_PLOT_LINES};
   add_where(&job->noted, job);
   add_where(arguments, job);
@@ -140,6 +142,11 @@ static void say_what(const plot_job *job, const tsr_chart *chart) {
   if (left_out) tsr_say("%zu lines with lesser values are left out: --most, --where and --lines choose", left_out);
   if (chart->repeated)
     tsr_say("%zu rows are measured again by later ones of the same conditions, which count", chart->repeated);
+  if (chart->unsteady)
+    tsr_say(
+        "%zu points are unsteady: their fastest repetition took at most half as long as the slowest. The machine was "
+        "busy, or --n is small",
+        chart->unsteady);
   if (chart->wrong) tsr_say("%zu rows that bench found wrong (ok = no) are left out", chart->wrong);
   if (chart->missing) tsr_say("%zu rows without a measurement are left out", chart->missing);
 }
@@ -157,7 +164,7 @@ static tsr_status draw(const plot_job *job, const tsr_results *results, tsr_erro
   size_t bytes = 0;
   tsr_status status = tsr_chart_make(results, &job->request, &chart, error);
   if (status) return status;
-  const tsr_picture picture = {0, chart.panel_count, job->format, chart.conditions, "plot"};
+  const tsr_picture picture = {0, chart.panel_count, job->format, chart.title, "plot"};
   status = job->format == TSR_PLOT_SCRIPT ? write_script(&chart, &drawn, &bytes, error)
                                           : tsr_plot_draw(&chart, &picture, &drawn, &bytes, error);
   if (status == TSR_OK) status = write_picture(job->out, drawn, bytes, error);
