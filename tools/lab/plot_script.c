@@ -28,6 +28,7 @@ enum {
   FONT = 13,
   TITLE_FONT = 16,
   SMALL_FONT = 12,
+  LEAST_FONT = 9,
   LABEL_LETTERS_MAX = 60,
   LEAST_LETTERS = 12
 };
@@ -209,7 +210,8 @@ typedef struct figure {
   size_t first, end, across; /* panels */
   tsr_plot_format format;
   size_t width, height, panel_width;
-  size_t heading, legend;                /* heights */
+  size_t heading, legend; /* heights */
+  int legend_font;
   size_t entries, entry, legend_columns; /* of the legend, and the width of one; 0 entries: it has none */
   bool has_limit, is_used[ENTRIES_MAX];  /* labels */
 } figure;
@@ -239,6 +241,10 @@ static double least_y(const figure *f, const tsr_plot_panel *panel) {
   return e.y_min > 0 && e.y_max > range * e.y_min ? pow(10, floor(log10(e.y_min))) : 0;
 }
 
+static size_t entry_width(const figure *f, size_t letters) {
+  return LEGEND_SAMPLE + (size_t)((double)(letters + 2) * f->legend_font * LETTER);
+}
+
 static void plan_legend(figure *f) {
   size_t longest = 0;
   for (size_t i = f->first; i < f->end; i++) {
@@ -254,7 +260,9 @@ static void plan_legend(figure *f) {
   for (size_t i = 0; i < f->chart->label_count && i < ENTRIES_MAX; i++) f->entries += f->is_used[i];
   f->entries += f->has_limit;
   if (f->entries < 2) f->entries = 0;
-  f->entry = LEGEND_SAMPLE + (size_t)((double)(longest + 2) * FONT * LETTER);
+  f->legend_font = FONT;
+  while (f->legend_font > LEAST_FONT && entry_width(f, longest) > f->width) f->legend_font--;
+  f->entry = entry_width(f, longest);
   f->legend_columns = f->width > f->entry ? f->width / f->entry : 1;
   if (f->legend_columns > f->entries && f->entries) f->legend_columns = f->entries;
   f->legend = f->entries ? (f->entries + f->legend_columns - 1) / f->legend_columns * LEGEND_ROW + 6 : 0;
@@ -490,7 +498,7 @@ static void print_bars(const figure *f, const tsr_plot_panel *panel) {
 /* A text on the whole figure, whose axes are pixels from its upper left corner. */
 static void place_text(const figure *f, const char *text, double x, double y, const char *font, int pixels) {
   fputs("set label ", f->out);
-  print_text(f->out, text, LINE_BYTES);
+  print_text(f->out, text, letters_in((size_t)((double)f->width - x), LETTER * pixels));
   fprintf(f->out, " at first %.9g,%.9g left noenhanced font '%s,%d'\n", x, y, font, font_of(f, pixels));
 }
 
@@ -522,7 +530,7 @@ static void print_legend(const figure *f) {
     if (!is_limit)
       fprintf(f->out, "set label '' at first %.9g,%.9g point pt %d lc rgb '%s'\n", x + 14, y, shapes[i % SHAPES],
               colour);
-    place_text(f, is_limit ? "memory limit" : f->chart->labels[i], x + 34, y, "DejaVu Sans", FONT);
+    place_text(f, is_limit ? "memory limit" : f->chart->labels[i], x + 34, y, "DejaVu Sans", f->legend_font);
     place++;
   }
 }
