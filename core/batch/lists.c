@@ -32,7 +32,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
     return used;
   }
   tsr_partition_lay_out(&j->partition, n, memory, &used);
-  if (j->partition.has_answers) j->results = tsr_partition_take(memory, &used, n);
+  if (j->partition.wants.answers) j->results = tsr_partition_take(memory, &used, n);
   j->large = tsr_partition_take(memory, &used, (large + 1) * sizeof(uint32_t));
   j->list_counts = tsr_partition_take(memory, &used, large * TSR_PAGE_LISTS * sizeof(uint32_t));
   return used;

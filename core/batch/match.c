@@ -12,12 +12,12 @@
 
 /* Relaxed, as all here: counts are read after the team has joined. */
 static void add_rows(const tsr_match *m, uint64_t rows) {
-  if (rows && !m->begins) __atomic_fetch_add(m->total, rows, __ATOMIC_RELAXED);
+  if (rows && !m->matches.begins) __atomic_fetch_add(m->matches.total, rows, __ATOMIC_RELAXED);
 }
 
 static void rank_item(const tsr_match *m, uint64_t i) {
-  const uint64_t rank = __atomic_fetch_add(&m->groups[m->leaders[i]], 1, __ATOMIC_RELAXED);
-  if (m->ranks) m->ranks[i] = (uint32_t)rank;
+  const uint64_t rank = __atomic_fetch_add(&m->index.groups[m->index.leaders[i]], 1, __ATOMIC_RELAXED);
+  if (m->index.ranks) m->index.ranks[i] = (uint32_t)rank;
 }
 
 /* The first row's pair is searched for, the others' come next. */
@@ -26,7 +26,7 @@ static void rows_range(const tsr_cpu_table *table, const void *argument, uint64_
   (void)table;
   uint64_t p = begin < end ? tsr_match_pair_of(m, begin, 0, m->lefts) : 0;
   for (uint64_t r = begin; r < end; r++) {
-    while (m->begins[p + 1] <= r) p++;
+    while (m->matches.begins[p + 1] <= r) p++;
     tsr_match_row(m, r, p);
   }
 }
@@ -78,14 +78,14 @@ static void place_page(const tsr_match *m, uint64_t begin, uint64_t end, page_gr
   for (uint64_t i = begin; i < end; i++) {
     const uint64_t key = tsr_match_number(&m->right_keys, i);
     if (key < g->vacant)
-      tsr_match_put(m->grouped, begin + g->ends[group_of(g, key, false)]++, m->right_bytes,
+      tsr_match_put(m->index.grouped, begin + g->ends[group_of(g, key, false)]++, m->bytes.right,
                     tsr_match_number(&m->right_values, i));
   }
 }
 
 /* False: a left key found no group. */
 static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, uint64_t end, page_groups *g) {
-  const bool makes = m->keys_once && tsr_match_wants_absent(m);
+  const bool makes = m->want.keys_once && tsr_match_wants_absent(m);
   uint64_t rows = 0;
   for (uint64_t p = begin; p < end; p++) {
     const uint64_t key = tsr_match_number(&m->left_keys, p);
@@ -95,10 +95,10 @@ static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, 
     }
     const uint32_t e = group_of(g, key, makes);
     const bool is_there = e != TSR_MATCH_NONE;
-    const uint32_t first = is_there && e && m->grouped ? g->ends[e - 1] : 0;
+    const uint32_t first = is_there && e && m->index.grouped ? g->ends[e - 1] : 0;
     bool leads = true;
     if (makes && !is_there) return false;
-    if (m->keys_once && is_there) {
+    if (m->want.keys_once && is_there) {
       leads = !g->seen[e];
       g->seen[e] = true;
     }
@@ -109,13 +109,13 @@ static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, 
 }
 
 static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
-  const uint64_t *left = m->page_begins[0] + page, *right = m->page_begins[1] + page;
+  const uint64_t *left = m->pages.begins[0] + page, *right = m->pages.begins[1] + page;
   if (left[1] - left[0] > TSR_MATCH_PAGE_ITEMS || right[1] - right[0] > TSR_MATCH_PAGE_ITEMS) return false;
   memset(g->ends, 0, sizeof g->ends);
   memset(g->seen, 0, sizeof g->seen);
   for (uint32_t e = 0; e < GROUPS; e++) g->keys[e] = g->none;
   if (!group_page(m, right[0], right[1], g)) return false;
-  if (m->grouped) place_page(m, right[0], right[1], g);
+  if (m->index.grouped) place_page(m, right[0], right[1], g);
   return look_page(m, right[0], left[0], left[1], g);
 }
 
@@ -126,7 +126,7 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
   g.vacant = tsr_match_vacant(m);
   g.none = g.vacant + 1;
   for (uint64_t page = begin; page < end; page++)
-    if (!match_page(m, page, &g)) __atomic_store_n(m->gave_up, 1, __ATOMIC_RELAXED);
+    if (!match_page(m, page, &g)) __atomic_store_n(m->pages.gave_up, 1, __ATOMIC_RELAXED);
 }
 #define wide_pages_range pages_range
 
@@ -135,7 +135,7 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
 /* A page's index on a GPU: keys, whether a left pair of each has come, and how many right pairs, if that counts. */
 static void fit_index(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_match *m = argument;
-  const uint32_t groups = TSR_MATCH_INDEX_BYTES / m->key_bytes;
+  const uint32_t groups = TSR_MATCH_INDEX_BYTES / m->bytes.key;
   (void)table;
   grid->shared_bytes =
       TSR_MATCH_INDEX_BYTES + groups / 8 + (tsr_match_counts(m) ? groups * (uint32_t)sizeof(uint16_t) : 0);

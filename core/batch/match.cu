@@ -19,14 +19,14 @@ enum { ALL_LANES = 0xFFFFFFFF };
 KERNEL(rank) {
   __shared__ uint32_t begins[TSR_BLOCK_THREADS];
   const uint64_t i = tsr_step_thread();
-  const uint32_t lane = threadIdx.x % 32, leader = i < a.n ? a.leaders[i] : TSR_MATCH_NONE;
+  const uint32_t lane = threadIdx.x % 32, leader = i < a.n ? a.index.leaders[i] : TSR_MATCH_NONE;
   const uint32_t mates = __match_any_sync(ALL_LANES, leader), first = (uint32_t)__ffs((int)mates) - 1;
   if (leader != TSR_MATCH_NONE && lane == first)
     begins[threadIdx.x] =
-        (uint32_t)atomicAdd((unsigned long long *)&a.groups[leader], (unsigned long long)__popc(mates));
+        (uint32_t)atomicAdd((unsigned long long *)&a.index.groups[leader], (unsigned long long)__popc(mates));
   __syncthreads();
-  if (leader != TSR_MATCH_NONE && a.ranks)
-    a.ranks[i] = begins[threadIdx.x - lane + first] + (uint32_t)__popc(mates & ((1u << lane) - 1));
+  if (leader != TSR_MATCH_NONE && a.index.ranks)
+    a.index.ranks[i] = begins[threadIdx.x - lane + first] + (uint32_t)__popc(mates & ((1u << lane) - 1));
 }
 
 /* ---- Matches --------------------------------------------------------------------------------- */
@@ -42,7 +42,8 @@ static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t row
   if (carry) atomicAdd(&high, carry);
   __syncthreads();
   const uint64_t all = (uint64_t)high << 32 | low;
-  if (threadIdx.x == 0 && all && !a.begins) atomicAdd((unsigned long long *)a.total, (unsigned long long)all);
+  if (threadIdx.x == 0 && all && !a.matches.begins)
+    atomicAdd((unsigned long long *)a.matches.total, (unsigned long long)all);
 }
 
 #define EACH(step) TSR_STEP_EACH(tsr_match_##step##_kernel, tsr_match, tsr_match_##step##_item)
@@ -172,7 +173,7 @@ static __device__ __forceinline__ void place_right(const tsr_match &a, const pag
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], false);
       if (e != TSR_MATCH_NONE)
-        tsr_match_put(a.grouped, begin + add_one(g.ends, e), a.right_bytes,
+        tsr_match_put(a.index.grouped, begin + add_one(g.ends, e), a.bytes.right,
                       tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
     }
   }
@@ -182,7 +183,7 @@ static __device__ __forceinline__ void place_right(const tsr_match &a, const pag
 template <class K>
 static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
                                                      uint64_t left, uint64_t left_end, bool counts, bool *fails) {
-  const bool makes = a.keys_once && tsr_match_wants_absent(&a);
+  const bool makes = a.want.keys_once && tsr_match_wants_absent(&a);
   uint64_t rows = 0;
   for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
@@ -196,10 +197,10 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
         continue;
       }
       const uint32_t e = group_of(g, key[r], makes), is_there = e != TSR_MATCH_NONE;
-      const uint32_t first = is_there && e && a.grouped ? half_of(g.ends, e - 1) : 0;
+      const uint32_t first = is_there && e && a.index.grouped ? half_of(g.ends, e - 1) : 0;
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
-      if (a.keys_once) {
+      if (a.want.keys_once) {
         *fails |= makes && !is_there;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
@@ -217,8 +218,8 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
   g.keys = (K *)match_memory;
   g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
   g.ends = g.seen + page_groups<K>::COUNT / 32;
-  const uint64_t page = blockIdx.x, begin = a.page_begins[1][page], left = a.page_begins[0][page];
-  uint64_t end = a.page_begins[1][page + 1], left_end = a.page_begins[0][page + 1];
+  const uint64_t page = blockIdx.x, begin = a.pages.begins[1][page], left = a.pages.begins[0][page];
+  uint64_t end = a.pages.begins[1][page + 1], left_end = a.pages.begins[0][page + 1];
   const bool counts = tsr_match_counts(&a);
   bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left > TSR_MATCH_PAGE_ITEMS;
   if (fails) {
@@ -229,13 +230,13 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
   __syncthreads();
   fails |= group_right(a, g, begin, end, counts);
   __syncthreads();
-  if (a.grouped) {
+  if (a.index.grouped) {
     sum_groups<K>(g.ends);
     place_right(a, g, begin, end);
     __syncthreads();
   }
   const uint64_t rows = look_left(a, g, begin, left, left_end, counts, &fails);
-  if (fails) *a.gave_up = 1;
+  if (fails) *a.pages.gave_up = 1;
   add_rows(a, rows);
 }
 

@@ -62,53 +62,77 @@ typedef struct tsr_numbers {
   uint32_t bytes, stride_bytes;
 } tsr_numbers;
 
-typedef struct tsr_match {
-  uint64_t n; /* items of this step: pairs, pages, rows, or threads of fold */
-  uint32_t key_bytes, left_bytes, right_bytes;
-  uint32_t rows_as;   /* TSR_ROWS_ */
-  uint32_t keys_once; /* 1: of a left key only the leader's rows */
-  uint64_t lefts, rights;
-  tsr_numbers left_keys, left_values, right_keys, right_values; /* rows, fold: right values in the order of groups */
-
-  /* group, rank: a side; look: the right one */
+/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. */
+typedef struct tsr_match_index {
   tsr_numbers keys;
-  uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first */
+  uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first; sketch: bits, clear at first */
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
   uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
   void *grouped;    /* right values in that order; NULL: not wanted */
+} tsr_match_index;
 
-  const uint32_t *left_leaders; /* keys_once: NULL: all left keys are distinct */
-  const uint8_t *results;       /* found: of each left pair, */
-  uint8_t present;              /* ... and what it is where its key is there */
+/* What is known of each left pair before. */
+typedef struct tsr_match_known {
+  const uint32_t *leaders; /* keys_once: NULL: all left keys are distinct */
+  const uint8_t *results;  /* found, sketch: NULL: nothing is known */
+  uint8_t present;         /* what a result is where the key is there; sketch leaves these pairs out */
+  uint64_t sampled_mask;   /* sketch: the hashes that count end with these zeros */
+} tsr_match_known;
 
-  /* sketch: of `keys`, those that results does not say are present (NULL: all), and of these the ones whose hash ends
-   * with the zeros of sampled_mask; total: how many of mask + 1 bits of `entries`, clear at first, were set */
-  uint64_t sampled_mask;
-
-  /* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair */
+/* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair. */
+typedef struct tsr_match_pages {
   uint64_t tail_slots[2];     /* behind all pages */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
   uint64_t lists, page_lists; /* page_lists: of a page */
   uint64_t page_slots[2];
-  uint64_t *page_begins[2]; /* pages + 1 */
-  uint64_t pages;
+  uint64_t *begins[2]; /* count + 1 */
+  uint64_t count;
   uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
+} tsr_match_pages;
 
-  /* out of look, found, alone and pages: */
+/* Out of look, found, alone and pages. sketch: total: how many bits were set. */
+typedef struct tsr_match_found {
   uint64_t *total;  /* of all rows; added to, where begins is NULL */
   uint64_t *begins; /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
   uint32_t *firsts; /* lefts: the first match, or TSR_MATCH_NONE */
+} tsr_match_found;
 
-  void *keys_out, *left_out, *right_out; /* rows, emit: NULL: not wanted */
-  uint64_t missing;
-  uint32_t fold;        /* TSR_FOLD_ */
+/* Out of rows and emit; NULL: not wanted. */
+typedef struct tsr_match_out {
+  void *keys, *left, *right;
+  uint64_t missing; /* the right value of a row without a match */
+} tsr_match_out;
+
+/* fold, mark, emit. */
+typedef struct tsr_match_folds {
+  uint32_t how;         /* TSR_FOLD_ */
   uint32_t saturates;   /* emit: 1: a sum past 2^64 - 1 is that number */
-  uint64_t *folds;      /* fold: of each left pair */
+  uint64_t *of;         /* fold: of each left pair */
   uint32_t *overflows;  /* TSR_FOLD_SUM: a bit for each left pair, clear at first: its sum passed 2^64 - 1 */
   uint64_t *overflowed; /* mark: how many have that bit, 0 at first */
   uint64_t *marks;      /* lefts + 1: mark: 1 where it has a row; summed up: where emit puts it */
   uint64_t *sums_out;
+} tsr_match_folds;
+
+/* n: items of this step: pairs, pages, rows, or threads of fold. */
+typedef struct tsr_match {
+  uint64_t n;
+  struct {
+    uint32_t key, left, right; /* of a key, and of a value of each side */
+  } bytes;
+  struct {
+    uint32_t rows;      /* TSR_ROWS_ */
+    uint32_t keys_once; /* 1: of a left key only the leader's rows */
+  } want;
+  uint64_t lefts, rights;
+  tsr_numbers left_keys, left_values, right_keys, right_values; /* rows, fold: right values in the order of groups */
+  tsr_match_index index;
+  tsr_match_known known;
+  tsr_match_pages pages;
+  tsr_match_found matches;
+  tsr_match_out out;
+  tsr_match_folds folds;
 } tsr_match;
 
 /* ---- What backends differ in ----------------------------------------------------------------- */
@@ -175,10 +199,10 @@ TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
 
 /* 1 for the first key that comes to its bit. */
 TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
-  const uint64_t hash = tsr_match_hash(tsr_match_number(&m->keys, i)), place = hash >> 32 & m->mask;
+  const uint64_t hash = tsr_match_hash(tsr_match_number(&m->index.keys, i)), place = hash >> 32 & m->index.mask;
   const uint32_t bit = 1u << place % 32;
-  uint32_t *const at = &m->entries[place / 32];
-  if (hash & m->sampled_mask || (m->results && m->results[i] == m->present)) return 0;
+  uint32_t *const at = &m->index.entries[place / 32];
+  if (hash & m->known.sampled_mask || (m->known.results && m->known.results[i] == m->known.present)) return 0;
   return !(TSR_MATCH_LOAD(at) & bit) && !(tsr_match_set_bits(at, bit) & bit);
 }
 
@@ -187,28 +211,30 @@ TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i)
 /* The leader of pair i, which it becomes where its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
 TSR_STEP_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
-  const uint64_t key = tsr_match_number(&m->keys, i);
-  for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
-    uint32_t leader = TSR_MATCH_LOAD(&m->entries[e]);
-    if (leader == TSR_MATCH_NONE) leader = tsr_match_exchange(&m->entries[e], TSR_MATCH_NONE, (uint32_t)i);
+  const uint64_t key = tsr_match_number(&m->index.keys, i);
+  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+    uint32_t leader = TSR_MATCH_LOAD(&m->index.entries[e]);
+    if (leader == TSR_MATCH_NONE) leader = tsr_match_exchange(&m->index.entries[e], TSR_MATCH_NONE, (uint32_t)i);
     if (leader == TSR_MATCH_NONE) return (uint32_t)i;
-    if (tsr_match_number(&m->keys, leader) == key) return leader;
+    if (tsr_match_number(&m->index.keys, leader) == key) return leader;
   }
 }
 
-TSR_STEP_FUNCTION void tsr_match_group_item(const tsr_match *m, uint64_t i) { m->leaders[i] = tsr_match_lead(m, i); }
+TSR_STEP_FUNCTION void tsr_match_group_item(const tsr_match *m, uint64_t i) {
+  m->index.leaders[i] = tsr_match_lead(m, i);
+}
 
 /* The leader of a key, or TSR_MATCH_NONE. */
 TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
-  for (uint64_t e = tsr_match_hash(key) & m->mask;; e = (e + 1) & m->mask) {
-    const uint32_t leader = m->entries[e];
-    if (leader == TSR_MATCH_NONE || tsr_match_number(&m->keys, leader) == key) return leader;
+  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+    const uint32_t leader = m->index.entries[e];
+    if (leader == TSR_MATCH_NONE || tsr_match_number(&m->index.keys, leader) == key) return leader;
   }
 }
 
 TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
-  const uint64_t at = m->groups[m->leaders[i]] + m->ranks[i];
-  tsr_match_put(m->grouped, at, m->right_bytes, tsr_match_number(&m->right_values, i));
+  const uint64_t at = m->index.groups[m->index.leaders[i]] + m->index.ranks[i];
+  tsr_match_put(m->index.grouped, at, m->bytes.right, tsr_match_number(&m->right_values, i));
 }
 
 /* ---- Matches --------------------------------------------------------------------------------- */
@@ -216,47 +242,47 @@ TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
 /* Notes the matches of left pair p, and returns its rows. leads: 0 where its key has another pair for these. */
 TSR_STEP_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint32_t first, uint64_t matches,
                                           uint32_t leads) {
-  uint64_t rows = m->rows_as == TSR_ROWS_EACH      ? matches
-                  : m->rows_as == TSR_ROWS_OUTER   ? matches + (matches == 0)
-                  : m->rows_as == TSR_ROWS_PRESENT ? matches != 0
-                  : m->rows_as == TSR_ROWS_ABSENT  ? matches == 0
-                                                   : 1;
+  uint64_t rows = m->want.rows == TSR_ROWS_EACH      ? matches
+                  : m->want.rows == TSR_ROWS_OUTER   ? matches + (matches == 0)
+                  : m->want.rows == TSR_ROWS_PRESENT ? matches != 0
+                  : m->want.rows == TSR_ROWS_ABSENT  ? matches == 0
+                                                     : 1;
   if (!leads) rows = 0;
-  if (m->begins) {
-    m->begins[p] = rows;
-    m->firsts[p] = matches ? first : TSR_MATCH_NONE;
+  if (m->matches.begins) {
+    m->matches.begins[p] = rows;
+    m->matches.firsts[p] = matches ? first : TSR_MATCH_NONE;
   }
   return rows;
 }
 
 /* Whether a left key without a match may have a row. */
 TSR_STEP_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
-  return m->rows_as != TSR_ROWS_EACH && m->rows_as != TSR_ROWS_PRESENT;
+  return m->want.rows != TSR_ROWS_EACH && m->want.rows != TSR_ROWS_PRESENT;
 }
 
 /* Whether it matters how many matches a left key has, and not only that there is one. */
 TSR_STEP_FUNCTION uint32_t tsr_match_wants_count(const tsr_match *m) {
-  return m->rows_as == TSR_ROWS_EACH || m->rows_as == TSR_ROWS_OUTER;
+  return m->want.rows == TSR_ROWS_EACH || m->want.rows == TSR_ROWS_OUTER;
 }
 
 /* Whether a page's index has to count: also where it gets left keys, which have no match. */
 TSR_STEP_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
-  return m->grouped || tsr_match_wants_count(m) || (m->keys_once && tsr_match_wants_absent(m));
+  return m->index.grouped || tsr_match_wants_count(m) || (m->want.keys_once && tsr_match_wants_absent(m));
 }
 
 TSR_STEP_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
-  return !m->keys_once || !m->left_leaders || m->left_leaders[p] == p;
+  return !m->want.keys_once || !m->known.leaders || m->known.leaders[p] == p;
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
   const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
-  const uint64_t first = is_there && m->groups ? m->groups[leader] : 0;
-  const uint64_t matches = is_there && m->groups ? m->groups[leader + 1] - first : is_there;
+  const uint64_t first = is_there && m->index.groups ? m->index.groups[leader] : 0;
+  const uint64_t matches = is_there && m->index.groups ? m->index.groups[leader + 1] - first : is_there;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_found_item(const tsr_match *m, uint64_t p) {
-  return tsr_match_tell(m, p, (uint32_t)p, m->results[p] == m->present, tsr_match_leads(m, p));
+  return tsr_match_tell(m, p, (uint32_t)p, m->known.results[p] == m->known.present, tsr_match_leads(m, p));
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p) {
@@ -267,26 +293,26 @@ TSR_STEP_FUNCTION uint64_t tsr_match_alone_item(const tsr_match *m, uint64_t p) 
 
 /* Slots without a pair have this key, or a larger one. */
 TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
-  return (~(uint64_t)0 >> (64 - 8 * m->key_bytes)) - 1;
+  return (~(uint64_t)0 >> (64 - 8 * m->bytes.key)) - 1;
 }
 
 /* An erased slot counts, too: behind a full bucket of a reserved key its pairs lie in the last page, as those of key 0. */
 TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
-  if ((i < m->tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
-      (i < m->tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) <= vacant))
-    *m->gave_up = 1;
+  if ((i < m->pages.tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
+      (i < m->pages.tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) <= vacant))
+    *m->pages.gave_up = 1;
 }
 
 /* Where page `page` of a side begins, the end of the last one for `pages`. */
 TSR_STEP_FUNCTION uint64_t tsr_match_bound(const tsr_match *m, uint32_t side, uint64_t page) {
-  if (!m->offsets[side]) return page * m->page_slots[side];
-  const uint64_t list = page * m->page_lists;
-  return m->offsets[side][list < m->lists ? list : m->lists];
+  if (!m->pages.offsets[side]) return page * m->pages.page_slots[side];
+  const uint64_t list = page * m->pages.page_lists;
+  return m->pages.offsets[side][list < m->pages.lists ? list : m->pages.lists];
 }
 
 TSR_STEP_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) {
-  for (uint32_t side = 0; side < 2; side++) m->page_begins[side][page] = tsr_match_bound(m, side, page);
+  for (uint32_t side = 0; side < 2; side++) m->pages.begins[side][page] = tsr_match_bound(m, side, page);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -295,7 +321,7 @@ TSR_STEP_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) 
 TSR_STEP_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, uint64_t pair, uint64_t after) {
   while (after - pair > 1) {
     const uint64_t middle = pair + (after - pair) / 2;
-    const uint32_t is_before = m->begins[middle] <= r;
+    const uint32_t is_before = m->matches.begins[middle] <= r;
     pair = is_before ? middle : pair;
     after = is_before ? after : middle;
   }
@@ -304,15 +330,15 @@ TSR_STEP_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, uin
 
 /* The value of the right pair in row r, of left pair p. */
 TSR_STEP_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint64_t p) {
-  const uint32_t first = m->firsts[p];
-  if (first == TSR_MATCH_NONE) return m->missing;
-  return tsr_match_number(&m->right_values, first + (r - m->begins[p]));
+  const uint32_t first = m->matches.firsts[p];
+  if (first == TSR_MATCH_NONE) return m->out.missing;
+  return tsr_match_number(&m->right_values, first + (r - m->matches.begins[p]));
 }
 
 TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
-  if (m->keys_out) tsr_match_put(m->keys_out, r, m->key_bytes, tsr_match_number(&m->left_keys, p));
-  if (m->left_out) tsr_match_put(m->left_out, r, m->left_bytes, tsr_match_number(&m->left_values, p));
-  if (m->right_out) tsr_match_put(m->right_out, r, m->right_bytes, tsr_match_right(m, r, p));
+  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, tsr_match_number(&m->left_keys, p));
+  if (m->out.left) tsr_match_put(m->out.left, r, m->bytes.left, tsr_match_number(&m->left_values, p));
+  if (m->out.right) tsr_match_put(m->out.right, r, m->bytes.right, tsr_match_right(m, r, p));
 }
 
 /* ---- Aggregates ------------------------------------------------------------------------------ */
@@ -326,50 +352,50 @@ TSR_STEP_FUNCTION uint64_t tsr_match_fold(uint32_t fold, uint64_t one, uint64_t 
 
 /* Combines what some rows of left pair p made with what others have told. */
 TSR_STEP_FUNCTION void tsr_match_fold_into(const tsr_match *m, uint64_t p, uint64_t own, uint32_t overflows) {
-  if (m->fold == TSR_FOLD_SUM)
-    tsr_match_fold(m->fold, tsr_match_add(&m->folds[p], own), own, &overflows);
+  if (m->folds.how == TSR_FOLD_SUM)
+    tsr_match_fold(m->folds.how, tsr_match_add(&m->folds.of[p], own), own, &overflows);
   else
-    tsr_match_choose(&m->folds[p], m->fold, own);
-  if (overflows) tsr_match_set_bits(&m->overflows[p / 32], 1u << p % 32);
+    tsr_match_choose(&m->folds.of[p], m->folds.how, own);
+  if (overflows) tsr_match_set_bits(&m->folds.overflows[p / 32], 1u << p % 32);
 }
 
 TSR_STEP_FUNCTION uint32_t tsr_match_overflows(const tsr_match *m, uint64_t p) {
-  return m->overflows && m->overflows[p / 32] >> p % 32 & 1u;
+  return m->folds.overflows && m->folds.overflows[p / 32] >> p % 32 & 1u;
 }
 
 /* Combines the right values of TSR_MATCH_FOLDED rows, and tells of each left pair among them once. */
 TSR_STEP_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
-  const uint64_t rows = m->begins[m->lefts], first = i * TSR_MATCH_FOLDED;
+  const uint64_t rows = m->matches.begins[m->lefts], first = i * TSR_MATCH_FOLDED;
   const uint64_t end = rows - first < TSR_MATCH_FOLDED ? rows : first + TSR_MATCH_FOLDED;
   uint64_t p = tsr_match_pair_of(m, first, 0, m->lefts), own = tsr_match_right(m, first, p);
   uint32_t overflows = 0;
   for (uint64_t r = first + 1; r < end; r++) {
-    if (r >= m->begins[p + 1]) {
+    if (r >= m->matches.begins[p + 1]) {
       tsr_match_fold_into(m, p, own, overflows);
       p = tsr_match_pair_of(m, r, p + 1, m->lefts);
       own = tsr_match_right(m, r, p);
       overflows = 0;
       continue;
     }
-    own = tsr_match_fold(m->fold, own, tsr_match_right(m, r, p), &overflows);
+    own = tsr_match_fold(m->folds.how, own, tsr_match_right(m, r, p), &overflows);
   }
   tsr_match_fold_into(m, p, own, overflows);
 }
 
 TSR_STEP_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
-  m->marks[p] = m->begins[p] != m->begins[p + 1];
-  if (tsr_match_overflows(m, p)) tsr_match_add(m->overflowed, 1);
+  m->folds.marks[p] = m->matches.begins[p] != m->matches.begins[p + 1];
+  if (tsr_match_overflows(m, p)) tsr_match_add(m->folds.overflowed, 1);
 }
 
 TSR_STEP_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
-  const uint64_t at = m->marks[p];
-  if (at == m->marks[p + 1]) return;
-  if (m->keys_out) tsr_match_put(m->keys_out, at, m->key_bytes, tsr_match_number(&m->left_keys, p));
-  if (!m->sums_out) return;
-  if (m->fold == TSR_FOLD_COUNT)
-    m->sums_out[at] = m->begins[p + 1] - m->begins[p];
+  const uint64_t at = m->folds.marks[p];
+  if (at == m->folds.marks[p + 1]) return;
+  if (m->out.keys) tsr_match_put(m->out.keys, at, m->bytes.key, tsr_match_number(&m->left_keys, p));
+  if (!m->folds.sums_out) return;
+  if (m->folds.how == TSR_FOLD_COUNT)
+    m->folds.sums_out[at] = m->matches.begins[p + 1] - m->matches.begins[p];
   else
-    m->sums_out[at] = m->saturates && tsr_match_overflows(m, p) ? ~(uint64_t)0 : m->folds[p];
+    m->folds.sums_out[at] = m->folds.saturates && tsr_match_overflows(m, p) ? ~(uint64_t)0 : m->folds.of[p];
 }
 
 TSR_STEPS(tsr_match_steps)

@@ -30,7 +30,7 @@ tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pa
                      .pages = pages,
                      .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : TSR_CPU_TILE_ITEMS,
                      .passes = 1,
-                     .has_answers = has_answers};
+                     .wants.answers = has_answers};
   while (1ull << p.log2_pages < pages) p.log2_pages++;
   while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < p.log2_pages) p.passes++;
   return p;
@@ -53,7 +53,7 @@ static uint64_t room_for(const tsr_partition *p, uint64_t n) {
   const uint64_t mean = n / p->pages + 1;
   uint64_t deviation = 1;
   while (deviation * deviation < mean) deviation++;
-  return p->may_guess && p->passes == 2 && mean >= LEAST ? mean + DEVIATIONS * deviation : 0;
+  return p->wants.guesses && p->passes == 2 && mean >= LEAST ? mean + DEVIATIONS * deviation : 0;
 }
 
 void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
@@ -66,10 +66,10 @@ void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t 
   const tsr_shape *shape = &p->composition->shape;
   p->room = room_for(p, n);
   if (p->room) n = p->room * p->pages;
-  for (uint32_t i = 0; i < TSR_COPIES && (i < p->passes || p->has_spare); i++) {
+  for (uint32_t i = 0; i < TSR_COPIES && (i < p->passes || p->wants.spare); i++) {
     p->copy[i].keys = tsr_partition_take(memory, used, n * (shape->key_bits / 8));
     if (shape->payload_bits) p->copy[i].values = tsr_partition_take(memory, used, n * (shape->payload_bits / 8));
-    if (p->has_answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));
+    if (p->wants.answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));
   }
   for (uint32_t pass = 0; pass < p->passes; pass++) {
     p->counts[pass] = tsr_partition_take(memory, used, (bins_of(p, pass) + 1) * sizeof(uint64_t));
@@ -190,7 +190,7 @@ static tsr_status count_bins(const tsr_work *b, const tsr_order_step *p, uint64_
 static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_order_step *p) {
   const tsr_shape *s = &partition->composition->shape;
   return s->sm && s->key_bits == s->payload_bits && p->bulk.values &&
-         (pass + 1 < partition->passes || partition->takes_pairs);
+         (pass + 1 < partition->passes || partition->wants.pairs);
 }
 
 /* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
@@ -217,7 +217,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->bulk.are_pairs = p->to.are_pairs;
   p->places = to->places;
   p->segments.begins = p->counts;
-  p->segments.ends = partition->takes_pairs ? p->cursors : NULL;
+  p->segments.ends = partition->wants.pairs ? p->cursors : NULL;
   p->segments.count = p->bins;
   return status;
 }
@@ -236,8 +236,8 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   *ordered = (tsr_ordered){p.bulk, p.places, p.segments, p.tile_items, partition->rest};
   /* A pair that finds no place is left where its item was, so that no other memory is needed for it. */
   const tsr_columns *last = &partition->copy[(partition->passes - 1) % TSR_COPIES];
-  ordered->bulk.unplaced_keys = partition->has_answers ? last->keys : NULL;
-  ordered->bulk.unplaced_values = partition->has_answers ? last->values : NULL;
+  ordered->bulk.unplaced_keys = partition->wants.answers ? last->keys : NULL;
+  ordered->bulk.unplaced_values = partition->wants.answers ? last->values : NULL;
   return status;
 }
 
@@ -261,5 +261,5 @@ tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *
                        .unplaced_keys = bulk->unplaced_keys,
                        .unplaced_values = bulk->unplaced_values};
   p.bulk.results = (uint8_t *)(uintptr_t)told;
-  return partition->has_answers ? tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n) : TSR_OK;
+  return partition->wants.answers ? tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n) : TSR_OK;
 }

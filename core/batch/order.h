@@ -20,10 +20,12 @@ typedef struct tsr_partition {
   const tsr_composition *composition;
   uint64_t pages, tile_items;
   uint32_t passes, log2_pages;
-  bool has_answers; /* what becomes of each item is wanted */
-  bool has_spare;   /* the copy that the last pass has not written is wanted, too */
-  bool takes_pairs; /* what follows can read keys and values that lie as pairs */
-  bool may_guess;   /* keys are distinct, so that a page gets as many items as others, and need not count them */
+  struct {
+    bool answers; /* what becomes of each item */
+    bool spare;   /* the copy that the last pass has not written */
+    bool pairs;   /* what follows can read keys and values that are stored as pairs */
+    bool guesses; /* keys are distinct: pages get about as many items each, and need not be counted */
+  } wants;
   tsr_columns copy[TSR_COPIES]; /* passes go to and fro between them */
   uint64_t room;                /* items that each page has room for, where they are not counted; 0: they are */
   uint64_t *counts[TSR_PASSES_MAX], *cursors[TSR_PASSES_MAX];

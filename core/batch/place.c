@@ -23,7 +23,7 @@ static uint32_t piece_items(const job *j, uint64_t n) {
   enum { BLOCKS = 264, TURNS = 4, LEAST = 1 << 15, SPARE = 32 };
   const uint64_t pages = j->partition.pages, mean = n / pages + 1;
   uint64_t pieces = 1, turns = (pages + BLOCKS - 1) / BLOCKS;
-  if (j->partition.has_answers) return UINT32_MAX;
+  if (j->partition.wants.answers) return UINT32_MAX;
   for (uint64_t more = 2; more * pages <= TURNS * BLOCKS && mean / more >= LEAST; more++) {
     const uint64_t turns_of_more = (more * pages + BLOCKS - 1) / BLOCKS;
     if (turns_of_more * pieces >= turns * more) continue;
@@ -47,10 +47,10 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
            .seeks_hot = (stages->group & TSR_GROUP_HOT) != 0,
            .makes_distinct = (stages->group & TSR_GROUP_PAGES) != 0};
   j.needs_made_results = j.makes_distinct && composition->facts.combines_later;
-  j.partition.has_spare = j.makes_distinct;
-  j.partition.takes_pairs =
+  j.partition.wants.spare = j.makes_distinct;
+  j.partition.wants.pairs =
       s->sm && !has_answers && !composition->facts.filter_words && (j.makes_distinct || s->guard == TSR_GUARD_NONE);
-  j.partition.may_guess = j.partition.takes_pairs && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
+  j.partition.wants.guesses = j.partition.wants.pairs && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE;
   return j;
 }
 
@@ -157,7 +157,7 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
 static tsr_status make_distinct(const job *j, const tsr_place_step *p, tsr_place_step *made) {
   const tsr_work *b = &j->batch;
   const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];
-  const bool has_answers = j->partition.has_answers;
+  const bool has_answers = j->partition.wants.answers;
   tsr_group_step own = {.bulk = p->bulk,
                         .pages = p->pages,
                         .to = *spare,
@@ -203,7 +203,7 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_place_st
     if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_bar, p, p->bulk.state.stash_buckets);
   }
   tsr_place_step made = *p;
-  if (status == TSR_OK && j->makes_distinct && (is_clear || !j->partition.has_answers))
+  if (status == TSR_OK && j->makes_distinct && (is_clear || !j->partition.wants.answers))
     status = make_distinct(j, p, &made);
   if (status == TSR_OK) status = tsr_pages_work(b, &made, p, 0);
   if (status == TSR_OK && j->seeks_hot) status = tsr_work_step(b, TSR_PAGES_rest, &hot, 1);

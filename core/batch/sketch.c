@@ -36,18 +36,19 @@ tsr_status tsr_sketch(const tsr_work *b, uint64_t n, const void *keys, const uin
   tsr_status status = b->backend->allocate_in(b->device, bytes, b->stream, &memory, b->error);
   if (status) return status;
   const tsr_match sketch = {.n = n,
-                            .keys = {keys, key_bytes, key_bytes},
-                            .results = present,
-                            .present = 1,
-                            .entries = (uint32_t *)((uint64_t *)memory + 1),
-                            .mask = bits - 1,
-                            .sampled_mask = (1ull << halvings) - 1,
-                            .total = memory};
+                            .index.keys = {keys, key_bytes, key_bytes},
+                            .known.results = present,
+                            .known.present = 1,
+                            .index.entries = (uint32_t *)((uint64_t *)memory + 1),
+                            .index.mask = bits - 1,
+                            .known.sampled_mask = (1ull << halvings) - 1,
+                            .matches.total = memory};
   status = b->backend->fill(b->device, memory, 0, bytes, b->stream, b->error);
   if (status == TSR_OK)
     status =
         b->backend->step(b->device, NULL, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, b->stream, b->error);
-  if (status == TSR_OK) status = b->backend->copy(b->device, &set, sketch.total, sizeof set, b->stream, b->error);
+  if (status == TSR_OK)
+    status = b->backend->copy(b->device, &set, sketch.matches.total, sizeof set, b->stream, b->error);
   tsr_status waited = b->backend->synchronize(b->device, b->stream, status ? NULL : b->error);
   if (status == TSR_OK) status = waited;
   tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);

@@ -23,9 +23,9 @@ static void count_tile(const tsr_split *s, uint64_t tile) {
 
 /* Item i is number `at` of its shard's. */
 static void place(const tsr_split *s, uint64_t i, uint32_t shard, uint64_t at) {
-  tsr_split_put(s->keys_to[shard], at, s->keys, i, s->key_bytes);
-  if (s->values) tsr_split_put(s->values_to[shard], at, s->values, i, s->value_bytes);
-  if (s->operations) tsr_split_put(s->operations_to[shard], at, s->operations, i, 1);
+  tsr_split_put(s->to.keys[shard], at, s->items.keys, i, s->bytes.key);
+  if (s->items.values) tsr_split_put(s->to.values[shard], at, s->items.values, i, s->bytes.value);
+  if (s->items.operations) tsr_split_put(s->to.operations[shard], at, s->items.operations, i, 1);
   if (s->numbers) s->numbers[i] = (uint32_t)(s->first_at[shard] + at);
 }
 

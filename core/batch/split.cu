@@ -68,7 +68,7 @@ static __device__ __forceinline__ void count_keys(const tsr_split &a, uint32_t *
   word keys[ahead<word>];
 #pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
-    if (turn % ahead<word> == 0) read_ahead(a.keys, items, turn, keys);
+    if (turn % ahead<word> == 0) read_ahead(a.items.keys, items, turn, keys);
     const uint32_t shard = tsr_split_shard(&a, keys[turn % ahead<word>]);
     if (turn * TSR_BLOCK_THREADS + threadIdx.x < items) atomicAdd(&counts[shard], 1u);
   }
@@ -79,7 +79,7 @@ KERNEL_AS(count, __launch_bounds__(TSR_BLOCK_THREADS, 5)) {
   __shared__ uint32_t counts[TSR_SPLIT_SHARDS_MAX];
   if (threadIdx.x < TSR_SPLIT_SHARDS_MAX) counts[threadIdx.x] = 0;
   __syncthreads();
-  if (a.key_bytes == 8)
+  if (a.bytes.key == 8)
     count_keys<uint64_t>(a, counts);
   else
     count_keys<uint32_t>(a, counts);
@@ -150,8 +150,8 @@ static __device__ __forceinline__ void send_rows(const tsr_split &a, const order
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < items; at += TSR_BLOCK_THREADS) {
     const uint32_t shard = tsr_split_last32(o.begins, a.shards, at);
-    tsr_split_put_row(a.values_to[shard], o.before[shard] + at - o.begins[shard], a.values, tile_begin() + room[at],
-                      a.value_bytes);
+    tsr_split_put_row(a.to.values[shard], o.before[shard] + at - o.begins[shard], a.items.values,
+                      tile_begin() + room[at], a.bytes.value);
   }
 }
 
@@ -167,7 +167,7 @@ static __device__ __forceinline__ void order_keys(const tsr_split &a, order &o, 
 #pragma unroll
   for (uint32_t turn = 0; turn < TURNS; turn++) {
     const uint32_t item = turn * TSR_BLOCK_THREADS + threadIdx.x;
-    if (turn % ahead<word> == 0) read_ahead(a.keys, items, turn, keys);
+    if (turn % ahead<word> == 0) read_ahead(a.items.keys, items, turn, keys);
     const word key = keys[turn % ahead<word>];
     const uint32_t shard = item < items ? tsr_split_shard(&a, key) : (uint32_t)NO_SHARD, mates = mates_of(a, shard);
     const uint32_t leader = (uint32_t)__ffs((int)mates) - 1;
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void order_keys(const tsr_split &a, order &o, 
     if (a.numbers) a.numbers[tile_begin() + item] = o.number[shard] + place;
   }
   __syncthreads();
-  send(a, o, (const word *)room, a.keys_to);
+  send(a, o, (const word *)room, a.to.keys);
 }
 
 /* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first.
@@ -191,15 +191,15 @@ KERNEL_AS(scatter, __launch_bounds__(TSR_BLOCK_THREADS, 4)) {
   const uint32_t items = tile_items(a);
   uint16_t places[TURNS];
   begin_order(a, items, o);
-  if (a.key_bytes == 8)
+  if (a.bytes.key == 8)
     order_keys<uint64_t>(a, o, room, items, places);
   else
     order_keys<uint32_t>(a, o, room, items, places);
-  if (a.values && a.value_bytes > sizeof *room)
+  if (a.items.values && a.bytes.value > sizeof *room)
     send_rows(a, o, (uint32_t *)room, items, places);
-  else if (a.values)
-    OF_WIDTH(a.value_bytes, send_column, a, o, room, items, places, a.values, a.values_to);
-  if (a.operations) send_column<uint8_t>(a, o, room, items, places, a.operations, a.operations_to);
+  else if (a.items.values)
+    OF_WIDTH(a.bytes.value, send_column, a, o, room, items, places, a.items.values, a.to.values);
+  if (a.items.operations) send_column<uint8_t>(a, o, room, items, places, a.items.operations, a.to.operations);
 }
 
 /* What is read may come from another device, which takes long: hence some items ahead. */
@@ -217,15 +217,15 @@ static __device__ __forceinline__ void collect_words(const tsr_split &a, uint64_
   }
 #pragma unroll
   for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
-    if (first + k * TSR_BLOCK_THREADS < a.n) ((word *)a.ordered)[first + k * TSR_BLOCK_THREADS] = words[k];
+    if (first + k * TSR_BLOCK_THREADS < a.n) ((word *)a.answers.ordered)[first + k * TSR_BLOCK_THREADS] = words[k];
 }
 
 KERNEL(collect) {
   const uint64_t first = (uint64_t)blockIdx.x * (TSR_SPLIT_AHEAD * TSR_BLOCK_THREADS) + threadIdx.x;
-  if (a.only || !a.numbers || a.column_bytes > sizeof(uint64_t)) { /* not all are written; or rows */
+  if (a.answers.only || !a.numbers || a.answers.column_bytes > sizeof(uint64_t)) { /* not all are written; or rows */
     for (uint32_t k = 0; k < TSR_SPLIT_AHEAD; k++)
       if (first + k * TSR_BLOCK_THREADS < a.n) tsr_split_collect_item(&a, first + k * TSR_BLOCK_THREADS);
   } else {
-    OF_WIDTH(a.column_bytes, collect_words, a, first);
+    OF_WIDTH(a.answers.column_bytes, collect_words, a, first);
   }
 }

@@ -36,31 +36,50 @@ enum {
 #define TSR_SPLIT_ENUM(step, ...) TSR_SPLIT_##step,
 enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM, TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
 
-/* All arrays hold n items, or are NULL where a step has no use for them. */
-typedef struct tsr_split {
-  uint64_t n, tiles;
-  uint64_t seed;
-  uint32_t shards, key_bytes, value_bytes;
-  uint32_t first_bin[TSR_SPLIT_SHARDS_MAX]; /* of each shard; the first one's is 0 */
+/* The columns of a batch: n items each, or NULL where there is none. */
+typedef struct tsr_split_items {
   const void *keys, *values;
   const uint8_t *operations;
-  uint64_t first_at[TSR_SPLIT_SHARDS_MAX]; /* in the order of shards: the number of each shard's first item */
-  void *keys_to[TSR_SPLIT_SHARDS_MAX], *values_to[TSR_SPLIT_SHARDS_MAX]; /* where a shard's items go, */
-  void *operations_to[TSR_SPLIT_SHARDS_MAX];
-  void *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: and where their answers are */
-  uint32_t *numbers; /* of each item, in the order of shards; scatter: NULL: nobody asks; collect: NULL: the same */
-  uint64_t *bins;    /* TSR_SPLIT_BINS */
-  uint64_t *counts;  /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+} tsr_split_items;
 
-  void *ordered; /* answers as the caller expects them */
+/* Where each shard's items go. */
+typedef struct tsr_split_to {
+  void *keys[TSR_SPLIT_SHARDS_MAX], *values[TSR_SPLIT_SHARDS_MAX], *operations[TSR_SPLIT_SHARDS_MAX];
+} tsr_split_to;
+
+/* collect, gather, spread: one column of answers. */
+typedef struct tsr_split_answers {
+  void *ordered; /* as the caller expects them */
   uint32_t column_bytes;
   const uint8_t *only; /* collect, gather: NULL, or only those are written that have only_code here */
   uint8_t only_code;
   const void *column;     /* gather: answers in another order, */
   const uint32_t *places; /* and the number that each had before */
+} tsr_split_answers;
 
-  const uint64_t *offsets; /* spans, spread: n + 1: where the values of each of the caller's items begin */
-  uint64_t *spans;         /* spans: n + 1, out; spread: their prefix sum: where they begin in `column` */
+/* spans, spread: the values of each item. */
+typedef struct tsr_split_lists {
+  const uint64_t *offsets; /* n + 1: where the values of each of the caller's items begin */
+  uint64_t *spans;         /* n + 1: spans: out; spread: their prefix sum: where they begin in a shard's answers */
+} tsr_split_lists;
+
+typedef struct tsr_split {
+  uint64_t n, tiles;
+  uint64_t seed;
+  uint32_t shards;
+  struct {
+    uint32_t key, value;
+  } bytes;
+  uint32_t first_bin[TSR_SPLIT_SHARDS_MAX]; /* of each shard; the first one's is 0 */
+  tsr_split_items items;
+  uint64_t first_at[TSR_SPLIT_SHARDS_MAX]; /* in the order of shards: the number of each shard's first item */
+  tsr_split_to to;
+  void *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: where each shard's answers are */
+  uint32_t *numbers; /* of each item, in the order of shards; scatter: NULL: nobody asks; collect: NULL: the same */
+  uint64_t *bins;    /* TSR_SPLIT_BINS */
+  uint64_t *counts;  /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+  tsr_split_answers answers;
+  tsr_split_lists lists;
 } tsr_split;
 
 /* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed decides about each of the bin. */
@@ -93,7 +112,7 @@ TSR_STEP_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
-  return s->key_bytes == 8 ? ((const uint64_t *)s->keys)[i] : ((const uint32_t *)s->keys)[i];
+  return s->bytes.key == 8 ? ((const uint64_t *)s->items.keys)[i] : ((const uint32_t *)s->items.keys)[i];
 }
 
 /* An item of more than a word, in words of 8 bytes, or 4. */
@@ -129,25 +148,26 @@ TSR_STEP_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
 TSR_STEP_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
   const uint64_t at = s->numbers ? s->numbers[i] : i;
   const uint32_t shard = tsr_split_holder(s, at);
-  if (!s->only || s->only[i] == s->only_code)
-    tsr_split_put(s->ordered, i, s->from[shard], at - s->first_at[shard], s->column_bytes);
+  if (!s->answers.only || s->answers.only[i] == s->answers.only_code)
+    tsr_split_put(s->answers.ordered, i, s->from[shard], at - s->first_at[shard], s->answers.column_bytes);
 }
 
 TSR_STEP_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
-  if (!s->only || s->only[i] == s->only_code)
-    tsr_split_put(s->ordered, s->places ? s->places[i] : i, s->column, i, s->column_bytes);
+  if (!s->answers.only || s->answers.only[i] == s->answers.only_code)
+    tsr_split_put(s->answers.ordered, s->answers.places ? s->answers.places[i] : i, s->answers.column, i,
+                  s->answers.column_bytes);
 }
 
 TSR_STEP_FUNCTION void tsr_split_spans_item(const tsr_split *s, uint64_t i) {
-  s->spans[s->numbers[i]] = s->offsets[i + 1] - s->offsets[i];
+  s->lists.spans[s->numbers[i]] = s->lists.offsets[i + 1] - s->lists.offsets[i];
 }
 
 TSR_STEP_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
-  const uint64_t at = s->numbers[i], to = s->offsets[i] - s->offsets[0];
+  const uint64_t at = s->numbers[i], to = s->lists.offsets[i] - s->lists.offsets[0];
   const uint32_t shard = tsr_split_holder(s, at);
-  const uint64_t begin = s->spans[at] - s->spans[s->first_at[shard]];
-  for (uint64_t k = 0; k < s->spans[at + 1] - s->spans[at]; k++)
-    tsr_split_put(s->ordered, to + k, s->from[shard], begin + k, s->column_bytes);
+  const uint64_t begin = s->lists.spans[at] - s->lists.spans[s->first_at[shard]];
+  for (uint64_t k = 0; k < s->lists.spans[at + 1] - s->lists.spans[at]; k++)
+    tsr_split_put(s->answers.ordered, to + k, s->from[shard], begin + k, s->answers.column_bytes);
 }
 
 TSR_STEPS(tsr_split_steps)

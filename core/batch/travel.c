@@ -120,12 +120,12 @@ static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *pla
                          uint32_t bits, bool only_unplaced) {
   const tsr_work *b = &j->batch;
   const tsr_split gather = {.n = part->n,
-                            .places = (uint32_t *)(uintptr_t)places,
-                            .column = column,
-                            .ordered = ordered,
-                            .column_bytes = bits / 8,
-                            .only = only_unplaced ? part->results : NULL,
-                            .only_code = TSR_RESULT_NOT_PLACED};
+                            .answers.places = (uint32_t *)(uintptr_t)places,
+                            .answers.column = column,
+                            .answers.ordered = ordered,
+                            .answers.column_bytes = bits / 8,
+                            .answers.only = only_unplaced ? part->results : NULL,
+                            .answers.only_code = TSR_RESULT_NOT_PLACED};
   if (!ordered) return TSR_OK;
   return b->backend->step(b->device, NULL, &tsr_split_steps.step[TSR_SPLIT_gather], &gather, part->n, b->stream,
                           b->error);
@@ -149,7 +149,7 @@ static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_orde
   const tsr_status status = j->by_pages                ? work_by_pages(j, p, &part.state, run, is_clear)
                             : j->op == TSR_BULK_insert ? tsr_work_insert(&j->batch, &part)
                                                        : tsr_work_random(&j->batch, j->op, &part);
-  return status || !j->partition.has_answers ? status : answer_run(j, bulk, &part, p->places + begin);
+  return status || !j->partition.wants.answers ? status : answer_run(j, bulk, &part, p->places + begin);
 }
 
 /* ---- A part of the batch --------------------------------------------------------------------- */

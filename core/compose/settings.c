@@ -230,110 +230,117 @@ static tsr_status bad_entry(const tsr_spec_entry *entry, tsr_error *error, const
   return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
 }
 
+/* What is wrong with an entry's value: the rule that it breaks. */
+typedef char broken_rule[320];
+
 /* `must be RANGE`, and how to write a number that nobody but a person can read. */
-static tsr_status bad_number(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
-  char rule[320], advice[TSR_ADVICE_BYTES];
-  snprintf(rule, sizeof rule, "must be %s%s", range, tsr_number_advice(entry->value, advice));
-  return bad_entry(entry, error, rule);
+static bool bad_number(const tsr_spec_entry *entry, const char *range, broken_rule rule) {
+  char advice[TSR_ADVICE_BYTES];
+  snprintf(rule, sizeof(broken_rule), "must be %s%s", range, tsr_number_advice(entry->value, advice));
+  return false;
 }
 
-/* 80% and 0,8 are .8 to those who write them. */
-static tsr_status bad_fraction(const tsr_spec_entry *entry, const char *range, tsr_error *error) {
+/* 80% and 0,8 are 0.8 to those who write them. */
+static bool bad_fraction(const tsr_spec_entry *entry, const char *range, broken_rule rule) {
   const char *at = entry->value + strcspn(entry->value, "%,");
-  char rule[256];
-  snprintf(rule, sizeof rule, "must be %s%s", range, *at ? "; write it with a point, such as 0.8" : "");
-  return bad_entry(entry, error, rule);
+  snprintf(rule, sizeof(broken_rule), "must be %s%s", range, *at ? "; write it with a point, such as 0.8" : "");
+  return false;
 }
 
-static tsr_status read_choice(const char *values, const tsr_spec_entry *entry, uint64_t *out, tsr_error *error) {
-  char words[WORDS_MAX][ROW_WORD_BYTES], rule[256];
+static bool read_choice(const char *values, const tsr_spec_entry *entry, uint64_t *out, broken_rule rule) {
+  char words[WORDS_MAX][ROW_WORD_BYTES];
   const char *names[WORDS_MAX];
   size_t count = split_words(values, words);
   for (size_t i = 0; i < count; i++) {
     names[i] = words[i];
     if (strcmp(entry->value, words[i]) == 0) {
       *out = i;
-      return TSR_OK;
+      return true;
     }
   }
-  if (strcmp(entry->key, "split") == 0 && strcmp(entry->value, "pages") == 0)
-    return bad_entry(entry, error,
-                     "keys go to devices by split = hash, in balanced parts; that each device inserts its part page by "
-                     "page is said by [table] page_bytes = auto");
   const char *nearest = tsr_nearest(entry->value, names, count);
-  snprintf(rule, sizeof rule, "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
-           nearest ? nearest : "", nearest ? "?" : "");
-  return bad_entry(entry, error, rule);
+  if (strcmp(entry->key, "split") == 0 && strcmp(entry->value, "pages") == 0)
+    snprintf(rule, sizeof(broken_rule),
+             "keys go to devices by split = hash, in balanced parts; that each device inserts its part page by page is "
+             "said by [table] page_bytes = auto");
+  else
+    snprintf(rule, sizeof(broken_rule), "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
+             nearest ? nearest : "", nearest ? "?" : "");
+  return false;
 }
 
 /* A number for each shard: the same one twice makes two shards on one device. */
-static tsr_status read_devices(const tsr_spec_entry *entry, tsr_devices *devices, tsr_error *error) {
-  static const char rule[] = "must be all, or at most 64 numbers of devices from 0 to 63 between commas, as 0,1,2";
+static bool read_devices(const tsr_spec_entry *entry, tsr_devices *devices, broken_rule rule) {
   char number[8];
+  snprintf(rule, sizeof(broken_rule),
+           "must be all, or at most 64 numbers of devices from 0 to 63 between commas, as 0,1,2");
   devices->count = TSR_DEVICES_ALL;
-  if (strcmp(entry->value, "all") == 0) return TSR_OK;
+  if (strcmp(entry->value, "all") == 0) return true;
   devices->count = 0;
   for (const char *at = entry->value;; at++) {
     uint64_t value;
     const size_t length = strcspn(at, ","), blanks = strspn(at, " \t");
-    if (length >= sizeof number || blanks > length || devices->count == TSR_DEVICES_MAX)
-      return bad_entry(entry, error, rule);
+    if (length >= sizeof number || blanks > length || devices->count == TSR_DEVICES_MAX) return false;
     snprintf(number, sizeof number, "%.*s", (int)(length - blanks), at + blanks);
     number[strcspn(number, " \t")] = '\0';
-    if (!tsr_parse_u64(number, &value) || value >= TSR_DEVICES_MAX) return bad_entry(entry, error, rule);
+    if (!tsr_parse_u64(number, &value) || value >= TSR_DEVICES_MAX) return false;
     devices->numbers[devices->count++] = (uint8_t)value;
     at += length;
-    if (!*at) return TSR_OK;
+    if (!*at) return true;
   }
+}
+
+/* The word that a number may be instead, and what it then is. */
+static bool read_word(const row *r, const char *text, uint64_t *value) {
+  const char *word = r->type == ROW_NONE ? "none" : r->type == ROW_NUMBER ? NULL : "auto";
+  if (!word || strcmp(text, word) != 0) return false;
+  *value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : r->type == ROW_BATCH ? TSR_PAGE_BATCH_AUTO : 0;
+  return true;
+}
+
+static bool read_number(const row *r, const char *text, uint64_t *out) {
+  uint64_t value;
+  if (read_word(r, text, out)) return true;
+  if (!tsr_parse_u64(text, &value) || value > r->maximum) return false;
+  if (value < r->minimum && !(value == 0 && r->type == ROW_PAGE)) return false;
+  if (r->type == ROW_NUMBER && r->maximum == 64 && (value & (value - 1))) return false; /* widths */
+  *out = value;
+  return true;
+}
+
+/* False: `rule` says what the value must be. */
+static bool read_value(const known_section *section, size_t at, const tsr_spec_entry *entry, tsr_settings *settings,
+                       broken_rule rule) {
+  const row *r = &section->rows[at];
+  const char *values = section->shown[at].values;
+  void *out = (char *)settings + r->offset;
+  double fraction;
+  switch (r->type) {
+  case ROW_CHOICE:
+    return read_choice(values, entry, out, rule);
+  case ROW_NUMBER:
+  case ROW_PAGE:
+  case ROW_BATCH:
+  case ROW_NONE:
+    return read_number(r, entry->value, out) || bad_number(entry, values, rule);
+  case ROW_FRACTION:
+    if (!tsr_parse_double(entry->value, &fraction) || fraction < 0.01 || fraction > 64 || fraction < (double)r->minimum)
+      return bad_fraction(entry, values, rule);
+    *(double *)out = fraction;
+    return true;
+  case ROW_PART:
+    *(const char **)out = entry->value;
+    return true;
+  case ROW_DEVICES:
+    return read_devices(entry, out, rule);
+  }
+  return true;
 }
 
 static tsr_status read_row(const known_section *section, size_t at, const tsr_spec_entry *entry, tsr_settings *settings,
                            tsr_error *error) {
-  const row *r = &section->rows[at];
-  const char *values = section->shown[at].values;
-  void *out = (char *)settings + r->offset;
-  switch (r->type) {
-  case ROW_CHOICE:
-    return read_choice(values, entry, out, error);
-  case ROW_NUMBER: {
-    uint64_t value;
-    if (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum ||
-        (r->maximum == 64 && (value & (value - 1))))
-      return bad_number(entry, values, error);
-    *(uint64_t *)out = value;
-    return TSR_OK;
-  }
-  case ROW_FRACTION: {
-    double value;
-    if (!tsr_parse_double(entry->value, &value) || value < 0.01 || value > 64 || value < (double)r->minimum)
-      return bad_fraction(entry, values, error);
-    *(double *)out = value;
-    return TSR_OK;
-  }
-  case ROW_PAGE:
-  case ROW_BATCH: {
-    uint64_t value = r->type == ROW_PAGE ? TSR_PAGE_BYTES_AUTO : TSR_PAGE_BATCH_AUTO;
-    if (strcmp(entry->value, "auto") != 0 && (!tsr_parse_u64(entry->value, &value) || value > r->maximum ||
-                                              (value < r->minimum && !(value == 0 && r->type == ROW_PAGE))))
-      return bad_number(entry, values, error);
-    *(uint64_t *)out = value;
-    return TSR_OK;
-  }
-  case ROW_NONE: {
-    uint64_t value = 0;
-    if (strcmp(entry->value, "none") != 0 &&
-        (!tsr_parse_u64(entry->value, &value) || value < r->minimum || value > r->maximum))
-      return bad_number(entry, values, error);
-    *(uint64_t *)out = value;
-    return TSR_OK;
-  }
-  case ROW_PART:
-    *(const char **)out = entry->value;
-    return TSR_OK;
-  case ROW_DEVICES:
-    return read_devices(entry, out, error);
-  }
-  return TSR_OK;
+  broken_rule rule;
+  return read_value(section, at, entry, settings, rule) ? TSR_OK : bad_entry(entry, error, rule);
 }
 
 /* ---- [table] --------------------------------------------------------------------------------- */
@@ -612,9 +619,11 @@ static tsr_status read_parameter(const tsr_parameter *parameter, const tsr_spec_
   uint64_t value = parameter->initial;
   if (entry && (!tsr_parse_u64(entry->value, &value) || value < parameter->minimum || value > parameter->maximum)) {
     char range[256];
+    broken_rule rule;
     snprintf(range, sizeof range, "a whole number from %llu to %llu: %s", (unsigned long long)parameter->minimum,
              (unsigned long long)parameter->maximum, parameter->doc);
-    return bad_number(entry, range, error);
+    bad_number(entry, range, rule);
+    return bad_entry(entry, error, rule);
   }
   void *member = (char *)config + parameter->offset;
   if (parameter->type == TSR_PARAMETER_U32)

@@ -13,11 +13,11 @@ static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
                      .tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE,
                      .seed = task->s->seed,
                      .shards = task->x->members,
-                     .key_bytes = task->question_bytes[TSR_KEYS],
-                     .value_bytes = task->question_bytes[TSR_VALUES],
-                     .keys = k->asked[TSR_KEYS],
-                     .values = k->asked[TSR_VALUES],
-                     .operations = k->asked[TSR_OPERATIONS],
+                     .bytes.key = task->question_bytes[TSR_KEYS],
+                     .bytes.value = task->question_bytes[TSR_VALUES],
+                     .items.keys = k->asked[TSR_KEYS],
+                     .items.values = k->asked[TSR_VALUES],
+                     .items.operations = k->asked[TSR_OPERATIONS],
                      .numbers = k->numbers.memory,
                      .counts = k->counts.memory};
   for (uint32_t i = 0; i < split.shards; i++) split.first_bin[i] = task->s->first_bin[i];
@@ -131,7 +131,7 @@ static tsr_status scatter_part(const tsr_task *task, uint32_t member, uint32_t f
   if (!split.n || task->stays) return TSR_OK;
   if (!tsr_task_has_answers(task)) split.numbers = NULL;
   tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
-  void **const to[TSR_QUESTIONS] = {split.keys_to, split.values_to, split.operations_to};
+  void **const to[TSR_QUESTIONS] = {split.to.keys, split.to.values, split.to.operations};
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
     tsr_task_locate(task, member, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight], to[c]);
   return tsr_task_step(task, m, TSR_SPLIT_scatter, &split, TSR_LEG_SPLIT);
@@ -266,12 +266,12 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
                      .shards = is_in_parts ? task->x->members : 1,
                      .numbers = task->stays ? NULL : k->numbers.memory,
                      .from = {(task->stays ? k->answer : k->back)[a].memory},
-                     .ordered = k->ordered_at[a],
-                     .column_bytes = wanted->bytes,
-                     .only = !wanted->is_partial ? NULL
-                             : is_found          ? k->asked[TSR_OPERATIONS]
-                                                 : k->ordered_at[TSR_CODES],
-                     .only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
+                     .answers.ordered = k->ordered_at[a],
+                     .answers.column_bytes = wanted->bytes,
+                     .answers.only = !wanted->is_partial ? NULL
+                                     : is_found          ? k->asked[TSR_OPERATIONS]
+                                                         : k->ordered_at[TSR_CODES],
+                     .answers.only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
   if (is_in_parts) tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
   if (is_in_parts) tsr_task_locate(task, member, flight, tsr_way_of_answer(task, a), task->sizes[flight], split.from);
   status = tsr_task_step(task, m, TSR_SPLIT_collect, &split, TSR_LEG_RETURN);

@@ -22,14 +22,14 @@ static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *w
     if (status == TSR_OK) status = tsr_task_copy(task, m, k->gathered.offsets.memory, users, bytes, TSR_LEG_SPLIT);
     const tsr_split split = {.n = k->n,
                              .numbers = k->numbers.memory,
-                             .offsets = k->gathered.offsets.memory,
-                             .spans = k->gathered.spans.memory};
+                             .lists.offsets = k->gathered.offsets.memory,
+                             .lists.spans = k->gathered.spans.memory};
     if (status == TSR_OK && k->n) status = tsr_task_step(task, m, TSR_SPLIT_spans, &split, TSR_LEG_SPLIT);
-    if (status == TSR_OK) status = tsr_task_sum(task, m, split.spans, k->n, TSR_LEG_SPLIT);
+    if (status == TSR_OK) status = tsr_task_sum(task, m, split.lists.spans, k->n, TSR_LEG_SPLIT);
     if (status == TSR_OK)
       status = tsr_task_copy(task, m, &firsts[i], k->gathered.offsets.memory, sizeof *firsts, TSR_LEG_SPLIT);
     for (uint64_t from = 0, at = 0; status == TSR_OK && from <= members; at += from < members ? items[from] : 0, from++)
-      status = tsr_task_copy(task, m, &ends[from], split.spans + at, sizeof *ends, TSR_LEG_SPLIT);
+      status = tsr_task_copy(task, m, &ends[from], split.lists.spans + at, sizeof *ends, TSR_LEG_SPLIT);
     if (status == TSR_OK)
       status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
     for (uint32_t from = 0; status == TSR_OK && from < members; from++)
@@ -74,10 +74,10 @@ static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t flight,
   tsr_split split = {.n = k->n,
                      .shards = task->x->members,
                      .numbers = k->numbers.memory,
-                     .ordered = k->gathered.ordered.memory,
-                     .column_bytes = bytes,
-                     .offsets = k->gathered.offsets.memory,
-                     .spans = k->gathered.spans.memory};
+                     .answers.ordered = k->gathered.ordered.memory,
+                     .answers.column_bytes = bytes,
+                     .lists.offsets = k->gathered.offsets.memory,
+                     .lists.spans = k->gathered.spans.memory};
   tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
   tsr_task_locate(task, member, flight, tsr_way_of_values(task), wants, split.from);
   status = tsr_task_step(task, m, TSR_SPLIT_spread, &split, TSR_LEG_RETURN);

@@ -56,10 +56,10 @@ static void *column_at(const rows_to *to, uint32_t column) {
 
 static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
   tsr_match *m = &j->match;
-  m->keys_out = column_at(to, KEYS);
-  m->left_out = column_at(to, LEFT_VALUES);
-  m->right_out = column_at(to, RIGHT_VALUES);
-  m->missing = to->numbers[RIGHT_VALUES] ? TSR_HELD_NONE : to->missing;
+  m->out.keys = column_at(to, KEYS);
+  m->out.left = column_at(to, LEFT_VALUES);
+  m->out.right = column_at(to, RIGHT_VALUES);
+  m->out.missing = to->numbers[RIGHT_VALUES] ? TSR_HELD_NONE : to->missing;
   return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
 }
 
@@ -76,11 +76,12 @@ static tsr_status take_overflows(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *overflows, *overflowed;
   tsr_status status =
-      tsr_joining_take(j, "which sums overflow", (m->lefts / 32 + 1) * sizeof *m->overflows, 0, &overflows);
-  if (status == TSR_OK) status = tsr_joining_take(j, "how many sums overflow", sizeof *m->overflowed, 0, &overflowed);
+      tsr_joining_take(j, "which sums overflow", (m->lefts / 32 + 1) * sizeof *m->folds.overflows, 0, &overflows);
+  if (status == TSR_OK)
+    status = tsr_joining_take(j, "how many sums overflow", sizeof *m->folds.overflowed, 0, &overflowed);
   if (status) return status;
-  m->overflows = overflows;
-  m->overflowed = overflowed;
+  m->folds.overflows = overflows;
+  m->folds.overflowed = overflowed;
   return TSR_OK;
 }
 
@@ -88,8 +89,9 @@ static tsr_status take_overflows(tsr_joining *j) {
 static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
   const tsr_table *t = j->left;
   uint64_t overflowed = 0;
-  if (!j->match.overflowed) return TSR_OK;
-  tsr_status status = t->backend->copy(t->device, &overflowed, j->match.overflowed, sizeof overflowed, NULL, j->error);
+  if (!j->match.folds.overflowed) return TSR_OK;
+  tsr_status status =
+      t->backend->copy(t->device, &overflowed, j->match.folds.overflowed, sizeof overflowed, NULL, j->error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, j->error);
   if (status == TSR_OK && rows->overflowed) *rows->overflowed += overflowed;
   return status || !overflowed || rows->overflowed || rows->saturates ? status
@@ -102,28 +104,28 @@ static tsr_status aggregate(tsr_joining *j, uint32_t fold, const tsr_join_rows *
   void *folds = NULL, *marks;
   const uint64_t threads = (j->rows + TSR_MATCH_FOLDED - 1) / TSR_MATCH_FOLDED;
   tsr_status status = TSR_OK;
-  m->fold = fold;
-  m->saturates = rows->saturates != 0;
-  m->overflows = NULL; /* of another run */
-  m->overflowed = NULL;
+  m->folds.how = fold;
+  m->folds.saturates = rows->saturates != 0;
+  m->folds.overflows = NULL; /* of another run */
+  m->folds.overflowed = NULL;
   if (fold == TSR_FOLD_SUM) status = take_overflows(j);
   if (status == TSR_OK && fold != TSR_FOLD_COUNT)
-    status = tsr_joining_take(j, "aggregates", m->lefts * sizeof *m->folds, fold == TSR_FOLD_MIN ? 0xFF : 0, &folds);
-  m->folds = folds;
+    status = tsr_joining_take(j, "aggregates", m->lefts * sizeof *m->folds.of, fold == TSR_FOLD_MIN ? 0xFF : 0, &folds);
+  m->folds.of = folds;
   if (status == TSR_OK && folds) status = tsr_joining_step(j, TSR_MATCH_fold, threads);
   if (status == TSR_OK)
-    status = tsr_joining_take(j, "which keys have a row", (m->lefts + 1) * sizeof *m->marks, 0, &marks);
+    status = tsr_joining_take(j, "which keys have a row", (m->lefts + 1) * sizeof *m->folds.marks, 0, &marks);
   if (status) return status;
-  m->marks = marks;
+  m->folds.marks = marks;
   status = tsr_joining_step(j, TSR_MATCH_mark, m->lefts);
   if (status == TSR_OK) status = tell_overflows(j, rows);
-  return status ? status : tsr_joining_sum(j, m->marks, m->lefts, count);
+  return status ? status : tsr_joining_sum(j, m->folds.marks, m->lefts, count);
 }
 
 static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
   tsr_match *m = &j->match;
-  m->keys_out = column_at(to, KEYS);
-  m->sums_out = column_at(to, AGGREGATES);
+  m->out.keys = column_at(to, KEYS);
+  m->folds.sums_out = column_at(to, AGGREGATES);
   return tsr_joining_step(j, TSR_MATCH_emit, m->lefts);
 }
 
@@ -180,7 +182,7 @@ static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts
                             uint64_t all, tsr_error *error) {
   tsr_table *const sides[COLUMNS] = {[LEFT_VALUES] = parts[0].left, [RIGHT_VALUES] = parts[0].right};
   const tsr_match *m = &parts[0].match;
-  rows_to to = {.bytes = {m->key_bytes, m->left_bytes, m->right_bytes, sizeof(uint64_t)}, .missing = rows->missing};
+  rows_to to = {.bytes = {m->bytes.key, m->bytes.left, m->bytes.right, sizeof(uint64_t)}, .missing = rows->missing};
   tsr_status status = stage(&parts[0], &to, sides, rows, all);
   for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
     status = facts->is_aggregate ? write_aggregates(&parts[i], &to) : write_rows(&parts[i], &to);

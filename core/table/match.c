@@ -93,7 +93,7 @@ static bool wants_values(const tsr_joining *j, uint32_t side) {
 /* All pairs of a side, in no order. */
 static tsr_status write_out(tsr_joining *j, uint32_t side) {
   tsr_table *t = side == LEFT ? j->left : j->right;
-  const uint32_t key_bytes = j->match.key_bytes, value_bytes = shape_of(t)->value_bits / 8;
+  const uint32_t key_bytes = j->match.bytes.key, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
   uint64_t pairs;
   tsr_status status = tsr_size(t, &pairs, j->error);
@@ -110,20 +110,20 @@ static tsr_status write_out(tsr_joining *j, uint32_t side) {
 static tsr_status take_rows(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *begins = NULL, *firsts = NULL, *total;
-  tsr_status status = tsr_joining_take(j, "the number of rows", sizeof *m->total, 0, &total);
+  tsr_status status = tsr_joining_take(j, "the number of rows", sizeof *m->matches.total, 0, &total);
   if (status == TSR_OK && j->wants_rows)
-    status = tsr_joining_take(j, "where rows begin", (m->lefts + 1) * sizeof *m->begins, 0, &begins);
+    status = tsr_joining_take(j, "where rows begin", (m->lefts + 1) * sizeof *m->matches.begins, 0, &begins);
   if (status == TSR_OK && j->wants_rows)
-    status = tsr_joining_take(j, "where matches begin", m->lefts * sizeof *m->firsts, -1, &firsts);
-  m->total = total;
-  m->begins = begins;
-  m->firsts = firsts;
+    status = tsr_joining_take(j, "where matches begin", m->lefts * sizeof *m->matches.firsts, -1, &firsts);
+  m->matches.total = total;
+  m->matches.begins = begins;
+  m->matches.firsts = firsts;
   return status;
 }
 
 static tsr_status count_rows(tsr_joining *j) {
-  if (j->match.begins) return tsr_joining_sum(j, j->match.begins, j->match.lefts, &j->rows);
-  return read_number(j, j->match.total, &j->rows, sizeof j->rows);
+  if (j->match.matches.begins) return tsr_joining_sum(j, j->match.matches.begins, j->match.lefts, &j->rows);
+  return read_number(j, j->match.matches.total, &j->rows, sizeof j->rows);
 }
 
 /* ---- By an index ----------------------------------------------------------------------------- */
@@ -134,17 +134,18 @@ static tsr_status put_in_index(tsr_joining *j, tsr_numbers keys, uint64_t n, boo
   uint64_t entries = 2;
   void *memory[4] = {NULL};
   while (entries < 2 * n) entries *= 2;
-  tsr_status status = tsr_joining_take(j, "an index of keys", entries * sizeof *m->entries, 0xFF, &memory[0]);
-  if (status == TSR_OK) status = tsr_joining_take(j, "an index of keys", n * sizeof *m->leaders, -1, &memory[1]);
-  if (status == TSR_OK && ranks) status = tsr_joining_take(j, "an index of keys", n * sizeof *m->ranks, -1, &memory[2]);
+  tsr_status status = tsr_joining_take(j, "an index of keys", entries * sizeof *m->index.entries, 0xFF, &memory[0]);
+  if (status == TSR_OK) status = tsr_joining_take(j, "an index of keys", n * sizeof *m->index.leaders, -1, &memory[1]);
+  if (status == TSR_OK && ranks)
+    status = tsr_joining_take(j, "an index of keys", n * sizeof *m->index.ranks, -1, &memory[2]);
   if (status == TSR_OK && counts)
-    status = tsr_joining_take(j, "an index of keys", (n + 1) * sizeof *m->groups, 0, &memory[3]);
-  m->keys = keys;
-  m->mask = entries - 1;
-  m->entries = memory[0];
-  m->leaders = memory[1];
-  m->ranks = memory[2];
-  m->groups = memory[3];
+    status = tsr_joining_take(j, "an index of keys", (n + 1) * sizeof *m->index.groups, 0, &memory[3]);
+  m->index.keys = keys;
+  m->index.mask = entries - 1;
+  m->index.entries = memory[0];
+  m->index.leaders = memory[1];
+  m->index.ranks = memory[2];
+  m->index.groups = memory[3];
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_group, n);
   return status || !counts ? status : tsr_joining_step(j, TSR_MATCH_rank, n);
 }
@@ -154,7 +155,7 @@ static tsr_status find_leaders(tsr_joining *j) {
   tsr_match *m = &j->match;
   if (!j->keys_once || !keeps_all(j->left)) return TSR_OK;
   const tsr_status status = put_in_index(j, m->left_keys, m->lefts, false, false);
-  m->left_leaders = m->leaders;
+  m->known.leaders = m->index.leaders;
   return status;
 }
 
@@ -169,12 +170,12 @@ static tsr_status match_by_index(tsr_joining *j) {
   const bool counts = j->wants_right_values || tsr_match_wants_count(m);
   if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, counts, j->wants_right_values);
   if (status == TSR_OK && counts && m->rights)
-    status = tsr_prefix_sum(j->left->device, m->groups, m->rights, NULL, j->error);
+    status = tsr_prefix_sum(j->left->device, m->index.groups, m->rights, NULL, j->error);
   if (status == TSR_OK && j->wants_right_values) {
-    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
-    m->grouped = grouped;
+    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
+    m->index.grouped = grouped;
     if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_place, m->rights);
-    m->right_values = numbers_at(grouped, m->right_bytes);
+    m->right_values = numbers_at(grouped, m->bytes.right);
   }
   return status ? status : tsr_joining_step(j, TSR_MATCH_look, m->lefts);
 }
@@ -189,7 +190,7 @@ static tsr_status find_all(tsr_joining *j) {
   void *results, *values = NULL;
   tsr_status status = tsr_joining_take(j, "what is found", m->lefts, -1, &results);
   if (status == TSR_OK && j->wants_right_values)
-    status = tsr_joining_take(j, "right values", m->lefts * m->right_bytes, -1, &values);
+    status = tsr_joining_take(j, "right values", m->lefts * m->bytes.right, -1, &values);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_FIND, NULL, j->error);
   if (status) return status;
   const tsr_bulk bulk = {.state = t->store.state,
@@ -198,9 +199,9 @@ static tsr_status find_all(tsr_joining *j) {
                          .values_out = values,
                          .results = results,
                          .tally = t->tallies + op};
-  m->right_values = numbers_at(values, m->right_bytes);
-  m->results = results;
-  m->present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
+  m->right_values = numbers_at(values, m->bytes.right);
+  m->known.results = results;
+  m->known.present = j->wants_right_values ? TSR_RESULT_FOUND : 1;
   status = tsr_launch(t, &t->store, op, &bulk, &(tsr_call_state){.stream = NULL}, j->error);
   const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
   if (status == TSR_OK) t->done.find_keys += m->lefts;
@@ -276,7 +277,7 @@ static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const tsr_shape *s = shape_of(t);
   const uint64_t slots = slots_of(t);
-  const uint32_t key_bytes = j->match.key_bytes, value_bytes = s->value_bits / 8;
+  const uint32_t key_bytes = j->match.bytes.key, value_bytes = s->value_bits / 8;
   void *keys = NULL, *values = NULL;
   uint64_t size;
   tsr_tally tally;
@@ -315,14 +316,14 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
   tsr_status status = check_pairs(j, slots);
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
   if (status) return status;
-  m->page_slots[side] = page_slots;
-  m->offsets[side] = c->shape.has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
+  m->pages.page_slots[side] = page_slots;
+  m->pages.offsets[side] = c->shape.has_lists ? t->store.state.part[TSR_ROLE_PROBING].region[0] : NULL;
   *whole = true;
   if (has_columns(j, side) && (j->run.end || !t->store.windows)) {
     tsr_state state;
-    m->tail_slots[side] = run.end == c->shape.pages ? c->tail_buckets * c->shape.bucket_slots : 0;
+    m->pages.tail_slots[side] = run.end == c->shape.pages ? c->tail_buckets * c->shape.bucket_slots : 0;
     status = bring(j, side, run, &state);
-    set_columns(j, side, slots, column_of(&state, &plan->keys, first, m->key_bytes),
+    set_columns(j, side, slots, column_of(&state, &plan->keys, first, m->bytes.key),
                 column_of(&state, &plan->payloads, first, value_bytes));
   } else {
     status = write_slots(j, side, whole);
@@ -335,7 +336,7 @@ static tsr_status read_slots(tsr_joining *j, uint32_t side, bool *whole) {
 /* Lists of a page: so few that it has keys for half of its index, where lists are long. */
 static uint64_t page_lists(const tsr_joining *j) {
   const uint64_t left = slots_of(j->left), right = slots_of(j->right), slots = left > right ? left : right;
-  const uint64_t keys = TSR_MATCH_INDEX_BYTES / j->match.key_bytes / 2;
+  const uint64_t keys = TSR_MATCH_INDEX_BYTES / j->match.bytes.key / 2;
   const uint64_t lists = slots ? keys * shape_of(j->left)->lists / slots : TSR_PAGE_LISTS;
   return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
 }
@@ -348,32 +349,33 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   uint32_t gave_up = 1;
   bool whole = true;
   tsr_status status = TSR_OK;
-  m->lists = s->lists;
-  m->page_lists = page_lists(j);
-  m->pages = s->has_lists ? (s->lists + m->page_lists - 1) / m->page_lists
-             : j->run.end ? j->run.end - j->run.first
-                          : s->pages;
+  m->pages.lists = s->lists;
+  m->pages.page_lists = page_lists(j);
+  m->pages.count = s->has_lists ? (s->lists + m->pages.page_lists - 1) / m->pages.page_lists
+                   : j->run.end ? j->run.end - j->run.first
+                                : s->pages;
   j->way = "page by page";
   for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
     status = read_slots(j, side, &whole);
     if (status == TSR_OK)
-      status = tsr_joining_take(j, "where pages begin", (m->pages + 1) * sizeof(uint64_t), -1, &begins[side]);
-    m->page_begins[side] = begins[side];
+      status = tsr_joining_take(j, "where pages begin", (m->pages.count + 1) * sizeof(uint64_t), -1, &begins[side]);
+    m->pages.begins[side] = begins[side];
   }
   if (status || !whole) return status;
-  const uint64_t tail = m->tail_slots[LEFT] > m->tail_slots[RIGHT] ? m->tail_slots[LEFT] : m->tail_slots[RIGHT];
+  const uint64_t tail =
+      m->pages.tail_slots[LEFT] > m->pages.tail_slots[RIGHT] ? m->pages.tail_slots[LEFT] : m->pages.tail_slots[RIGHT];
   status = take_rows(j);
   if (status == TSR_OK && j->wants_right_values)
-    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->right_bytes, -1, &grouped);
+    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
   if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
-  m->grouped = grouped;
-  m->gave_up = flag;
+  m->index.grouped = grouped;
+  m->pages.gave_up = flag;
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
-  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages + 1);
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages.count + 1);
   if (status == TSR_OK)
-    status = tsr_joining_step(j, m->key_bytes == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages);
-  if (status == TSR_OK) status = read_number(j, m->gave_up, &gave_up, sizeof gave_up);
-  if (grouped) m->right_values = numbers_at(grouped, m->right_bytes);
+    status = tsr_joining_step(j, m->bytes.key == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages.count);
+  if (status == TSR_OK) status = read_number(j, m->pages.gave_up, &gave_up, sizeof gave_up);
+  if (grouped) m->right_values = numbers_at(grouped, m->bytes.right);
   *matched = gave_up == 0;
   return status;
 }
@@ -383,11 +385,11 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
 static void begin_match(tsr_joining *j) {
   const tsr_shape *left = shape_of(j->left);
   tsr_joining_free(j);
-  j->match = (tsr_match){.key_bytes = left->key_bits / 8,
-                         .left_bytes = left->value_bits / 8,
-                         .right_bytes = j->right ? shape_of(j->right)->value_bits / 8 : 0,
-                         .rows_as = j->rows_as,
-                         .keys_once = j->keys_once};
+  j->match = (tsr_match){.bytes.key = left->key_bits / 8,
+                         .bytes.left = left->value_bits / 8,
+                         .bytes.right = j->right ? shape_of(j->right)->value_bits / 8 : 0,
+                         .want.rows = j->rows_as,
+                         .want.keys_once = j->keys_once};
 }
 
 /* About how many pairs a table of pages has: hashes spread keys evenly, so its first buckets tell. */

@@ -152,6 +152,10 @@ tsr_status tsr_rebuild_in_place(tsr_table *t, void *stream, tsr_error *error) {
   return status;
 }
 
+/* How a spec says how large a value is. */
+static const char *value_key(const tsr_settings *s) { return s->value_bytes ? "value_bytes" : "value_bits"; }
+static uint64_t value_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->value_bits; }
+
 tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
@@ -160,19 +164,16 @@ tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_
   tsr_settings settings;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
-  if (settings.value_bytes != t->store.composition->settings.value_bytes)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "tsr_rehash: the spec has value_bytes = %llu, the table %llu (0: none): they must be the same",
-                    (unsigned long long)settings.value_bytes,
-                    (unsigned long long)t->store.composition->settings.value_bytes);
-  if (settings.kind == shape->kind && settings.key_bits == shape->key_bits && settings.value_bits == shape->value_bits)
+  const tsr_settings *own = &t->store.composition->settings;
+  if (settings.kind == shape->kind && settings.key_bits == shape->key_bits &&
+      settings.value_bits == shape->value_bits && settings.value_bytes == own->value_bytes)
     return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
-                  "tsr_rehash: the spec is of kind = %s, key_bits = %llu, value_bits = %llu, the table of kind = %s, "
-                  "key_bits = %u, value_bits = %u: they must be the same; a table of another kind must be made anew",
-                  tsr_settings_word("kind", settings.kind), (unsigned long long)settings.key_bits,
-                  (unsigned long long)settings.value_bits, tsr_settings_word("kind", shape->kind), shape->key_bits,
-                  shape->value_bits);
+                  "tsr_rehash: the spec has kind = %s, key_bits = %llu, %s = %llu; the table has kind = %s, key_bits = "
+                  "%u, %s = %llu. They must be the same. Make a table of another kind anew",
+                  tsr_settings_word("kind", settings.kind), (unsigned long long)settings.key_bits, value_key(&settings),
+                  (unsigned long long)value_size(&settings), tsr_settings_word("kind", shape->kind), shape->key_bits,
+                  value_key(own), (unsigned long long)value_size(own));
 }
 
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {

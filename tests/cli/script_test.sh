@@ -162,11 +162,11 @@ expect_status 0
 expect_out '^the jobs --help$'
 (($(builds) == before)) || fail "it built"
 
-case_of "so do pictures --help, wheel --help and words near to those that are the script's; none draws"
+case_of "so do pictures --help, docs --help, wheel --help and words near to those that are the script's; none draws"
 mkdir -p "$checkout/specs/results"
 printf '#!/bin/sh\necho drawn "$@"\n' >"$checkout/specs/results/pictures.sh"
 chmod +x "$checkout/specs/results/pictures.sh"
-for word in pictures wheel; do
+for word in pictures docs wheel; do
   run "$word" --help
   expect_status 0
   expect_out "^usage: tessera $word"
@@ -174,10 +174,10 @@ done
 run pictures now
 expect_status 2
 expect_err 'pictures: takes --check or nothing, not now$'
-for word in tests picture wheels; do
+for word in tests picture doc wheels; do
   run "$word"
   expect_status 2
-  expect_err "^tessera: there is no command $word; did you mean (test|pictures|wheel)\?$"
+  expect_err "^tessera: there is no command $word; did you mean (test|pictures|docs|wheel)\?$"
 done
 ! grep -q drawn "$work/out" || fail "it drew"
 (($(builds) == before)) || fail "it built"

@@ -3,10 +3,11 @@
 #
 # Blocks in the pages that are made, not written. Between the two lines of
 #
-#   <!-- tessera describe ROLE --markdown -->
+#   <!-- tessera describe ROLE --markdown -->      or: <!-- tessera help --markdown -->
 #   <!-- end -->
 #
-# stands the output of that command, and so do the numbers of a figure behind `<!-- tessera plot FILE.csv --markdown -->`; between `<!-- rooms -->` and `<!-- end -->` the picture of the rooms
+# stands the output of that command, and so do the numbers of a figure behind `<!-- tessera plot specs/results/NAME.csv
+# --markdown -->`, in one line; between `<!-- rooms -->` and `<!-- end -->` the picture of the rooms
 # (tests/structure/draw_rooms.sh). It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
 
 # Paths of the pages with such a block, from the checkout's top.
@@ -25,7 +26,7 @@ rewritten() {
       inside=
     elif [[ $inside ]]; then
       continue
-    elif [[ $line =~ ^'<!-- tessera '(describe [a-z/_0-9]+ --markdown|plot specs/results/[A-Za-z0-9_]+\.csv [^>]*--markdown)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- tessera '((describe [a-z/_0-9]+|help|plot specs/results/[A-Za-z0-9_]+\.csv( [^ >]+)*) --markdown)' -->'$ ]]; then
       inside=$line
       read -ra words <<<"${BASH_REMATCH[1]}"
       echo "$line"

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions and structs that are too large to be read at once: one line for each, over the checkout in the current folder.
 
-A function has at most 60 lines and 8 parameters, a struct at most 20 members. The sources are read as clang-format writes
-them: what stands in column 1 begins a definition, and a brace in column 1 ends it. tsr_shape, the facts of a composition,
-is one plain struct by design, and tsr_backend the functions of a device. structure_test.sh calls this.
+A function has at most 60 lines and 8 parameters. A struct has at most 20 members, in core/batch, where it is an argument of
+kernels, 15. The sources are read as clang-format writes them: what stands in column 1 begins a definition, and a brace in
+column 1 ends it. tsr_shape, the facts of a composition, is one plain struct by design, and tsr_backend the functions of a
+device. structure_test.sh calls this.
 """
 import os
 import re
 
 LINES, PARAMETERS, MEMBERS = 60, 8, 20
 BY_DESIGN = {"tsr_shape": 22, "tsr_backend": 32}
-NOT_YET = {"tsr_match": 45, "tsr_split": 26}  # to be taken apart by stage; they may not grow
+IN_BATCH = 15  # of a struct in core/batch, where each is the argument of some steps, or a part of one
 
 
 def sources():
@@ -62,8 +63,9 @@ def main():
         for line, count, head, body in definitions(path):
             struct = re.match(r"(?:typedef )?(?:struct|union) (\w+) \{$", head)
             if struct:
-                if members(body) > {**BY_DESIGN, **NOT_YET}.get(struct.group(1), MEMBERS):
-                    print(f"{path}:{line}: struct {struct.group(1)} has {members(body)} members: at most {MEMBERS}")
+                most = BY_DESIGN.get(struct.group(1), IN_BATCH if path.startswith("core/batch/") else MEMBERS)
+                if members(body) > most:
+                    print(f"{path}:{line}: struct {struct.group(1)} has {members(body)} members: at most {most}")
                 continue
             called = re.search(r"(\w+)\(", re.sub(r"__\w+__\([^()]*\)", "", head))
             if not called or "=" in head.split("(")[0] or head == 'extern "C" {':

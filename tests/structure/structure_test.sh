@@ -224,6 +224,12 @@ fresh_checkout
 write core/core.c 'int asks(int a, int b, int c, int d, int e, int f, int g, int h,' '         int i) {' '  return 0;' '}'
 finds 'core/core.c:2: asks has 9 parameters' python3 "$root/tests/structure/sizes.py"
 
+case_of "a kernel's argument has at most 15 members"
+fresh_checkout
+mkdir -p core/batch
+write core/batch/step.h 'struct argument {' "$(yes '  int member;' | head -n 16)" '};'
+finds 'core/batch/step.h:2: .* has 16 members: at most 15' python3 "$root/tests/structure/sizes.py"
+
 case_of "a file that the map names and that is gone is found"
 fresh_checkout
 mkdir -p core/table

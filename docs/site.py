@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes MkDocs read a page as GitHub does. Its other half is the configuration, mkdocs.yml."""
+
+import re
+
+ITEM = re.compile(r"([-*]|\d+\.) ")
+BLOCK = re.compile(r"([-*]|\d+\.) |[\s|#<>]")  # what a list may follow at once
+
+
+def anchor(heading, separator):
+    """The name of a heading in links: lower case, a dash per blank, no punctuation."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", separator)
+
+
+def on_config(config):
+    config["mdx_configs"]["toc"] = {"slugify": anchor, "permalink": False}
+    return config
+
+
+def on_page_markdown(markdown, **_):
+    """A fence keeps its language alone: `c count.c` is for tests/docs/pages_test.sh. A list ends a paragraph."""
+    lines, fenced = [], False
+    for line in markdown.splitlines():
+        if re.match(r"\s*```", line):
+            fenced = not fenced
+            line = re.sub(r"^(\s*```\w+) .*$", r"\1", line)
+        elif not fenced and ITEM.match(line) and lines and lines[-1] and not BLOCK.match(lines[-1]):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def on_page_content(html, **_):
+    """A wide table scrolls by itself, not with the page."""
+    return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
