@@ -126,7 +126,7 @@ expect_status 0
 status=0
 "$tessera" plot - --out - <made.csv >piped.svg 2>"$work/err" || status=$?
 expect_status 0
-expect_xml piped.svg "'find100' in texts"
+expect_xml piped.svg "'find (all present)' in texts"
 
 case_of "a report is one page that holds everything and needs no script"
 run report made.csv swept.csv --out page.html

@@ -15,6 +15,7 @@ enum {
   LEFT = 52,        /* of the axis, for its tics */
   AXIS_NAME = 24,   /* left of it, for the name, in the first column */
   RIGHT = 16,
+  EDGE = 8, /* left of the heading and the legend */
   PLOT_HEIGHT = 230,
   PANEL_TOP = 32,    /* the panel's title */
   PANEL_BOTTOM = 60, /* tics and the axis' name */
@@ -274,8 +275,8 @@ static figure plan_figure(FILE *out, const tsr_chart *chart, size_t first, size_
   f.panel_width = count == 1 && format != TSR_PLOT_PAGE ? LONE_WIDTH : PANEL_WIDTH;
   f.width = f.across * f.panel_width + AXIS_NAME;
   if (format != TSR_PLOT_PAGE)
-    f.heading = 8 + TITLE_ROW * count_lines(chart->title, letters_in(f.width, LETTER * TITLE_FONT)) +
-                SUBTITLE_ROW * count_lines(chart->subtitle, letters_in(f.width, LETTER * SMALL_FONT));
+    f.heading = 8 + TITLE_ROW * count_lines(chart->title, letters_in(f.width - 2 * EDGE, LETTER * TITLE_FONT)) +
+                SUBTITLE_ROW * count_lines(chart->subtitle, letters_in(f.width - 2 * EDGE, LETTER * SMALL_FONT));
   plan_legend(&f);
   f.height = f.heading + f.legend;
   for (size_t i = first; i < f.end; i += f.across) f.height += row_height(&f, i);
@@ -507,12 +508,12 @@ static void print_heading(const figure *f) {
   double y = 0.5 * TITLE_ROW + 4;
   if (!f->heading) return;
   const char *rest = f->chart->title;
-  for (; next_line(&rest, letters_in(f->width, LETTER * TITLE_FONT), line, sizeof line); y += TITLE_ROW)
-    place_text(f, line, 8, y, "DejaVu Sans", TITLE_FONT);
+  for (; next_line(&rest, letters_in(f->width - 2 * EDGE, LETTER * TITLE_FONT), line, sizeof line); y += TITLE_ROW)
+    place_text(f, line, EDGE, y, "DejaVu Sans", TITLE_FONT);
   y += 0.5 * (SUBTITLE_ROW - TITLE_ROW);
   rest = f->chart->subtitle;
-  for (; next_line(&rest, letters_in(f->width, LETTER * SMALL_FONT), line, sizeof line); y += SUBTITLE_ROW)
-    place_text(f, line, 8, y, "DejaVu Sans", SMALL_FONT);
+  for (; next_line(&rest, letters_in(f->width - 2 * EDGE, LETTER * SMALL_FONT), line, sizeof line); y += SUBTITLE_ROW)
+    place_text(f, line, EDGE, y, "DejaVu Sans", SMALL_FONT);
 }
 
 /* The entries one after the other, row by row. */
@@ -522,7 +523,7 @@ static void print_legend(const figure *f) {
   for (size_t i = 0; f->entries && i <= f->chart->label_count; i++) {
     const bool is_limit = i == f->chart->label_count;
     if (is_limit ? !f->has_limit : i >= ENTRIES_MAX || !f->is_used[i]) continue;
-    const double x = (double)(8 + f->entry * (place / rows));
+    const double x = (double)(EDGE + f->entry * (place / rows));
     const double y = (double)f->heading + LEGEND_ROW * ((double)(place % rows) + 0.5);
     const char *colour = is_limit ? "#777777" : colours[i % COLOURS];
     fprintf(f->out, "set arrow from first %.9g,%.9g to first %.9g,%.9g nohead lc rgb '%s'%s\n", x, y, x + 28, y, colour,
