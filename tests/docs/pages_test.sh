@@ -43,7 +43,7 @@ while IFS= read -r -d : folder; do
 done <<<"$PATH:"
 export PATH=$path XDG_CACHE_HOME=$work/cache
 export PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1 TESSERA_LIBRARY=$library TESSERA_SPECS=$root/specs
-unset TSR_NVCC
+unset TSR_NVCC TESSERA_CC # kernels of a page need the compiler
 
 # matches PATTERN-FILE OUTPUT: whether the output is what the pattern says.
 matches() {
