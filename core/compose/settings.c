@@ -593,6 +593,23 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   return TSR_OK;
 }
 
+/* How a spec says how large a value is. */
+static const char *value_key(const tsr_settings *s) { return s->value_bytes ? "value_bytes" : "value_bits"; }
+static uint64_t value_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->value_bits; }
+
+tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
+                                   tsr_error *error) {
+  if (asked->kind == own->kind && asked->key_bits == own->key_bits && asked->value_bits == own->value_bits &&
+      asked->value_bytes == own->value_bytes)
+    return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "%s: the spec has kind = %s, key_bits = %llu, %s = %llu; the table has kind = %s, key_bits = %llu, "
+                  "%s = %llu. They must be the same. Make a table of another kind anew",
+                  call, tsr_settings_word("kind", asked->kind), (unsigned long long)asked->key_bits, value_key(asked),
+                  (unsigned long long)value_size(asked), tsr_settings_word("kind", own->kind),
+                  (unsigned long long)own->key_bits, value_key(own), (unsigned long long)value_size(own));
+}
+
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                                   tsr_error *error) {
   tsr_settings read = {.load_factor = 1, .seed = 1};
