@@ -227,7 +227,9 @@ typedef struct tsr_load_options { /* all zero = as saved */
   const char *device;  /* the number of a GPU, as a spec says it; NULL = the spec's */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO: it is damaged, cut or of another version; TSR_INCOMPATIBLE: the plugins found plan
- * other memory, or lack a sample of its pairs. Load only files that you trust: checksums do not help against malice. */
+ * other memory, or lack a sample of its pairs. Files of every release since 0.1.0 load: where tables are laid out
+ * differently today, the pairs are moved, which needs the memory of a second table meanwhile. Load only files that you
+ * trust: checksums do not help against malice. */
 TSR_API tsr_status tsr_table_load(const char *path, const tsr_load_options *options, tsr_table **table,
                                   tsr_error *error);
 

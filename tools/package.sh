@@ -25,7 +25,7 @@ put() { install -D -m "$1" "$2" "$root/$3"; }
 put_file() {
   local file=$1 name=${1##*/}
   case /$file in
-    */tools/cli/tessera.1) put 644 "$file" share/man/man1/tessera.1 ;;
+    */man1.tar) mkdir -p "$root/share/man/man1" && tar -C "$root/share/man/man1" -xf "$file" ;;
     */tools/cli/completion.bash) put 644 "$file" share/bash-completion/completions/tessera ;;
     */tools/cli/tessera) put 755 "$file" bin/tessera ;;
     */fused.tar) mkdir -p "$root/lib/tessera" && tar -C "$root/lib/tessera" -xf "$file" ;;

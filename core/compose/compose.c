@@ -210,7 +210,8 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
   for (uint32_t try = 0; try < TRIES; try++) {
     const uint64_t least = s->short_keys && unit == 1 ? 2 : unit; /* bucket_share of one is no number of 64 bits */
     const uint64_t share = (buckets + s->pages - 1) / s->pages;
-    const uint64_t roomy = needed < SHORT_PAGES && s->pages == SHORT_PAGES ? roomy_buckets(t) : 0;
+    const bool is_small = needed < SHORT_PAGES && s->pages == SHORT_PAGES && !t->is_as_saved;
+    const uint64_t roomy = is_small ? roomy_buckets(t) : 0;
     s->buckets_min = ((share > roomy ? share : roomy) + unit - 1) / unit * unit;
     if (s->buckets_min < least) s->buckets_min = least;
     memset(&t->part[TSR_ROLE_PROBING].plan, 0, sizeof t->part[TSR_ROLE_PROBING].plan);
@@ -236,7 +237,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
 static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
-  s->has_lists = s->lists != 0;
+  s->has_lists = s->lists != 0 && !t->is_as_saved;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   s->keys_stay = !s->is_mixed && !s->moves_pairs;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
@@ -253,7 +254,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
-      .ends_at_flag = s->has_flag && !s->has_lists && !s->has_notes, /* notes end a walk by themselves */
+      .ends_at_flag = s->has_flag && !s->lists && !s->has_notes, /* notes end a walk by themselves */
       .has_stash = has_stash,
       .moves_pairs = s->moves_pairs,
       .asks_for_room = s->asks_for_room,
@@ -325,6 +326,13 @@ static void furnish_chains(tsr_composition *t) {
 
 /* ---- Reserved keys --------------------------------------------------------------------------- */
 
+/* In 0.1.0 a reserved key had its tail bucket and no other, where lists are made in bulk too. Its pairs there are seen as
+ * they are in other tables, which is why such a composition has no lists. */
+static void furnish_as_saved(tsr_composition *t) {
+  tsr_region *offsets = &t->part[TSR_ROLE_PROBING].plan.regions[0];
+  if (t->is_as_saved && t->shape.lists) offsets->bytes -= TSR_TAIL_RESERVED * sizeof(uint32_t);
+}
+
 /* Two bits for each bucket, or where buckets link for each unit, are another region of the scheme's (kernels/walk.cuh).
  * Keys that come once need none, nor do lists that are made in bulk. A slot of short keys has no bits for another key. */
 static void furnish_meanings(tsr_composition *t) {
@@ -333,7 +341,8 @@ static void furnish_meanings(tsr_composition *t) {
   uint32_t region = 0;
   while (region < TSR_REGIONS_MAX && regions[region].name) region++;
   const bool walks = s->has_link || !t->facts.has_place;
-  if (s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || s->short_keys || !walks || region == TSR_REGIONS_MAX)
+  if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || s->short_keys || !walks ||
+      region == TSR_REGIONS_MAX)
     return;
   const uint64_t noted = s->has_link ? s->units : s->buckets;
   t->facts.has_meanings = 1;
@@ -402,11 +411,18 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .pages = 1};
 }
 
+/* A layout of short keys needs pages, whether or not batches go by them: those of lists of values do not, since most of
+ * what they write is in no page. */
+static void take_pages(tsr_composition *t) {
+  t->settings.pages.bytes = TSR_PAGE_BYTES_AUTO;
+  if (tsr_has_chains(&t->settings)) t->settings.pages.batch = 0;
+}
+
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
   tsr_shape *s = &t->shape;
   tsr_status status = plan_part(t, spec, TSR_ROLE_HASHER, error);
   if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_LAYOUT, error);
-  if (s->short_keys && !t->settings.pages.bytes) t->settings.pages.bytes = TSR_PAGE_BYTES_AUTO;
+  if (s->short_keys && !t->settings.pages.bytes) take_pages(t);
   if (status == TSR_OK) status = tsr_fit_layout(t, spec, error);
   if (status) return status;
   if (!s->sm) s->tile_lanes = s->share_lanes = cpu_lanes < s->bucket_places ? cpu_lanes : s->bucket_places;
@@ -427,6 +443,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (tsr_has_chains(&t->settings)) furnish_chains(t);
   if (t->settings.filter.before) furnish_filter(t);
   furnish_meanings(t);
+  furnish_as_saved(t);
   return check_regions(t, error);
 }
 
@@ -490,10 +507,11 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
 
 /* ---- Composing ------------------------------------------------------------------------------- */
 
-tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
-                       tsr_composition **composition, tsr_error *error) {
+static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
+                          bool is_as_saved, tsr_composition **composition, tsr_error *error) {
   tsr_composition *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory to compose a table");
+  t->is_as_saved = is_as_saved;
   tsr_status status = tsr_settings_read(spec, options, &t->settings, error);
   for (uint32_t role = 0; status == TSR_OK && role < TSR_ROLES; role++)
     if (t->settings.part[role]) status = load_part(spec, options, role, t->settings.part[role], &t->part[role], error);
@@ -514,6 +532,16 @@ tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_
   }
   *composition = t;
   return TSR_OK;
+}
+
+tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
+                       tsr_composition **composition, tsr_error *error) {
+  return compose(spec, options, sm, cpu_lanes, false, composition, error);
+}
+
+tsr_status tsr_compose_as_saved(const tsr_spec *spec, const tsr_options *options, uint32_t sm,
+                                tsr_composition **composition, tsr_error *error) {
+  return compose(spec, options, sm, 1, true, composition, error);
 }
 
 tsr_status tsr_compose_pool(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t lanes,

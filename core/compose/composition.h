@@ -30,6 +30,7 @@ typedef struct tsr_composition {
   uint64_t stash_buckets; /* of them */
   uint64_t lock_bytes;    /* 0 without guard */
   uint32_t lock_shift;
+  bool is_as_saved;      /* its memory is laid out as 0.1.0 did: compose.h */
   uint64_t window_pages; /* 0: the table lies on the device; else its pages in the host's memory, so many in a window */
 } tsr_composition;
 

@@ -31,7 +31,6 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   const tsr_part *layout = &t->part[TSR_ROLE_LAYOUT];
   const tsr_hasher_functions *hasher = t->part[TSR_ROLE_HASHER].image->functions;
   bool *has = t->settings.traits.has;
-  has[TSR_HAS_PAGES] = t->settings.pages.bytes != 0;
   has[TSR_HAS_KEEPS_IN_PAGES] = t->settings.pages.bytes && s->duplicates == TSR_DUPLICATES_KEEP;
   has[TSR_HAS_ONE_WAY] = !hasher->unhash;
   has[TSR_HAS_SHORT_KEYS] = s->short_keys;

@@ -28,7 +28,7 @@ typedef tsr_save_shards_head head_of_all;
 _Static_assert((int)TSR_SPLIT_SHARDS_MAX == 64 && (int)TSR_DEVICES_MAX == 64, "the arrays of a head");
 
 static uint64_t checksum(const head_of_all *h, const char *text) {
-  const uint64_t sum = tsr_save_checksum(TSR_SAVE_VERSION, h, offsetof(head_of_all, checksum));
+  const uint64_t sum = tsr_save_checksum(h->version, h, offsetof(head_of_all, checksum));
   return tsr_save_checksum(sum, text, h->text_bytes);
 }
 
@@ -118,11 +118,8 @@ static tsr_status damaged(const char *path, const char *what, tsr_error *error) 
 
 static tsr_status check_head(const char *path, const head_of_all *h, uint64_t bytes, tsr_error *error) {
   uint64_t at = sizeof *h + h->text_bytes;
-  if (h->version != TSR_SAVE_VERSION)
-    return tsr_fail(error, TSR_IO,
-                    "%s: was saved in version %u of the format, this library reads version %d: insert the pairs into a "
-                    "new table and save that",
-                    path, h->version, TSR_SAVE_VERSION);
+  const tsr_status status = tsr_save_check_version(path, h->version, error);
+  if (status) return status;
   if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->shards == 0 || h->shards > TSR_DEVICES_MAX)
     return damaged(path, "its head has impossible sizes", error);
   for (uint32_t i = 0; i < h->shards; i++) {

@@ -11,11 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/compose/compose.h"
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/filter.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/rebuild.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
 #include "core/table/single.h"
@@ -138,7 +140,7 @@ static uint64_t number_at(const char *numbers, uint64_t i, uint64_t bytes) {
 }
 
 /* In pieces that fit into the buffer, a half of it for each array. */
-static tsr_status sum_up(const stream *s, const tsr_table *t, sample *taken) {
+static tsr_status sum_up(const stream *s, const tsr_save_head *h, const tsr_table *t, sample *taken) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   const uint64_t value_bytes = t->store.composition->shape.value_bits / 8;
   const uint64_t room = BUFFER_BYTES / 2 / sizeof(uint64_t);
@@ -150,7 +152,7 @@ static tsr_status sum_up(const stream *s, const tsr_table *t, sample *taken) {
     if (status == TSR_OK && value_bytes)
       status = copy_between(t, values, (char *)taken->values + done * value_bytes, step * value_bytes, s->error);
     for (uint64_t i = 0; status == TSR_OK && i < step; i++)
-      taken->sum += tsr_save_pair(number_at(keys, i, key_bytes), number_at(values, i, value_bytes));
+      taken->sum += tsr_save_pair(h, number_at(keys, i, key_bytes), number_at(values, i, value_bytes));
   }
   return status;
 }
@@ -176,7 +178,7 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
   tsr_bulk bulk = {.n = buckets, .keys_out = taken->keys, .values_out = taken->values};
   if (status == TSR_OK) status = tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, NULL, &exported, s->error);
   taken->pairs = exported.hits;
-  return status ? status : sum_up(s, t, taken);
+  return status ? status : sum_up(s, h, t, taken);
 }
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
@@ -308,12 +310,18 @@ static tsr_status read_head(const stream *s, tsr_save_head *h) {
   return read_bytes(s, (char *)h + magic_bytes, sizeof *h - magic_bytes);
 }
 
+tsr_status tsr_save_check_version(const char *path, uint32_t version, tsr_error *error) {
+  if (version >= TSR_SAVE_OLDEST && version <= TSR_SAVE_VERSION) return TSR_OK;
+  return tsr_fail(
+      error, TSR_IO, "%s: was saved in version %u of the format, and this library reads versions %d to %d: %s", path,
+      version, TSR_SAVE_OLDEST, TSR_SAVE_VERSION,
+      version < TSR_SAVE_OLDEST ? "insert the pairs into a new table and save that"
+                                : "load it with a library as new as the one that saved it, or export its pairs there");
+}
+
 static tsr_status check_head(const stream *s, const tsr_save_head *h, uint64_t bytes) {
-  if (h->version != TSR_SAVE_VERSION)
-    return tsr_fail(s->error, TSR_IO,
-                    "%s: was saved in version %u of the format, this library reads version %d: insert the pairs into a "
-                    "new table and save that",
-                    s->path, h->version, TSR_SAVE_VERSION);
+  tsr_status status = tsr_save_check_version(s->path, h->version, s->error);
+  if (status) return status;
   if (h->text_bytes > TSR_SAVE_TEXT_MAX || h->region_count > TSR_SAVE_REGIONS_MAX)
     return damaged(s, "its head has impossible sizes");
   if (h->file_bytes != bytes)
@@ -356,8 +364,8 @@ tsr_status tsr_save_spec(const char *text, const char *path, const tsr_load_opti
   return status ? status : put_entry(*spec, has_list ? "devices" : "device", options->device, error);
 }
 
-/* What was composed here must have the memory that was saved. */
-static tsr_status check_regions(const stream *s, const front *f, const tsr_table *t) {
+/* Whether what was composed here has the memory that was saved. */
+static bool has_regions(const front *f, const tsr_table *t) {
   front here = {.text = NULL};
   describe_regions(t, &here);
   bool same = here.head.region_count == f->head.region_count &&
@@ -369,10 +377,39 @@ static tsr_status check_regions(const stream *s, const front *f, const tsr_table
       here.rows[i].bytes = f->rows[i].bytes; /* the table has had more slots */
     same = memcmp(&here.rows[i], &f->rows[i], sizeof(tsr_save_row)) == 0;
   }
-  if (same) return TSR_OK;
+  return same;
+}
+
+static tsr_status check_regions(const stream *s, const front *f, const tsr_table *t) {
+  if (has_regions(f, t)) return TSR_OK;
   return tsr_fail(s->error, TSR_INCOMPATIBLE,
                   "%s: the plugins here plan other memory than those that saved it: load it with the same plugins",
                   s->path);
+}
+
+/* A handle that has the memory that was saved, but not yet allocated. What an older version laid out otherwise is composed
+ * as that version did. */
+static tsr_status open_table(const stream *s, const front *f, const tsr_spec *spec, const tsr_options *sizes,
+                             tsr_table **table) {
+  tsr_status status = tsr_table_open(spec, sizes, table, s->error);
+  if (status == TSR_OK && (*table)->methods != &tsr_methods_store)
+    return damaged(s, "its spec is of several devices, and it holds the memory of one");
+  if (status || f->head.version == TSR_SAVE_VERSION || has_regions(f, *table)) return status;
+  tsr_composition *as_saved;
+  status = tsr_compose_as_saved(spec, sizes, (*table)->device->info.sm, &as_saved, s->error);
+  if (status) return status;
+  tsr_composition_free((*table)->store.composition);
+  (*table)->store.composition = as_saved;
+  return TSR_OK;
+}
+
+/* The pairs of a table that is laid out as an older version did, into one that is laid out as tables are today. */
+static tsr_status renew(const stream *s, tsr_table *t) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  if (!t->store.composition->is_as_saved) return TSR_OK;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, s->error);
+  if (status == TSR_OK) status = tsr_rebuild(t, t->spec, shape->capacity, shape->seed, NULL, NULL, s->error);
+  return status ? status : tsr_table_leave(t, NULL, s->error);
 }
 
 /* The regions fill the rest of the file: so no table is larger than its file. */
@@ -454,12 +491,11 @@ static tsr_status load_file(const stream *s, uint64_t bytes, const tsr_load_opti
   tsr_status status = read_front(s, f, bytes);
   if (status == TSR_OK) status = tsr_save_spec(f->text, s->path, options, &spec, s->error);
   tsr_options sizes = {.plugins = options->plugins, .capacity = f->head.capacity, .seed = f->head.seed};
-  if (status == TSR_OK) status = tsr_table_open(spec, &sizes, table, s->error);
-  if (status == TSR_OK && (*table)->methods != &tsr_methods_store)
-    status = damaged(s, "its spec is of several devices, and it holds the memory of one");
+  if (status == TSR_OK) status = open_table(s, f, spec, &sizes, table);
   if (status == TSR_OK) status = check_regions(s, f, *table);
   if (status == TSR_OK) status = check_rows(s, f);
   if (status == TSR_OK) status = fill_table(s, f, *table);
+  if (status == TSR_OK) status = renew(s, *table);
   tsr_spec_free(spec);
   return status;
 }

@@ -12,6 +12,14 @@
  * reserved keys, the units of lists. Where a part puts a pair is the part's own matter. A file does not name versions of
  * plugins, because nothing would force their authors to raise them; what the parts at hand make of the memory is tried
  * instead, on a sample.
+ *
+ * | version | written by | today |
+ * | 1       | no release | refused |
+ * | 2       | 0.1.0      | read: where a table is laid out differently today, its pairs are moved |
+ * | 3       | since      | read and written |
+ *
+ * What differs since 0.1.0 (tsr_compose_as_saved in ../compose/compose.h): multisets and multimaps note what key 0 stands for in each
+ * bucket, lists made in bulk have two more for the reserved keys, and small tables of short keys have more buckets.
  */
 #ifndef TSR_SAVE_FORMAT_H
 #define TSR_SAVE_FORMAT_H
@@ -29,7 +37,8 @@
 #define TSR_SAVE_SHARDS_MAGIC "TSRDEV\r\n"
 
 enum {
-  TSR_SAVE_VERSION = 2,
+  TSR_SAVE_VERSION = 3,
+  TSR_SAVE_OLDEST = 2, /* that is read */
   TSR_SAVE_ROWS =
       TSR_ROLES, /* the role of what belongs to no part: the rows of values of value_bytes, behind all regions */
   TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX + 1,
@@ -85,8 +94,8 @@ static inline uint64_t tsr_save_sample_buckets(const tsr_save_head *head) {
 }
 
 /* Pairs come in any order, so their numbers are added up. A set's values are 0. */
-static inline uint64_t tsr_save_pair(uint64_t key, uint64_t value) {
-  return tsr_save_checksum(tsr_save_checksum(TSR_SAVE_VERSION, &key, sizeof key), &value, sizeof value);
+static inline uint64_t tsr_save_pair(const tsr_save_head *head, uint64_t key, uint64_t value) {
+  return tsr_save_checksum(tsr_save_checksum(head->version, &key, sizeof key), &value, sizeof value);
 }
 
 static inline uint64_t tsr_save_front_bytes(const tsr_save_head *head) {
@@ -95,7 +104,7 @@ static inline uint64_t tsr_save_front_bytes(const tsr_save_head *head) {
 
 /* rows: as they lie in the file, at any address. */
 static inline uint64_t tsr_save_front_checksum(const tsr_save_head *head, const void *text, const void *rows) {
-  uint64_t sum = tsr_save_checksum(TSR_SAVE_VERSION, head, sizeof *head);
+  uint64_t sum = tsr_save_checksum(head->version, head, sizeof *head);
   sum = tsr_save_checksum(sum, text, head->text_bytes);
   return tsr_save_checksum(sum, rows, head->region_count * sizeof(tsr_save_row));
 }

@@ -33,6 +33,49 @@ for word in demo list describe check link run count join exec new conform; do
   expect_out "^usage: tessera $word"
 done
 
+case_of "help of a command is its --help, and an unknown one has a nearest name"
+for word in run bench sweep roofline; do
+  run "$word" --help
+  cp out apart_help
+  run help "$word"
+  expect_status 0
+  cmp -s out apart_help || fail "help $word differs from $word --help"
+done
+run help
+expect_out "^  check  "
+refuses 'no command rnu; did you mean run\?' help rnu
+refuses 'help: --markdown and --man' help --markdown --man
+
+case_of "help fits the columns that COLUMNS says, and 80 otherwise"
+for columns in 64 80 132; do
+  for word in run bench sweep join; do
+    COLUMNS=$columns run "$word" --help
+    longest=$(awk 'length > most { most = length } END { print most }' out)
+    ((longest <= columns && longest > columns - 12)) || fail "$word: a line of $longest of $columns columns"
+  done
+done
+COLUMNS=80 run run --help
+cp out apart_help
+for columns in '' 0 wide 99999999999999999999; do
+  COLUMNS=$columns run run --help
+  cmp -s out apart_help || fail "COLUMNS='$columns' is not taken for 80"
+done
+COLUMNS=3 run run --help
+(($(awk 'length > most { most = length } END { print most }' out) <= 60)) || fail "lines are long"
+
+case_of "help --markdown has every command, option and exit status"
+run help --markdown
+cp out apart_help
+for word in $("$tessera" --help | sed -nE 's/^  ([a-z]+) .*/\1/p'); do
+  grep -q "^## $word\$" apart_help || fail "no heading $word"
+  sed -n "/^## $word\$/,/^## /p" apart_help >section
+  for option in $("$tessera" "$word" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p'); do
+    grep -qE -- "^\\| (\`|<code>)$option[ \`]" section || fail "$word has no $option"
+  done
+done
+grep -q '^| `3` | ' apart_help || fail "no exit status 3"
+grep -q '^    layout.bucket_slots = ' apart_help || fail "an example is no code"
+
 case_of "version"
 run version
 expect_status 0

@@ -3,7 +3,7 @@
 #
 # Blocks in the pages that are made, not written. Between the two lines of
 #
-#   <!-- tessera describe ROLE --markdown -->
+#   <!-- tessera describe ROLE --markdown -->      or: <!-- tessera help --markdown -->
 #   <!-- end -->
 #
 # stands the output of that command; between `<!-- rooms -->` and `<!-- end -->` the picture of the rooms
@@ -25,7 +25,7 @@ rewritten() {
       inside=
     elif [[ $inside ]]; then
       continue
-    elif [[ $line =~ ^'<!-- tessera '(describe [a-z/_0-9]+ --markdown)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- tessera '((describe [a-z/_0-9]+|help) --markdown)' -->'$ ]]; then
       inside=$line
       read -ra words <<<"${BASH_REMATCH[1]}"
       echo "$line"

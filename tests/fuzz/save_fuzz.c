@@ -14,7 +14,7 @@ static bool repair(uint8_t *bytes, uint64_t size) {
   if (size < sizeof head) return false;
   memcpy(&head, bytes, sizeof head);
   memcpy(head.magic, TSR_SAVE_MAGIC, sizeof head.magic);
-  head.version = TSR_SAVE_VERSION;
+  if (head.version != TSR_SAVE_OLDEST) head.version = TSR_SAVE_VERSION;
   head.file_bytes = size;
   memcpy(bytes, &head, sizeof head);
   if (head.text_bytes > size || head.region_count > 4 * TSR_SAVE_REGIONS_MAX) return false; /* some too many */

@@ -242,13 +242,13 @@ TEST(Damage, AnyByte) {
 TEST(Damage, OtherVersionsAreNamed) {
   const std::string path = path_of("version.tsr"), bad = path_of("other_version.tsr");
   const std::string bytes = saved_bytes(path);
-  for (char version : {1, 3}) { // an old one, which held the plugins' ABI at byte 12, and one that is not known yet
+  for (char version : {1, 4}) { // an old one, which held the plugins' ABI at byte 12, and one that is not known yet
     std::string other = bytes;
     other[8] = version;
     write_file(bad, other);
     expect_refused(bad, TSR_IO,
-                   version == 1 ? "was saved in version 1 of the format, this library reads version 2"
-                                : "was saved in version 3 of the format, this library reads version 2");
+                   version == 1 ? "was saved in version 1 of the format, and this library reads versions 2 to 3: insert"
+                                : "was saved in version 4 of the format, and this library reads versions 2 to 3: load");
   }
   write_file(bad, std::string(4096, 'x'));
   expect_refused(bad, TSR_IO, "is no saved table");
@@ -280,7 +280,7 @@ struct Parts {
     uint64_t text_bytes = text.size(), bytes = head.size() + text.size() + rows.size() + 8 + pairs.size();
     memcpy(&head[16], &text_bytes, 8);
     memcpy(&head[72], &bytes, 8);
-    uint64_t sum = checksum(checksum(checksum(2, head), text), rows);
+    uint64_t sum = checksum(checksum(checksum(3, head), text), rows);
     return head + text + rows + std::string(reinterpret_cast<char *>(&sum), 8) + pairs;
   }
 };

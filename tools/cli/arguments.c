@@ -43,8 +43,6 @@ tsr_exit tsr_arguments_read(const tsr_synopsis *synopsis, int argc, char **argv,
   const char *value;
   tsr_status status;
   tsr_error error;
-  arguments->wants_help = tsr_words_want_help(argc, argv);
-  if (arguments->wants_help) return TSR_EXIT_OK;
   while (tsr_words_next(&words, &which, &value, &status, &error)) {
     if (which)
       arguments->given[arguments->given_count++] = (tsr_given){which->name, value};
@@ -72,18 +70,6 @@ bool tsr_arguments_has(const tsr_arguments *arguments, const char *name) {
   for (size_t i = 0; i < arguments->given_count; i++)
     if (strcmp(arguments->given[i].name, name) == 0) return true;
   return false;
-}
-
-void tsr_synopsis_print(const tsr_synopsis *synopsis) {
-  bool has_options = synopsis->options[0].name != NULL;
-  printf("usage: tessera %s%s%s%s\n\n%s\n", synopsis->command, *synopsis->operands ? " " : "", synopsis->operands,
-         has_options ? " [OPTIONS]" : "", synopsis->doc);
-  if (has_options) printf("\n");
-  for (const tsr_option *option = synopsis->options; option->name; option++) {
-    char form[48];
-    snprintf(form, sizeof form, "%s %s", option->name, option->value ? option->value : "");
-    printf("  %-24s  %s%s\n", form, option->doc, option->is_repeatable ? " Repeatable." : "");
-  }
 }
 
 tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec, tsr_error *error) {

@@ -14,13 +14,6 @@
 #include "tools/cli/console.h"
 #include "tools/lab/words.h"
 
-typedef struct tsr_synopsis {
-  const char *command;
-  const char *operands; /* "ROLE NAME"; an optional one in brackets; FILE...: one or more; "" for none */
-  const char *doc;      /* one sentence */
-  const tsr_option *options;
-} tsr_synopsis;
-
 typedef struct tsr_given {
   const char *name; /* of the option, from the table */
   const char *value;
@@ -31,13 +24,7 @@ typedef struct tsr_arguments {
   size_t operand_count;
   tsr_given *given; /* the options in the order written */
   size_t given_count;
-  bool wants_help;
 } tsr_arguments;
-
-#define TSR_OPTION_PLUGINS                                                                                             \
-  { "--plugins", "DIRS", false, "Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
-#define TSR_OPTION_SET                                                                                                 \
-  { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, over what its file says." }
 
 /* Reads what stands behind the command word. Says what is wrong and returns TSR_EXIT_USAGE, or TSR_EXIT_OK; then the
  * number of operands is right. The caller frees *arguments in both cases; its strings are those of argv. */
@@ -47,9 +34,6 @@ void tsr_arguments_free(tsr_arguments *arguments);
 /* The value of an option that is not repeatable, or NULL. */
 const char *tsr_arguments_value(const tsr_arguments *arguments, const char *name);
 bool tsr_arguments_has(const tsr_arguments *arguments, const char *name);
-
-/* Prints the help of one command to standard output. */
-void tsr_synopsis_print(const tsr_synopsis *synopsis);
 
 /* Reads the spec at `path` and applies every --set. The caller frees *spec. */
 TSR_MUST_CHECK tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec,

@@ -167,8 +167,9 @@ static const tsr_option link_options[] = {
     TSR_OPTION_END};
 
 const tsr_command tsr_check_command = {
-    {"check", "SPEC", "Shows all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options},
+    {"check", "SPEC", "Shows all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options,
+     NULL},
     run_check};
 const tsr_command tsr_link_command = {
-    {"link", "SPEC", "Links a spec's device code, without a GPU, and tells what each kernel uses.", link_options},
+    {"link", "SPEC", "Links a spec's device code, without a GPU, and tells what each kernel uses.", link_options, NULL},
     run_link};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of tessera, one source file each: <name>_command.c. main.c holds them in a table and reads their
- * arguments; each prints its results and returns the exit status. Read next: main.c.
+ * The commands of tessera, one source file each: <name>_command.c. commands.c lists them. main.c reads the
+ * arguments of a command and runs it; it prints its results and returns the exit status. Read next: main.c.
  */
 #ifndef TSR_COMMAND_H
 #define TSR_COMMAND_H
@@ -31,6 +31,23 @@ extern const tsr_command tsr_experiment_command;
 extern const tsr_command tsr_tune_command;
 extern const tsr_command tsr_plot_command;
 extern const tsr_command tsr_report_command;
+
+extern const tsr_command tsr_help_command;
+
+/* A command of the list of all. The laboratory's read their own words. */
+typedef struct tsr_command_row {
+  const tsr_synopsis *synopsis; /* NULL ends the list */
+  const tsr_command *command;   /* NULL: of the laboratory */
+  int (*run_words)(int argc, char **argv);
+} tsr_command_row;
+
+extern const tsr_command_row tsr_commands[]; /* commands.c */
+
+/* The command of this name. NULL: there is none, which it says with the nearest name. */
+const tsr_command_row *tsr_command_find(const char *word);
+
+void tsr_help_print(const tsr_synopsis *synopsis); /* help_command.c */
+void tsr_help_print_all(void);
 
 /* Whether the first `length` letters of `word` name a role of plugins. */
 bool tsr_is_role(const char *word, size_t length); /* list_command.c */

@@ -315,4 +315,5 @@ static const tsr_option options[] = {
     TSR_OPTION_END};
 
 const tsr_command tsr_conform_command = {
-    {"conform", "FILE.so", "Tests a plugin against the contract, in a process of its own.", options}, run_conform};
+    {"conform", "FILE.so", "Tests a plugin against the contract, in a process of its own.", options, NULL},
+    run_conform};

@@ -244,4 +244,4 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_count_command = {
-    {"count", "FILE...", "Counts how often each k-mer occurs in FASTA and FASTQ files.", options}, run_count};
+    {"count", "FILE...", "Counts how often each k-mer occurs in FASTA and FASTQ files.", options, NULL}, run_count};

@@ -111,4 +111,4 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
 static const tsr_option options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
 
 const tsr_command tsr_demo_command = {
-    {"demo", "", "Finds the 16-mers of a phage's genome in that of a bacterium.", options}, run_demo};
+    {"demo", "", "Finds the 16-mers of a phage's genome in that of a bacterium.", options, NULL}, run_demo};

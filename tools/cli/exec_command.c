@@ -609,4 +609,5 @@ static tsr_exit run_exec(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_exec_command = {
-    {"exec", "KERNELS", "Runs kernels of your own, written against tessera.cuh, over tables.", options}, run_exec};
+    {"exec", "KERNELS", "Runs kernels of your own, written against tessera.cuh, over tables.", options, NULL},
+    run_exec};

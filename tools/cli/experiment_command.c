@@ -159,5 +159,5 @@ static tsr_exit run(const tsr_arguments *arguments) {
 
 const tsr_command tsr_experiment_command = {
     {"experiment", "[NAME...]",
-     "Runs experiments of the papers, or those of FILE.ini, and sets the results beside theirs.", options},
+     "Runs experiments of the papers, or those of FILE.ini, and sets the results beside theirs.", options, NULL},
     run};

@@ -416,4 +416,4 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_join_command = {
-    {"join", "LEFT RIGHT", "Rows of the pairs of two files that have one key.", options}, run_join};
+    {"join", "LEFT RIGHT", "Rows of the pairs of two files that have one key.", options, NULL}, run_join};

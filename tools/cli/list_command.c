@@ -300,10 +300,10 @@ static const tsr_option describe_options[] = {
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
-const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options}, run_list};
+const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options, NULL}, run_list};
 const tsr_command tsr_describe_command = {{"describe", "ROLE/NAME",
                                            "Tells what a plugin is and its parameters; ROLE: all of it; table, "
                                            "devices, filter, values: the keys of that section; compatible: "
                                            "what does not go together.",
-                                           describe_options},
+                                           describe_options, NULL},
                                           run_describe};

@@ -245,4 +245,4 @@ static const tsr_option options[] = {
     TSR_OPTION_END};
 
 const tsr_command tsr_new_command = {
-    {"new", "ROLE NAME", "Makes the two files of a plugin of your own, to be changed.", options}, run_new};
+    {"new", "ROLE NAME", "Makes the two files of a plugin of your own, to be changed.", options, NULL}, run_new};

@@ -228,5 +228,6 @@ static tsr_exit run_plot(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_plot_command = {
-    {"plot", "FILE", "Draws the results in a CSV of bench, sweep or experiment as SVG or PNG, by gnuplot.", options},
+    {"plot", "FILE", "Draws the results in a CSV of bench, sweep or experiment as SVG or PNG, by gnuplot.", options,
+     NULL},
     run_plot};

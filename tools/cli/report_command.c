@@ -58,5 +58,5 @@ static tsr_exit run_report(const tsr_arguments *arguments) {
 
 const tsr_command tsr_report_command = {
     {"report", "FILE...", "One HTML page about the results in CSVs of bench, sweep and experiment: figures and tables.",
-     options},
+     options, NULL},
     run_report};

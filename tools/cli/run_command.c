@@ -214,4 +214,5 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_run_command = {
-    {"run", "SPEC", "Makes a table and performs inserts, finds and erases with the keys of files.", options}, run_run};
+    {"run", "SPEC", "Makes a table and performs inserts, finds and erases with the keys of files.", options, NULL},
+    run_run};

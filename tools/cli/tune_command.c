@@ -86,4 +86,4 @@ static tsr_exit run(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_tune_command = {
-    {"tune", "FILE", "Finds the best table for a workload, and writes its INI.", options}, run};
+    {"tune", "FILE", "Finds the best table for a workload, and writes its INI.", options, NULL}, run};

@@ -12,7 +12,6 @@
 #include "tools/lab/bench_pool.h"
 #include "tools/lab/bench_session.h"
 #include "tools/lab/outputs.h"
-#include "tools/lab/words.h"
 
 typedef struct bench {
   tsr_bench_options options;
@@ -176,57 +175,7 @@ static void clean_up(bench *b) {
   tsr_bench_options_free(&b->options);
 }
 
-static const char help[] =
-    "usage: tessera bench SPEC... [OPTIONS]\n\n"
-    "Measures operations, verifies every result and prints CSV; several specs take turns and are compared.\n\n"
-    "  --n N                    Keys to insert and to ask for; 2^24.\n"
-    "  --loads L,L...           How full the tables get; .8.\n"
-    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ";\n"
-    "                           " TSR_BENCH_OPS_INITIAL ".\n"
-    "                           Or of a spec's allocator, beside malloc: " TSR_BENCH_POOL_OP_LIST ".\n"
-    "  --batch B                Keys of a batch of incremental (inserted) and rebuild (all so far, from scratch); "
-    "32Ki.\n"
-    "  --keys K,K...            Distributions of the keys, one after the other; compared with the first. distinct.\n"
-    "      distinct             Each key once.\n"
-    "      repeat:R             Each key R times, in no order. Of a multimap: R values of a key.\n"
-    "      equal                One key.\n"
-    "      zipf:S[:IDS]         Number k of 1 to IDS (else N) with a probability proportional to 1 / k^S; zipf:0: all\n"
-    "                           alike.\n"
-    "      sequential           0, 1, 2, ...; strided:K: 0, K, 2 K, ...; low_bits:B: the lowest B bits are 0. "
-    "Distinct.\n"
-    "      file:PATH            Of a file: raw little-endian numbers of the key's width; all, or the first --n.\n"
-    "                           The table is sized for the distinct keys, of a multimap for all pairs; finds ask for\n"
-    "                           keys as often as they were inserted, find_all, count_all and erase for each once.\n"
-    "                           find_all and erase are measured in pairs, which a key may have many of.\n"
-    "  --mix A,B,C,D            Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys;\n"
-    "                           .2,.2,.3,.3.\n"
-    "  --units N                Units of an allocation; 1.\n"
-    "  --tile-lanes N           Lanes that allocate together; 1.\n"
-    "  --codes yes|no           Whether inserts, finds and erases write a result code for each key, all verified; no.\n"
-    "  --vs SPEC                The spec, or its number, that the lines '# ratio' compare the others with: how many "
-    "times\n"
-    "                           as fast it is, median, least and greatest of all repetitions; the first.\n"
-    "  --devices D,D...         Measures insert, find100, find50 and find0 on these devices, each of which has N keys "
-    "in "
-    "its\n"
-    "                           memory: one of them alone, all with N each and all with N together; what the phases\n"
-    "                           cost, and what a model expects. N is cut to parts of one size.\n"
-    "  --repeat N               Measurements, of which the median counts, after one to warm up; 5. 0: nothing is "
-    "timed;\n"
-    "                           probes are counted, and answers verified.\n"
-    "  --probes yes|no          Whether probes are counted, which needs code and a run of its own; yes.\n"
-    "  --set SECTION.KEY=VALUE  Sets an entry of all specs, over what their files say; repeatable.\n"
-    "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n"
-    "  --seed N                 Of the keys and of the tables.\n"
-    "  --csv FILE               Where the rows go, instead of standard output: a file that is not there yet.\n"
-    "  --append FILE            The same; rows are added to those that the file has, if it is there.\n"
-    "  --json FILE              The rows as JSON, too; '-' is standard output, in the place of CSV.\n";
-
 int tsr_bench_command(int argc, char **argv) {
-  if (tsr_words_want_help(argc, argv)) {
-    fputs(help, stdout);
-    return 0;
-  }
   bench b = {.all_right = true};
   tsr_error error, of_output;
   tsr_status status = tsr_bench_options_read(argc, argv, &b.options, &error);

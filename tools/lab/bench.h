@@ -71,9 +71,13 @@
 #ifndef TSR_BENCH_H
 #define TSR_BENCH_H
 
+#include "tools/lab/words.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+extern const tsr_synopsis tsr_bench_synopsis; /* bench_options.c */
 
 /* argv[0] is the command's name. Returns the exit status: 0; 1 if a job failed or an answer was wrong; 2 for a command
  * line that is wrong, or if no spec could be measured. */

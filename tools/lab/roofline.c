@@ -27,6 +27,11 @@ typedef struct column {
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
+static const tsr_option options[] = {
+    {"--device", "N", false, "Which GPU; 0."},
+    {"--footprint", "BYTES,BYTES...", false, "Sizes of the memory that is accessed, such as 64Mi,1Gi; 1Gi."},
+    TSR_OPTION_END};
+
 static tsr_status read_footprints(const char *text, request *r, tsr_error *error) {
   r->footprint_count = 0;
   for (const char *item = text; item;) {
@@ -55,8 +60,6 @@ static tsr_status read_device(const char *text, request *r, tsr_error *error) {
 }
 
 static tsr_status read_request(int argc, char **argv, request *r, tsr_error *error) {
-  static const tsr_option options[] = {
-      {"--device", "N", false, NULL}, {"--footprint", "BYTES", false, NULL}, TSR_OPTION_END};
   tsr_words words = {.command = "roofline", .options = options, .argc = argc, .argv = argv, .at = 1};
   const tsr_option *which;
   const char *value;
@@ -108,18 +111,13 @@ static tsr_status measure(const request *r, column *columns, tsr_error *error) {
   return status;
 }
 
-static const char help[] = "usage: tessera roofline [--device N] [--footprint BYTES,BYTES...]\n\n"
-                           "Measures what the memory of a GPU allows: random reads, compare-and-swaps, a copy, and "
-                           "copies between it and the host's. "
-                           "Prints CSV, then a table.\n\n"
-                           "  --device N         Which GPU; 0.\n"
-                           "  --footprint BYTES  Sizes of the memory that is accessed, such as 64Mi,1Gi; 1Gi.\n";
+const tsr_synopsis tsr_roofline_synopsis = {
+    "roofline", "",
+    "Measures what the memory of a GPU allows: random reads, compare-and-swaps, a copy, and copies between it and the "
+    "host's. Prints CSV, then a table.",
+    options, NULL};
 
 int tsr_roofline_command(int argc, char **argv) {
-  if (tsr_words_want_help(argc, argv)) {
-    fputs(help, stdout);
-    return 0;
-  }
   request r;
   column columns[FOOTPRINTS_MAX] = {{NULL, 0}};
   tsr_error error;

@@ -10,9 +10,13 @@
 #ifndef TSR_LAB_ROOFLINE_H
 #define TSR_LAB_ROOFLINE_H
 
+#include "tools/lab/words.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+extern const tsr_synopsis tsr_roofline_synopsis;
 
 /* argv[0] is the command's name. Returns the exit status: 0; 1 without a usable GPU; 2 for a wrong command line. */
 int tsr_roofline_command(int argc, char **argv);

@@ -35,14 +35,22 @@ enum {
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
-    {"--csv", "FILE", false, NULL},      {"--plan", "yes|no", false, NULL},
-    {"--link", "SM", false, NULL},       {"--set", "SECTION.KEY=VALUE", true, NULL},
-    {"--plugins", "DIRS", false, NULL},  {"--n", "N", false, NULL},
-    {"--loads", "L,L...", false, NULL},  {"--ops", "OP,OP...", false, NULL},
-    {"--batch", "B", false, NULL},       {"--keys", "K,K...", false, NULL},
-    {"--mix", "A,B,C,D", false, NULL},   {"--repeat", "N", false, NULL},
-    {"--probes", "yes|no", false, NULL}, {"--codes", "yes|no", false, NULL},
-    {"--seed", "N", false, NULL},        TSR_OPTION_END};
+    {"--csv", "FILE", false, "Where the rows go and come from; else NAME.csv here, after the file's name."},
+    {"--plan", "yes|no", false, "Only lists what would be measured; no."},
+    {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    {"--n", "N", false, "As of bench, as the following."},
+    {"--loads", "L,L...", false, "How full the tables get."},
+    {"--ops", "OP,OP...", false, "Of " TSR_BENCH_OP_LIST "."},
+    {"--batch", "B", false, "Keys of a batch of incremental and rebuild."},
+    {"--keys", "K,K...", false, "Distributions of the keys."},
+    {"--mix", "A,B,C,D", false, "Shares of a mixed batch."},
+    {"--repeat", "N", false, "Measurements, of which the median counts."},
+    {"--probes", "yes|no", false, "Whether probes are counted, which takes code of its own."},
+    {"--codes", "yes|no", false, "Whether operations write result codes."},
+    {"--seed", "N", false, "Of the keys and of the tables."},
+    TSR_OPTION_END};
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */
@@ -160,37 +168,16 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
   return status;
 }
 
-static const char help[] =
-    "usage: tessera sweep FILE [OPTIONS]\n\n"
-    "Measures all tables that a file lists, and prints the Pareto front.\n\n"
+const tsr_synopsis tsr_sweep_synopsis = {
+    "sweep", "FILE", "Measures all tables that a file lists, and prints the Pareto front.", options,
     "The file is a spec with a section [sweep], each entry of which lists values of another entry:\n"
     "    layout.bucket_slots = 1..32 *2\n"
     "    table.probing = NAME, OTHER\n"
-    "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command\n"
-    "line may replace. What cannot be composed, or is there twice, is left out and told. What the CSV file has "
-    "already\n"
-    "is not measured again, so an interrupted sweep goes on where it was.\n\n"
-    "  --csv FILE               Where the rows go and come from; else NAME.csv here, after the file's name.\n"
-    "  --plan yes|no            Only lists what would be measured; no.\n"
-    "  --link SM                Only links what would be measured, for sm_90 and so on, without a GPU.\n"
-    "  --n N                    As of bench, as the following.\n"
-    "  --loads L,L...           How full the tables get.\n"
-    "  --ops OP,OP...           Of " TSR_BENCH_OP_LIST ".\n"
-    "  --batch B                Keys of a batch of incremental and rebuild.\n"
-    "  --keys K,K...            Distributions of the keys.\n"
-    "  --mix A,B,C,D            Shares of a mixed batch.\n"
-    "  --repeat N               Measurements, of which the median counts.\n"
-    "  --probes yes|no          Whether probes are counted, which takes code of its own.\n"
-    "  --codes yes|no           Whether operations write result codes.\n"
-    "  --seed N                 Of the keys and of the tables.\n"
-    "  --set SECTION.KEY=VALUE  Sets an entry of all tables, over what the file says; repeatable.\n"
-    "  --plugins DIRS           Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library.\n";
+    "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command "
+    "line may replace. What cannot be composed, or is there twice, is left out and told. What the CSV file has already "
+    "is not measured again, so an interrupted sweep goes on where it was."};
 
 int tsr_sweep_command(int argc, char **argv) {
-  if (tsr_words_want_help(argc, argv)) {
-    fputs(help, stdout);
-    return 0;
-  }
   request r = {0};
   tsr_error error;
   bool all_right = true;

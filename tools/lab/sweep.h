@@ -11,9 +11,13 @@
 #ifndef TSR_SWEEP_H
 #define TSR_SWEEP_H
 
+#include "tools/lab/words.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+extern const tsr_synopsis tsr_sweep_synopsis;
 
 /* argv[0] is the command's name. Returns the exit status, as bench does. */
 int tsr_sweep_command(int argc, char **argv);

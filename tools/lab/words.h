@@ -18,15 +18,29 @@ extern "C" {
 
 typedef struct tsr_option {
   const char *name;  /* "--find"; NULL ends a table */
-  const char *value; /* what follows it, for example "FILE"; NULL: nothing */
+  const char *value; /* what follows it: "FILE"; words to choose from in small letters: "yes|no"; NULL: nothing */
   bool is_repeatable;
-  const char *doc; /* NULL: the command prints its help itself */
+  const char *doc; /* sentences; a '\n' begins a new line */
 } tsr_option;
 
 #define TSR_OPTION_END                                                                                                 \
   { NULL, NULL, false, NULL }
 
 enum { TSR_OPTIONS_MAX = 32 };
+
+#define TSR_OPTION_PLUGINS                                                                                             \
+  { "--plugins", "DIRS", false, "Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
+#define TSR_OPTION_SET                                                                                                 \
+  { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, over what its file says." }
+
+/* What a command is: its help, its manual page and the completion of its words are made of these rows. */
+typedef struct tsr_synopsis {
+  const char *command;
+  const char *operands; /* "ROLE NAME"; an optional one in brackets; FILE...: one or more; "" for none */
+  const char *doc;      /* one sentence */
+  const tsr_option *options;
+  const char *more; /* further lines; those that begin with a blank are printed as they are. NULL: none */
+} tsr_synopsis;
 
 typedef struct tsr_words {
   const char *command;       /* for sentences */
