@@ -524,6 +524,7 @@ static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }
+  if (status == TSR_OK) status = tsr_composition_check(t, spec, error);
   if (status == TSR_OK) status = plan_windows(t, spec, error);
   if (status == TSR_OK) status = tsr_fit_windows(t, spec, error);
   if (status) {

@@ -42,7 +42,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
   has[TSR_HAS_ALL_REGIONS] = lacks_regions(t, &layout->plan);
   has[TSR_HAS_NO_EXCHANGE] = !s->can_exchange;
-  has[TSR_HAS_REPLACES_LATE] = t->settings.policy.replaces_rows && !s->whole_pairs;
+  has[TSR_HAS_REPLACES_LATE] = has[TSR_HAS_REPLACES_LATE] && !s->whole_pairs;
   return check(t, spec, error);
 }
 
@@ -88,20 +88,10 @@ tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *er
   return status ? status : check_registers(t, spec, error);
 }
 
-/* Rows have numbers of 32 bits, one of which names none. */
-static tsr_status check_rows(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  if (tsr_composition_rows(t) <= 0xFFFFFFFE) return TSR_OK;
-  return tsr_spec_refuse(
-      spec, "table", "value_bytes", error,
-      "the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables",
-      (unsigned long long)tsr_composition_rows(t));
-}
-
 tsr_status tsr_fit_windows(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   t->settings.traits.has[TSR_HAS_HOST_PAGES] = t->window_pages != 0;
   t->settings.traits.has[TSR_HAS_TILES] = t->shape.sm && t->shape.tile_lanes > 1;
   tsr_status status = check(t, spec, error);
-  if (status == TSR_OK) status = check_rows(t, spec, error);
   tsr_compatible_refuse_calls(&t->settings.traits);
   return status;
 }

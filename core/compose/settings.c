@@ -497,6 +497,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
+  has[TSR_HAS_REPLACES_LATE] = read->value_bytes && policy == TSR_DUPLICATES_REPLACE; /* unless the layout is whole */
   has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
   has[TSR_HAS_SATURATES] = read->policy.overflow == TSR_OVERFLOW_SATURATE;
   has[TSR_HAS_NO_SUMS] = policy != TSR_DUPLICATES_ADD;
