@@ -275,11 +275,11 @@ static tsr_status put_out(join_job *job, tsr_error *error) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kind", "KIND", false,
+    {"--kind", "inner|left|semi|anti|union|intersect|difference", false,
      "Which rows: inner (a left and a right pair of one key; the default), left (those, and left pairs without a right "
      "one), semi or anti (left pairs whose keys the right file has, or has not); or keys, each once: union, intersect "
      "or difference (of the left file alone)."},
-    {"--aggregate", "WHAT", false,
+    {"--aggregate", "sum|min|max|count", false,
      "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
     {"--saturate", NULL, false,
      "With --aggregate sum: a sum past 2^64 - 1 stops there. Without it such a sum is wrong, and the exit status is "

@@ -13,9 +13,9 @@
   { "--strict", NULL, false, "Refuses a file without any key; otherwise it is an input with none." }
 /* clang-format off */
 #define TSR_OPTIONS_OF_ROWS                                                                                            \
-  {"--separator", "C", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's " \
+  {"--separator", "C|tab|blank", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's " \
    "name says it, or its first row."},                                                                                 \
-  {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty, \\N or -: 'refuse' (the " \
+  {"--null", "refuse|skip", false, "What to do with a row whose key or wanted value is empty, \\N or -: 'refuse' (the " \
    "default) or 'skip'."},                                                                                                      \
   {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement. Values that a table counts, adds " \
    "up or compares must not be negative."},                                                                            \

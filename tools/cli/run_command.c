@@ -31,11 +31,11 @@ static const tsr_option options[] = {
      "Which column of text is the key: a name of the first row, or a number from 1; more than two columns are read "
      "only "
      "if it is chosen."},
-    {"--value", "WHAT", false,
+    {"--value", "COLUMN|ordinal|one|N", false,
      "Which column is the value, by name or as @2; or what a key gets that is read without a value: 'ordinal', its "
      "number in the file, 'one', or a number. A table that adds must be told."},
     TSR_OPTIONS_OF_ROWS,
-    {"--on-full", "WHAT", false,
+    {"--on-full", "grow|report|stop", false,
      "Where a pair finds no room: 'grow' the table, 'report' in the end, or 'stop'. Else it grows if it can, unless "
      "the "
      "spec says otherwise by growth."},
