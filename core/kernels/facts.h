@@ -21,7 +21,8 @@
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes more
  * requests, unless a bucket is one sector and nobody takes a lock.
- * whole_pairs: the layout's own: a bucket that is loaded has the payloads, too.
+ * whole_pairs, short_keys: the layout's own: a bucket that is loaded has the payloads, too; a slot's bits are a key only
+ * together with the number of its page.
  * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
  * is_filter: 1: the table is a filter. filter_words, filter_functions: of a filter, which is the table or stands before
  * it: words of 32 bits of a block, and bits that a key sets in it; else 0. filter_bits: of one before the table: bits for
@@ -30,7 +31,7 @@
  * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
  * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
  * has_meanings: 1: what the substitute key 0 stands for is noted for each bucket, or unit, so that reserved keys have room
- * beyond their tail buckets (walk.cuh). meanings_region: which of the scheme's regions has the notes.
+ * beyond their tail buckets (walk.cuh). meanings_role, meanings_region: which region of which part's has the notes.
  * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
  * pages. */
 #define TSR_CORE_FACTS(F)                                                                                              \
@@ -50,6 +51,7 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(whole_pairs)                                                                                                       \
+  F(short_keys)                                                                                                        \
   F(counts_slots)                                                                                                      \
   F(is_filter)                                                                                                         \
   F(filter_words)                                                                                                      \
@@ -63,6 +65,7 @@
   F(chain_in_order)                                                                                                    \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
+  F(meanings_role)                                                                                                     \
   F(meanings_region)                                                                                                   \
   F(loops)
 
