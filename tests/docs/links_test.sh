@@ -42,6 +42,20 @@ for page in "${pages[@]}"; do
 done
 ((links > 50)) || fail "only $links lines with links were found"
 
+# unlisted_decisions FOLDER: one line for each page of a decision that the folder's README.md does not list by its title.
+unlisted_decisions() {
+  local page title number
+  for page in "$1"/[0-9]*-*.md; do
+    number=${page##*/}
+    title=$(sed -n '1s/^# [0-9]*\.\{0,1\} //p' "$page")
+    grep -qF "| [${number%%-*}](${page##*/}) | $title |" "$1/README.md" ||
+      echo "$1/README.md: does not list ${page##*/} as $title"
+  done
+}
+
+case_of "the index of decisions has each with its title"
+while read -r line; do fail "$line"; done < <(unlisted_decisions core/design)
+
 # ---- The test itself -----------------------------------------------------------------------------
 
 case_of "broken links are found, and others are not"
@@ -54,5 +68,12 @@ cat >"$work/page.md" <<'PAGE'
 PAGE
 broken_links "$work/page.md" >"$work/broken"
 [[ $(sed 's/.* leads to //; s/,.*//' "$work/broken") == $'lost.svg\npage.md#two\n.' ]] || fail "$(cat "$work/broken")"
+
+case_of "a decision that is not listed is found, and one by another title"
+mkdir "$work/decisions"
+printf '| page | title |\n|---|---|\n| [0001](0001-a.md) | A | x |\n| [0002](0002-b.md) | B | x |\n' >"$work/decisions/README.md"
+for page in "0001-a:# 0001. A" "0002-b:# 0002. Other" "0003-c:# 0003. C"; do echo "${page#*:}" >"$work/decisions/${page%%:*}.md"; done
+unlisted_decisions "$work/decisions" >"$work/unlisted"
+[[ $(sed 's/.* list //' "$work/unlisted") == $'0002-b.md as Other\n0003-c.md as C' ]] || fail "$(cat "$work/unlisted")"
 
 finish links
