@@ -125,7 +125,7 @@ case_of "groff and mandoc find nothing wrong with the manual pages"
 for page in "$pages"/*.1; do
   ! command -v groff >/dev/null || said=$(groff -mandoc -ww -z "$page" 2>&1) || true
   [[ ! ${said-} ]] || fail "groff says: $said"
-  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint "$page" | grep -v 'missing date') || true
+  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint -W warning "$page" | grep -v 'missing date') || true
   [[ ! ${said-} ]] || fail "mandoc says: $said"
 done
 
