@@ -40,7 +40,7 @@ typedef struct count_job {
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count", &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(job->spec, key_bits, error);
@@ -171,7 +171,7 @@ static const tsr_option options[] = {
      "--out; an array has numbers in place of letters."},
     {"--sorted", NULL, false, "Sorts these lines by the k-mers' letters; else they have no order."},
     {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
-    {"--spec", "FILE", false,
+    {"--spec", "SPEC", false,
      "What table counts, instead of specs/count.ini; its capacity is where it begins to grow."},
     TSR_OPTION_STRICT,
     {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},

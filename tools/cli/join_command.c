@@ -41,7 +41,7 @@ typedef struct join_job {
 
 /* Refuses a wrong one before any file is opened. */
 static tsr_status read_spec(join_job *job, tsr_error *error) {
-  tsr_status status = tsr_arguments_recipe(job->arguments, "join.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "join", &job->spec, error);
   if (status) return status;
   const bool has_capacity = tsr_spec_get(job->spec, "table", "capacity") != NULL;
   const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
@@ -293,7 +293,7 @@ static const tsr_option options[] = {
     {"--value", "COLUMN[,RIGHT]", false, "The same of the values."},
     TSR_OPTIONS_OF_ROWS,
     {"--count", NULL, false, "Prints how many rows there are instead."},
-    {"--spec", "FILE", false,
+    {"--spec", "SPEC", false,
      "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
      "meet "
      "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
