@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Meshes of processes (mesh.h), once they have met (meet.c). All sending and receiving of an exchange goes on at once, so
- * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets: those who wait for
- * it see the end of the stream and do the same.
+ * Meshes of processes (mesh.h), once they have met (meet.c). All sends and receives of an exchange run at once, so
+ * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets. Processes that
+ * wait for it see the end of the stream and do the same.
  */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "core/devices/mesh.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Before the bytes of each message: a process that is at another call is found out instead of being misread. */
+/* Precedes the bytes of each message, so that a process at another call is detected instead of misread. */
 typedef struct envelope {
   uint64_t magic, number, bytes;
 } envelope;
@@ -63,7 +63,8 @@ typedef struct way {
 
 static bool is_done(const way *w) { return w->head_done == sizeof w->head && w->done == w->count; }
 
-/* Goes on as far as it can without waiting. Returns what was passed on, -1 at the end of the stream or an error. */
+/* Continues as far as it can without waiting. Returns the number of bytes passed on, -1 at the end of the stream or on
+ * an error. */
 static int64_t go_on(int socket, way *w, bool sends) {
   int64_t passed = 0;
   while (!is_done(w)) {
@@ -159,7 +160,7 @@ tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) {
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_OK;
   if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
-  for (uint32_t i = 0; i < mesh->size; i++) /* a negative socket, as of this rank, is left out */
+  for (uint32_t i = 0; i < mesh->size; i++) /* poll ignores a negative socket, such as this rank's */
     polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLRDHUP};
   if (poll(polls, mesh->size, 0) > 0)
     for (uint32_t i = 0; i < mesh->size; i++)
