@@ -22,6 +22,7 @@
  *   falls_back_to_walk  with places_first some pairs take a walk, for want of a place or of an exchange
  *   first_look_cached   writers look through L1 first; a lane alone makes more requests past L1. Not if a bucket is one
  *                       sector and nobody takes a lock
+ *   short_keys          the layout's own: a slot's bits are a key only together with the number of its page
  *   whole_pairs         the layout's own: a bucket that is loaded has the payloads as well
  *   counts_slots        in an empty table, pairs of distinct keys may go to the first bucket of their walk with room
  *   is_filter           the table is a filter
@@ -35,7 +36,7 @@
  *   value_bytes         size of a value in a chain
  *   has_meanings        what the substitute key 0 stands for is noted for each bucket or unit, so that reserved keys have
  *                       room beyond their tail buckets (walk.cuh)
- *   meanings_region     which of the scheme's regions has these notes
+ *   meanings_role, meanings_region   which region of which part has these notes
  *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
@@ -54,6 +55,7 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(whole_pairs)                                                                                                       \
+  F(short_keys)                                                                                                        \
   F(counts_slots)                                                                                                      \
   F(is_filter)                                                                                                         \
   F(filter_words)                                                                                                      \
@@ -67,6 +69,7 @@
   F(chain_in_order)                                                                                                    \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
+  F(meanings_role)                                                                                                     \
   F(meanings_region)                                                                                                   \
   F(loops)
 
