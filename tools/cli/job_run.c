@@ -456,6 +456,7 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   if (!job->outputs.pairs && !job->outputs.has_histogram) return TSR_OK;
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
