@@ -58,7 +58,7 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* keys that a page's index has room for, in bytes, */
-  TSR_MATCH_PROBES = 256,             /* ... of which this many are looked at before the page is given up */
+  TSR_MATCH_PROBES = 256,             /* ... and how many of its places are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it adds them to others */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */

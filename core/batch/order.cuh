@@ -308,7 +308,7 @@ static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const
   }
 }
 
-/* Writes the items, `placed` of which have a place; skips: those of bins without room have none. */
+/* Writes the items; `placed` of them have a place. skips: items of bins without room have none. */
 static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   const tile_bins *bins, const tile_copy *copy, uint32_t placed,
                                                   uint32_t skips) {

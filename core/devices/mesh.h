@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mesh: processes of which each two are connected by a socket, a Unix socket on one machine or TCP between several.
- * If one of them fails, dies or hangs, the others learn of it within the time limit.
+ * A mesh: processes, each connected with every other one by a socket, a Unix socket on one machine or TCP between
+ * several. If one of them fails, dies or hangs, the others learn of it within the time limit.
  *
  * Read next: meet.c; beat.c; mesh.c; group.c (tables of such processes).
  */

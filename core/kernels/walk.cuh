@@ -242,9 +242,8 @@ TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
 }
 
 /* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, a thread that sees the pair
- * has come by this bucket and has seen the flag raised. A single word is seen in one order, so nobody who comes after
- * that thread sees it down. The fence is for operations that come after the insert itself: when it ends, the flag is up
- * for all. */
+ * has passed this bucket and has seen the flag raised. A single word is seen in one order, so nobody sees it down after
+ * that thread. The fence is for operations that come after the insert itself: when it ends, the flag is up for all. */
 TSR_INLINE void walk_raise(const tsr_ctx *c, uint64_t ref) {
   layout_raise(c, ref);
   if (TSR_FACT(c, is_mixed)) tsr_fence();
